@@ -1,0 +1,32 @@
+# make test    set up .venv and run everything          make check    lint, format, types
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
+
+.PHONY: help test check format clean
+help:
+	@sed -n 's/^# //p' Makefile
+
+# torch first and by itself: anything that depends on it must find it installed, pinned by constraints.txt.
+$(VENV)/.installed-dev: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --upgrade pip
+	$(PIP) torch
+	$(PIP) -e '.[tables,plot,train,dev]'
+	touch $@
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

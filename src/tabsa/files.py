@@ -1,0 +1,61 @@
+"""Reading and writing files so that a user gets one clear line and never half a file."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from tabsa.errors import DataError, OutputError, TabsaError
+
+
+def reason(error: OSError) -> str:
+    """What the system said, in words and without the errno ("No such file or directory")."""
+    return error.strerror or str(error)
+
+
+def read_text(path: Path, error: type[TabsaError] = DataError) -> str:
+    """The UTF-8 text of a file (a byte-order mark is dropped), or one clear line saying why not."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as e:
+        raise error(f"cannot read {path}: {reason(e)}") from e
+    except UnicodeDecodeError as e:
+        raise error(f"{path} is not UTF-8 text (byte {e.start}); save it as UTF-8") from e
+
+
+def sha256(path: Path) -> str:
+    """The file's SHA-256, in hexadecimal, at constant memory."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def replacing(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a temporary file beside `path`; it takes `path`'s name when the block ends well, and is gone otherwise."""
+    encoding = None if "b" in mode else "utf-8"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    except OSError as e:
+        raise OutputError(f"cannot write {path}: {reason(e)}") from e
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, mode, encoding=encoding) as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.chmod(0o666 & ~_umask())  # mkstemp makes it private; a result should be as any other file
+        temporary.replace(path)
+    except OSError as e:
+        raise OutputError(f"cannot write {path}: {reason(e)}") from e
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,79 @@
+"""Plain data: what a text says about whom. Imports nothing of ours.
+
+A *text* mentions *targets* (a place, a brand, a person); an *opinion* gives a target's *aspect* a *polarity*.
+A target-aspect pair that no opinion names has the polarity `none`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+# A polarity is a plain string, because a user's data may bring its own; these are the ones that have a meaning here.
+Polarity: TypeAlias = str
+NONE: Final = "none"
+POSITIVE: Final = "positive"
+NEGATIVE: Final = "negative"
+
+
+class Span(NamedTuple):
+    """Characters `start` to `end` of a text, as in `text[start:end]`."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Who or what is judged: a name, and where the text mentions it (nowhere, where the text only implies it)."""
+
+    name: str
+    mentions: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """One judgement: `target`'s `aspect` is seen as `polarity`."""
+
+    target: str
+    aspect: str
+    polarity: Polarity
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A text with its targets and the opinions it expresses; every pair without an opinion is `none`."""
+
+    id: str
+    text: str
+    targets: tuple[Target, ...]
+    opinions: tuple[Opinion, ...] = ()
+
+    def polarity(self, target: str, aspect: str) -> Polarity:
+        """The gold polarity of one target-aspect pair."""
+        for opinion in self.opinions:
+            if opinion.target == target and opinion.aspect == aspect:
+                return opinion.polarity
+        return NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One split of a dataset: examples, and the aspects and labels they are judged by.
+
+    `labels` is the order of every probability vector: `none` first, then the polarities.
+    """
+
+    name: str
+    split: str
+    aspects: tuple[str, ...]
+    labels: tuple[Polarity, ...]
+    examples: Sequence[Example] = field(repr=False)
+
+    @property
+    def polarities(self) -> tuple[Polarity, ...]:
+        """The labels other than `none`."""
+        return self.labels[1:]
+
+    def groups(self) -> Iterator[tuple[Example, Target]]:
+        """Every (example, target), in order: a group has one row for each aspect."""
+        return ((example, target) for example in self.examples for target in example.targets)
