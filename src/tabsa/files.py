@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,26 +36,19 @@ def sha256(path: Path) -> str:
 def replacing(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a temporary file beside `path`; it takes `path`'s name when the block ends well, and is gone otherwise."""
     encoding = None if "b" in mode else "utf-8"
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     except OSError as e:
         raise OutputError(f"cannot write {path}: {reason(e)}") from e
-    temporary = Path(name)
     try:
         with os.fdopen(handle, mode, encoding=encoding) as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.chmod(0o666 & ~_umask())  # mkstemp makes it private; a result should be as any other file
         temporary.replace(path)
     except OSError as e:
         raise OutputError(f"cannot write {path}: {reason(e)}") from e
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

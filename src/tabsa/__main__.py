@@ -1,0 +1,5 @@
+"""`python -m tabsa` is `tabsa`."""
+
+from tabsa.cli import main
+
+main()

@@ -1,0 +1,48 @@
+"""The command line: parse, call, print. One file a command; nothing here computes."""
+
+import sys
+
+import typer
+
+from tabsa import __version__
+from tabsa.cli import data, evaluate
+from tabsa.cli.console import fail, show_warnings_as_lines
+from tabsa.errors import TabsaError
+
+app = typer.Typer(
+    name="tabsa",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Who is judged, on what, and how: targeted aspect-based sentiment analysis.",
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"tabsa {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),  # noqa: ARG001
+) -> None: ...
+
+
+app.add_typer(data.app, name="data")
+app.command("evaluate")(evaluate.command)
+
+
+def main() -> None:
+    """Run the command line; a user's error is one line on stderr and exit code 1."""
+    show_warnings_as_lines()
+    try:
+        app()
+    except TabsaError as error:
+        fail(str(error))
+        sys.exit(1)
+    except KeyboardInterrupt:
+        fail("interrupted")
+        sys.exit(130)

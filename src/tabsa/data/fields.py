@@ -1,0 +1,63 @@
+"""Checked values of a record that came out of JSON or a table."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import TypeVar
+
+from tabsa.errors import DataError
+
+_Kind = TypeVar("_Kind")
+_WORDS = {str: "text", list: "a list", dict: "an object", bool: "true or false", int: "a number", float: "a number"}
+
+
+def parse_json(text: str, where: str) -> object:
+    """The JSON value, or one clear line saying where it is broken."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as e:
+        line = f"line {e.lineno} " if "\n" in text.strip() else ""
+        raise DataError(f"{where} is not JSON: {e.msg} ({line}column {e.colno})") from e
+    except (ValueError, RecursionError) as e:  # a number of thousands of digits; lists in lists in lists
+        raise DataError(f"{where} is not usable JSON: {e}") from e
+
+
+def members(record: object, where: str) -> Mapping[str, object]:
+    """The record, which must be an object."""
+    if not isinstance(record, Mapping):
+        raise DataError(f"{where} is {_word(record)}; expected an object")
+    return record
+
+
+def member(record: object, key: str, kind: type[_Kind], where: str) -> _Kind:
+    """`record[key]`, which must be of that kind; `record` must be an object."""
+    fields = members(record, where)
+    if key not in fields:
+        raise DataError(f"{where} has no {key!r}; it has {', '.join(map(repr, fields)) or 'nothing'}")
+    value = fields[key]
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise DataError(f"{where}: {key!r} is {_word(value)}; expected {_WORDS[kind]}")
+    if isinstance(value, str) and not _is_unicode(value):
+        raise DataError(f"{where}: {key!r} holds half a character (a lone surrogate); write it as UTF-8 or as a pair")
+    return value
+
+
+def is_blank(value: object) -> bool:
+    """Whether a field says nothing: absent, null, NaN or only spaces."""
+    return (
+        value is None
+        or (isinstance(value, float) and math.isnan(value))
+        or (isinstance(value, str) and not value.strip())
+    )
+
+
+def _is_unicode(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _word(value: object) -> str:
+    return "null" if value is None else _WORDS.get(type(value), f"a {type(value).__name__}")

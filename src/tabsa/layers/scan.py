@@ -1,0 +1,76 @@
+"""The memory's step run over whole sentences, each over its own length.
+
+`scan` is the one entry; it picks the fast path where there is one. `scan_by_step` is the reference: autograd through
+`memory.step`, word by word over the padded batch. `packed.py` holds the fast path.
+"""
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from tabsa.layers.memory import MemoryWeights, Projections, State, project, step
+from tabsa.layers.packed import scan_packed, supports
+
+Path = Literal["auto", "step", "packed"]
+
+
+class Scanned(NamedTuple):
+    """A read sentence."""
+
+    memory: Tensor  # after each sentence's last word, (G, B, n, d)
+    gates: Tensor  # (G, B, T, n), 0 after a sentence's end; the mean over d of a vector gate
+
+
+def scan(
+    weights: MemoryWeights,
+    words: Tensor,
+    keys: Tensor,
+    lengths: Tensor,
+    *,
+    path: Path = "auto",
+    products: torch.dtype = torch.float32,
+) -> Scanned:
+    """Read `words` (G, B, T, d), each sentence up to its `lengths` (G, B), into chains with `keys` (G, n, d).
+
+    The memory starts as the keys and the delay as 0. `products` is the type that matrix products are computed in by
+    the fast path; states and sums are float32 whatever it is.
+    """
+    projections = project(weights, words, keys)
+    if path == "packed" or (path == "auto" and supports(weights, words)):
+        memory, gates = scan_packed(weights, projections, keys, lengths, products)
+        return Scanned(memory, gates)
+    return scan_by_step(weights, projections, keys, lengths)
+
+
+def scan_by_step(weights: MemoryWeights, projections: Projections, keys: Tensor, lengths: Tensor) -> Scanned:
+    """The reference: every step over the whole padded batch; a sentence that has ended keeps its state."""
+    groups, batch, length, _ = projections.word.shape
+    memory = keys.unsqueeze(1).expand(groups, batch, *keys.shape[1:])
+    state = State(memory, torch.zeros_like(memory))
+    gates = []
+    for i in range(length):
+        new, gate = step(
+            weights,
+            state,
+            projections.word[:, :, i],
+            projections.candidate[:, :, i],
+            projections.location[:, :, i],
+            projections.key,
+        )
+        going = (lengths > i)[..., None, None]  # (G, B, 1, 1)
+        state = State(torch.where(going, new.memory, state.memory), torch.where(going, new.delay, state.delay))
+        if weights.vector_gate:
+            gate = gate.mean(-1)
+        gates.append(gate * going[..., 0])
+    return Scanned(state.memory, torch.stack(gates, dim=2))
+
+
+def reverse(words: Tensor, lengths: Tensor) -> Tensor:
+    """Turn each sentence around within its own length: (..., T, d or nothing after T given by `lengths`' rank)."""
+    length = words.shape[lengths.dim()]
+    position = torch.arange(length, device=words.device)
+    source = lengths.unsqueeze(-1) - 1 - position  # negative after the end
+    source = torch.where(source >= 0, source, position)
+    index = source.reshape(*source.shape, *[1] * (words.dim() - source.dim())).expand(words.shape)
+    return words.gather(lengths.dim(), index)

@@ -1,0 +1,44 @@
+"""Several seeds side by side: every parameter and activation carries a leading dimension S, one entry a seed.
+
+Each seed draws its start and its dropout from its own generators, so that it goes the same way alone and in a group.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+Init = Callable[[Tensor, torch.Generator], Tensor]
+
+
+def constant(value: float) -> Init:
+    """Fill with one number."""
+    return lambda tensor, _: tensor.fill_(value)
+
+
+def normal(scale: float) -> Init:
+    """Draw from a normal distribution with mean 0 and standard deviation `scale`."""
+    return lambda tensor, generator: tensor.normal_(0, scale, generator=generator)
+
+
+def xavier(tensor: Tensor, generator: torch.Generator) -> Tensor:
+    """Glorot and Bengio (2010), uniform; the last two dimensions are in and out."""
+    bound = (6 / (tensor.shape[-2] + tensor.shape[-1])) ** 0.5
+    return tensor.uniform_(-bound, bound, generator=generator)
+
+
+def parameter(generators: Sequence[torch.Generator], *shape: int, init: Init) -> nn.Parameter:
+    """A parameter of shape (S, *shape), each seed's entry drawn from its own generator."""
+    return nn.Parameter(torch.stack([init(torch.empty(shape), generator) for generator in generators]))
+
+
+def dropout(x: Tensor, rate: float, generators: Sequence[torch.Generator] | None, *, shape: Sequence[int]) -> Tensor:
+    """Zero entries of `x` (S, ...) with probability `rate` and scale the rest; no generators, no dropout.
+
+    The mask has `shape`, which broadcasts to a seed's part of `x`: a 1 in it shares the mask along that dimension.
+    """
+    if generators is None or rate == 0:
+        return x
+    keep = 1 - rate
+    masks = [torch.empty(*shape, device=x.device).bernoulli_(keep, generator=g) for g in generators]
+    return x * (torch.stack(masks) / keep)

@@ -1,0 +1,225 @@
+"""The benchmark's figures as pure functions on arrays, in both families of definitions (docs/evaluation.md).
+
+Shapes, the same in every function (a group is one target of one text, with one row for each aspect):
+
+    gold           (groups, aspects) int            label indices: 0 is `none`, then the polarities
+    predicted      (groups, aspects) int            label indices
+    probabilities  (groups, aspects, labels) float  in the same order of labels
+    weights        (..., groups), optional          how often each group counts
+
+Weights make a bootstrap cheap: a thousand resamples of the same predictions are a thousand weightings, and
+one call gives all their figures. A figure that is not defined (no group to average over, one class only in an
+AUC) is NaN; a mean over aspects leaves undefined ones out.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+Family: TypeAlias = Literal["sun", "ma"]
+FAMILIES: Final[tuple[Family, ...]] = get_args(Family)
+METRICS: Final = ("strict_accuracy", "macro_f1", "aspect_auc", "sentiment_accuracy", "sentiment_auc")
+
+IntArray: TypeAlias = NDArray[np.integer[Any]]
+BoolArray: TypeAlias = NDArray[np.bool_]
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+# One figure, or an array of them where there are several weightings.
+Score: TypeAlias = np.float64 | NDArray[np.float64]
+
+
+class Detection(NamedTuple):
+    """How well opinions are found, whatever their polarity."""
+
+    precision: Score
+    recall: Score
+    f1: Score
+
+
+def predicted_labels(probabilities: FloatArray) -> IntArray:
+    """The likeliest label of each row; of equally likely ones the first, so `none` before any polarity."""
+    return np.asarray(probabilities.argmax(axis=-1))
+
+
+def all_metrics(
+    gold: IntArray, probabilities: FloatArray, weights: FloatArray | None = None
+) -> dict[Family, dict[str, Score]]:
+    """The five metrics in both families: `{"sun": {"strict_accuracy": ..., ...}, "ma": {...}}`."""
+    if gold.shape != probabilities.shape[:-1]:
+        raise ValueError(f"gold has shape {gold.shape}, probabilities {probabilities.shape}")
+    predicted = predicted_labels(probabilities)
+    shared = {
+        "aspect_auc": aspect_auc(gold, probabilities, weights),
+        "sentiment_accuracy": sentiment_accuracy(gold, probabilities, weights),
+        "sentiment_auc": sentiment_auc(gold, probabilities, weights),
+    }
+    return {
+        family: {
+            "strict_accuracy": strict_accuracy(gold, predicted, family, weights),
+            "macro_f1": macro_f1(gold, predicted, family, weights),
+            **shared,
+        }
+        for family in FAMILIES
+    }
+
+
+def strict_accuracy(gold: IntArray, predicted: IntArray, family: Family, weights: FloatArray | None = None) -> Score:
+    """Share of groups that are right as a whole.
+
+    `sun`: the labels of all aspects are right. `ma`: the set of aspects with an opinion is right.
+    """
+    if _known(family) == "ma":
+        gold, predicted = gold != 0, predicted != 0
+    right = (gold == predicted).all(axis=1)
+    return _ratio(right, np.ones_like(right), weights)
+
+
+def macro_f1(gold: IntArray, predicted: IntArray, family: Family, weights: FloatArray | None = None) -> Score:
+    """F1 of the precision and the recall of the set of aspects with an opinion, each averaged over groups.
+
+    `sun`: groups without a gold opinion are skipped. `ma`: an empty set counts as the set {OTHER}.
+    A group without a hit has precision and recall 0.
+    """
+    expected, found = gold != 0, predicted != 0
+    if _known(family) == "ma":
+        expected, found = _with_other(expected), _with_other(found)
+    counted = expected.any(axis=1)
+    hits = (expected & found).sum(axis=1)
+    precision = _ratio(hits / np.maximum(found.sum(axis=1), 1), counted, weights)
+    recall = _ratio(hits / np.maximum(expected.sum(axis=1), 1), counted, weights)
+    return _harmonic_mean(precision, recall)
+
+
+def aspect_auc(gold: IntArray, probabilities: FloatArray, weights: FloatArray | None = None) -> Score:
+    """Mean over the aspects of the ROC-AUC of P(none) against "gold is none"; both families."""
+    return _mean_of_defined(
+        [roc_auc(probabilities[:, aspect, 0], gold[:, aspect] == 0, weights) for aspect in range(gold.shape[1])]
+    )
+
+
+def sentiment_accuracy(gold: IntArray, probabilities: FloatArray, weights: FloatArray | None = None) -> Score:
+    """Share of rows with a gold opinion whose polarity is right, whatever P(none); both families."""
+    opinion = gold != 0
+    right = opinion & (sentiment_labels(probabilities) == gold)
+    return _ratio(right.sum(axis=1), opinion.sum(axis=1), weights)
+
+
+def sentiment_auc(gold: IntArray, probabilities: FloatArray, weights: FloatArray | None = None) -> Score:
+    """Mean over the aspects of the ROC-AUC of the polarity, on rows with a gold opinion; both families.
+
+    Two polarities: the second (negative) one's share against "gold is negative". More: the mean over the
+    polarities of each one's share against "gold is this one". Shares are those of `polarity_shares`.
+    """
+    shares = polarity_shares(probabilities)
+    polarities = [1] if shares.shape[-1] == 2 else range(shares.shape[-1])
+    aspects = []
+    for aspect in range(gold.shape[1]):
+        rows = gold[:, aspect] != 0
+        row_weights = None if weights is None else weights[..., rows]
+        aspects.append(
+            _mean_of_defined(
+                [
+                    roc_auc(shares[rows, aspect, polarity], gold[rows, aspect] == polarity + 1, row_weights)
+                    for polarity in polarities
+                ]
+            )
+        )
+    return _mean_of_defined(aspects)
+
+
+def polarity_shares(probabilities: FloatArray) -> NDArray[np.float64]:
+    """Each polarity's share of the probability of all polarities, as in P(neg) / (P(pos) + P(neg)).
+
+    Equal shares where every polarity has probability 0.
+    """
+    values = np.asarray(probabilities[..., 1:], dtype=np.float64)
+    totals = values.sum(axis=-1, keepdims=True)
+    equal = np.full_like(values, 1 / values.shape[-1])
+    return np.asarray(np.divide(values, totals, out=equal, where=totals > 0))
+
+
+def sentiment_labels(probabilities: FloatArray) -> IntArray:
+    """The label of each row if it must be a polarity.
+
+    Two polarities: the second (negative) where its share exceeds 0.5. More: the likeliest, the first of those
+    equally likely.
+    """
+    shares = polarity_shares(probabilities)
+    if shares.shape[-1] == 2:
+        return np.where(shares[..., 1] > 0.5, 2, 1)
+    return np.asarray(1 + shares.argmax(axis=-1))
+
+
+def row_accuracy(gold: IntArray, predicted: IntArray, weights: FloatArray | None = None) -> Score:
+    """Share of rows whose label is right, `none` included; high for any predictor, as most are `none`."""
+    right = gold == predicted
+    return _ratio(right.sum(axis=1), np.full(len(gold), gold.shape[1]), weights)
+
+
+def detection(gold: IntArray, predicted: IntArray) -> Detection:
+    """Precision, recall and F1 over rows of "there is an opinion"."""
+    expected, found = gold != 0, predicted != 0
+    hits = np.float64((expected & found).sum())
+    wrong = np.float64((expected ^ found).sum())
+    return Detection(
+        precision=_divide(hits, np.float64(found.sum())),
+        recall=_divide(hits, np.float64(expected.sum())),
+        f1=_divide(2 * hits, 2 * hits + wrong),
+    )
+
+
+def roc_auc(scores: FloatArray, positive: BoolArray, weights: FloatArray | None = None) -> Score:
+    """Chance that a positive row scores above a negative one, equal scores counting half.
+
+    Our own, because using a model should not need scikit-learn installed.
+    """
+    if weights is None:
+        weights = np.ones(len(scores))
+    if not len(scores):
+        return _divide(weights.sum(axis=-1), np.float64(0))
+    order = np.argsort(scores)
+    ranked = scores[order]
+    starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))  # of each run of equal scores
+    weights = weights[..., order]
+    ours = np.add.reduceat(weights * positive[order], starts, axis=-1)  # (..., runs): weight of positive rows
+    others = np.add.reduceat(weights * ~positive[order], starts, axis=-1)
+    beaten = others.cumsum(axis=-1) - others / 2
+    return _divide((ours * beaten).sum(axis=-1), ours.sum(axis=-1) * others.sum(axis=-1))
+
+
+def _known(family: Family) -> Family:
+    if family not in FAMILIES:
+        raise ValueError(f"unknown family {family!r}; there are {', '.join(FAMILIES)}")
+    return family
+
+
+def _with_other(present: BoolArray) -> BoolArray:
+    """One more column: present where no aspect is."""
+    return np.concatenate([present, ~present.any(axis=1, keepdims=True)], axis=1)
+
+
+def _ratio(part: NDArray[Any], whole: NDArray[Any], weights: FloatArray | None) -> Score:
+    """The (weighted) total of `part` over that of `whole`; both have one value a group."""
+    if weights is None:
+        return _divide(np.float64(part.sum()), np.float64(whole.sum()))
+    return _divide(weights @ part, weights @ whole)
+
+
+def _divide(part: Score, whole: Score) -> Score:
+    """`part / whole`, NaN where the whole is 0."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        quotient: Score = np.where(whole == 0, np.nan, np.divide(part, whole))[()]
+    return quotient
+
+
+def _harmonic_mean(a: Score, b: Score) -> Score:
+    both_zero = (a == 0) & (b == 0)
+    mean: Score = np.where(both_zero, 0.0, _divide(2 * a * b, a + b))[()]
+    return mean
+
+
+def _mean_of_defined(values: Sequence[Score]) -> Score:
+    stacked = np.stack(values)
+    defined = ~np.isnan(stacked)
+    return _divide(np.where(defined, stacked, 0.0).sum(axis=0), defined.sum(axis=0))

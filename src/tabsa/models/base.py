@@ -1,0 +1,66 @@
+"""What every neural system shares: what it is asked, what it answers, and what it is built from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The frozen vectors a model reads with. Row 0 of `words` is padding and zero."""
+
+    words: Tensor  # (vocabulary, d)
+    targets: tuple[int, ...]  # the row of each target's token
+    aspects: Tensor  # the mean vector of each aspect's words, (A, d)
+    labels: int  # none and the polarities
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model says of a batch: every target-aspect pair of each sentence, from one reading."""
+
+    logits: Tensor  # (S, B, K, A, labels)
+    gates: Tensor | None = None  # (S, directions, B, T, n)
+    attention: Tensor | None = None  # over the chains, (S, K, A, n)
+    penalty: Tensor | None = None  # added to the loss of each seed, (S,)
+
+
+class Model(nn.Module):
+    """A system of Table 1 for `S` seeds at once; parameters and answers carry the seeds in front.
+
+    A sentence is read once: `forward` answers all its targets and aspects.
+    """
+
+    name: ClassVar[str]
+    config_class: ClassVar[type[Any]]
+
+    words: Tensor
+    target_vectors: Tensor
+    aspect_vectors: Tensor
+
+    def __init__(self, vocabulary: Vocabulary, seeds: Sequence[int]) -> None:
+        super().__init__()
+        self.seeds = tuple(seeds)
+        self.targets = vocabulary.targets
+        self.labels = vocabulary.labels
+        self.register_buffer("words", vocabulary.words, persistent=False)
+        self.register_buffer("target_vectors", vocabulary.words[list(vocabulary.targets)], persistent=False)
+        self.register_buffer("aspect_vectors", vocabulary.aspects, persistent=False)
+        self.products = torch.float32  # the type matrix products are computed in, where a layer offers a choice
+        self.generators: Sequence[torch.Generator] | None = None  # dropout's, one a seed, while training
+
+    def starts(self) -> list[torch.Generator]:
+        """One generator a seed, for drawing the initial weights."""
+        return [torch.Generator().manual_seed(seed) for seed in self.seeds]
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Answer:
+        """Read sentences `tokens` (S, B, T), rows of `words`, of `lengths` (S, B)."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        """Trained numbers of one seed."""
+        return sum(p[0].numel() for p in self.parameters())

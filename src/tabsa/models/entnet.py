@@ -1,0 +1,153 @@
+"""EntNet (Henaff et al., 2017) for TABSA, bi-directional, as the paper implements it for comparison."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from tabsa.config import option
+from tabsa.errors import ConfigError
+from tabsa.layers.memory import DelayWeights, MemoryWeights, prelu
+from tabsa.layers.scan import Path, reverse, scan
+from tabsa.layers.seeds import constant, dropout, normal, parameter, xavier
+from tabsa.models.base import Answer, Model, Vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntNetConfig:
+    """The choices the paper names, at the paper's values; d is the size of the word vectors."""
+
+    chains: int = option(6, "memory chains, tied and free", low=1)
+    keys: Literal["hybrid", "tied", "free"] = option(
+        "hybrid", "tied: a chain a target token; free: trained; hybrid: both"
+    )
+    directions: Literal["both", "forward", "backward"] = option("both", "how a sentence is read")
+    attention: Literal["target-aspect", "target"] = option("target-aspect", "what chooses among the chains")
+    gate: Literal["scalar", "vector"] = option(
+        "scalar", "one number a chain, or one a dimension (the paper's footnote)"
+    )
+    normalise: bool = option(True, "divide each memory by its norm after an update")
+    input_dropout: float = option(0.2, "on the words, one mask for all steps", low=0, high=0.95)
+    output_dropout: float = option(0.2, "on the final hidden layer", low=0, high=0.95)
+    l2: float = option(0.001, "weight of the penalty on R", low=0)
+    l2_form: Literal["norm", "squared"] = option(
+        "squared", "norm: ||R||, the paper's words; squared: ||R||^2 / 2, the authors' code"
+    )
+    prelu: float = option(1.0, "the PReLU slope at the start")
+    share_prelu: bool = option(False, "one slope for both directions and the final layer, as in the authors' code")
+    candidate_bias: bool = option(False, "a bias in the candidate memory, as in the authors' code")
+    key_scale: float = option(0.1, "standard deviation of a free key at the start", low=0)
+
+
+class EntNet(Model):
+    """Memory chains with gated updates, attention over them from the question, and a two-layer classifier."""
+
+    name: ClassVar[str] = "entnet"
+    config_class = EntNetConfig
+
+    def __init__(self, config: EntNetConfig, vocabulary: Vocabulary, seeds: Sequence[int]) -> None:
+        super().__init__(vocabulary, seeds)
+        self.config = config
+        self.path: Path = "auto"
+        self.tied = 0 if config.keys == "free" else len(self.targets)
+        free = config.chains - self.tied
+        if free < 0 or (config.keys == "tied" and free > 0):
+            need = f"{'exactly' if config.keys == 'tied' else 'at least'} {self.tied}"
+            raise ConfigError(f"'model.chains' is {config.chains}; {config.keys} keys need {need}, one a target")
+        d, starts = vocabulary.words.shape[1], self.starts()
+        ways = 2 if config.directions == "both" else 1
+        self.free_keys = parameter(starts, free, d, init=normal(config.key_scale))
+        self.memory = parameter(starts, ways, d, d, init=xavier)  # U
+        self.key = parameter(starts, ways, d, d, init=xavier)  # V
+        self.word = parameter(starts, ways, d, d, init=xavier)  # W
+        self.bias = parameter(starts, ways, d, init=constant(0)) if config.candidate_bias else None
+        slopes = 1 if config.share_prelu else ways + 1  # the last is the final layer's
+        self.slope = parameter(starts, slopes, d, init=constant(config.prelu))
+        question = 2 * d if config.attention == "target-aspect" else d
+        self.attend = parameter(starts, question, d, init=xavier)  # W_att
+        self.hidden = parameter(starts, d, d, init=xavier)  # H
+        self.output = parameter(starts, d, self.labels, init=xavier)  # R
+        self.add_delay(starts, ways, d)
+
+    def add_delay(self, starts: list[torch.Generator], ways: int, d: int) -> None:
+        """Where a subclass makes the delay's weights."""
+
+    def delay_weights(self) -> DelayWeights | None:
+        """The delay's weights, for all groups; None where the gate has no delay term."""
+        return None
+
+    def keys(self) -> Tensor:
+        """The keys of all chains, tied ones first: (S, n, d)."""
+        tied = self.target_vectors[: self.tied].expand(len(self.free_keys), -1, -1)
+        return torch.cat([tied, self.free_keys], dim=1)
+
+    def weights(self) -> MemoryWeights:
+        """The memory's weights, for G = S x directions groups."""
+        ways = self.memory.shape[1]
+        return MemoryWeights(
+            memory=self.memory.flatten(0, 1),
+            key=self.key.flatten(0, 1),
+            word=self.word.flatten(0, 1),
+            slope=self.slope[:, :1].expand(-1, ways, -1).flatten(0, 1)
+            if self.config.share_prelu
+            else self.slope[:, :ways].flatten(0, 1),
+            bias=None if self.bias is None else self.bias.flatten(0, 1),
+            delay=self.delay_weights(),
+            normalise=self.config.normalise,
+            vector_gate=self.config.gate == "vector",
+        )
+
+    def read(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Encode sentences once: memories of both directions summed (S, B, n, d), gates (S, directions, B, T, n)."""
+        words = self.words[tokens]  # (S, B, T, d)
+        batch, _, d = words.shape[1:]
+        words = dropout(words, self.config.input_dropout, self.generators, shape=(batch, 1, d))
+        readings = {
+            "forward": lambda: [words],
+            "backward": lambda: [reverse(words, lengths)],
+            "both": lambda: [words, reverse(words, lengths)],
+        }[self.config.directions]()
+        ways = len(readings)
+        groups = torch.stack(readings, dim=1).flatten(0, 1)  # (S x directions, B, T, d)
+        keys = self.keys().unsqueeze(1).expand(-1, ways, -1, -1).flatten(0, 1)
+        group_lengths = lengths.unsqueeze(1).expand(-1, ways, -1).flatten(0, 1)
+        result = scan(self.weights(), groups, keys, group_lengths, path=self.path, products=self.products)
+        gates = result.gates.view(-1, ways, *result.gates.shape[1:])
+        if self.config.directions != "forward":  # gates of the backward reading, back in the order of the words
+            backward = reverse(gates[:, -1], lengths)
+            gates = torch.cat([gates[:, :-1], backward.unsqueeze(1)], dim=1)
+        return result.memory.view(-1, ways, *result.memory.shape[1:]).sum(1), gates
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Answer:
+        """Read, attend to the chains for every question, classify."""
+        memory, gates = self.read(tokens, lengths)
+        seeds, batch, _, d = memory.shape
+        attention = self.attention()  # (S, K, A, n)
+        count, aspects, chains = attention.shape[1:]
+        summary = attention.reshape(seeds, 1, count * aspects, chains) @ memory  # u, (S, B, K x A, d)
+        hidden = summary.flatten(1, 2) @ self.hidden  # H u
+        hidden = hidden.view(seeds, batch, count, aspects, d) + self.aspect_vectors
+        hidden = prelu(hidden, self.slope[:, -1, None, None, None])
+        hidden = dropout(hidden, self.config.output_dropout, self.generators, shape=(batch, count, aspects, d))
+        logits = (hidden.flatten(1, 3) @ self.output).view(seeds, batch, count, aspects, -1)
+        return Answer(logits, gates, attention, self.penalty())
+
+    def attention(self) -> Tensor:
+        """The share of each chain in each question: softmax over j of k_j . W_att [t; a], (S, K, A, n).
+
+        Keys, targets and aspects are the same for every sentence, so one small table serves them all.
+        """
+        targets = self.target_vectors.unsqueeze(1).expand(-1, len(self.aspect_vectors), -1)  # (K, A, d)
+        question = targets
+        if self.config.attention == "target-aspect":
+            question = torch.cat([targets, self.aspect_vectors.expand_as(targets)], dim=-1)
+        query = question.flatten(0, 1) @ self.attend  # (S, K x A, d)
+        scores = query @ self.keys().transpose(1, 2)
+        return scores.softmax(-1).view(len(scores), *targets.shape[:2], -1)
+
+    def penalty(self) -> Tensor:
+        """The L2 penalty on R, for each seed."""
+        squared = self.output.square().sum((1, 2))
+        return self.config.l2 * (0.5 * squared if self.config.l2_form == "squared" else squared.clamp(min=1e-12).sqrt())

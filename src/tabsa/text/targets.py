@@ -1,0 +1,190 @@
+"""Find where a text names its targets, or take the places as given."""
+
+import functools
+import operator
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from tabsa.errors import DataError
+from tabsa.schema import Span, Target
+from tabsa.text.tokens import MARKS, UNSPACED, ordered_mentions
+
+# Character classes, written to stand inside [...].
+# Scripts where a name needs no word boundary: those without spaces, and Hangul, whose particles are glued on.
+_GLUED: Final = UNSPACED + r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\uac00-\ud7a3"
+_INVISIBLE: Final = r"\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
+_DASHES: Final = r"\-\u2010-\u2015\u2212"
+
+_UNITS: Final = re.compile(
+    rf"""
+      [^\W{_GLUED}] (?: [^\W{_GLUED}]++ | [{MARKS}]++ | [{_INVISIBLE}]++(?=[^\W{_GLUED}]) )*+  # a word
+    | (?: [\uac00-\ud7a3] | [\u1100-\u115f][\u1160-\u11a7]*+ ) [\u11a8-\u11ff]*+               # a Hangul syllable
+    | [{_GLUED}] [{MARKS}]*+
+    | (?P<gap> \s++ | (?<=[\w{MARKS}])[{_DASHES}](?=\w) )
+    | .
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+# What folding drops: accents, vowel points, the Arabic lengthening stroke, characters without a shape.
+_DROPPED: Final = re.compile(
+    r"[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
+    rf"\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f{_INVISIBLE}]+"
+)
+# Letters whose stroke or ligature Unicode does not decompose, and the looks of the apostrophe and the hyphen.
+_ALIKE: Final = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
+    | dict.fromkeys("’‘‛′´＇", "'")
+    | dict.fromkeys("‐‑‒–—―−", "-")
+)
+_GAP: Final = " "
+_SHORTEST_WITH_PLURAL: Final = 3  # letters: shorter names have plurals such as "as", "is", "its"
+
+
+class _Node:
+    """A step of the trie: where each next unit leads, and the index of the name that ends here."""
+
+    __slots__ = ("index", "next")
+
+    def __init__(self) -> None:
+        self.next: dict[str, _Node] = {}
+        self.index: int | None = None
+
+
+class TargetFinder:
+    """Finds the mentions of any number of names in one pass over a text.
+
+    Args:
+        names: the names of the targets; or a mapping from each name to its aliases, which count as mentions of it.
+
+    A mention is a whole word or words, in any case, with or without accents: `Zürich` is found as `zurich` and
+    `ZÜRICH`. Any white space or one dash may stand where the name has a space or a dash. The longest name wins:
+    `Camden Town` is no mention of `Camden`. The plural is a mention, all of it (`two Camdens`); of a possessive or a
+    compound only the name is (`Camden` in `Camden's` and in `Camden-based`). Between characters of Chinese, Japanese,
+    Korean, Thai, Lao, Khmer and Burmese no word boundary is asked for.
+
+    Raises:
+        DataError: a name or alias is empty, is not a string, or stands for two targets.
+    """
+
+    def __init__(self, names: Iterable[str] | Mapping[str, Iterable[str]]) -> None:
+        if isinstance(names, str):
+            raise DataError(f"names must be a list of strings, not one string: give [{names!r}]")
+        aliases = dict(names) if isinstance(names, Mapping) else None
+        self.names: tuple[str, ...] = tuple(names)
+        self._root = _Node()
+        plurals: list[tuple[list[str], int]] = []
+        for index, name in enumerate(self.names):
+            for alias in (name, *_aliases(name, aliases[name] if aliases else ())):
+                units = _folded_name(alias)
+                self._add(units, index, alias)
+                plurals += [(plural, index) for plural in _plural(units)]
+        for units, index in plurals:  # last, because a name that is spelt like another's plural goes first
+            end = self._walk(units)
+            end.index = index if end.index is None else end.index
+
+    def find(self, text: str) -> tuple[Target, ...]:
+        """The targets that a text mentions, in the order of the names, each with all its mentions."""
+        folded, spans = _units(text)
+        mentions: dict[int, list[Span]] = {}
+        free = 0  # units before it belong to a mention
+        for at, unit in enumerate(folded):
+            node = self._root.next.get(unit)
+            if node is None or at < free:
+                continue
+            index, reached = None, at
+            while node is not None:
+                reached += 1
+                if node.index is not None:
+                    index, free = node.index, reached
+                node = node.next.get(folded[reached]) if reached < len(folded) else None
+            if index is not None:
+                mentions.setdefault(index, []).append(Span(spans[at][0], spans[free - 1][1]))
+        return tuple(Target(self.names[index], tuple(mentions[index])) for index in sorted(mentions))
+
+    def _add(self, units: list[str], index: int, alias: str) -> None:
+        end = self._walk(units)
+        if end.index is not None and end.index != index:
+            first, second = self.names[end.index], self.names[index]
+            if first == second:
+                raise DataError(f"the target {first!r} is given twice: give it once")
+            raise DataError(
+                f"{alias!r} stands for two targets, {first!r} and {second!r}: give each its own names "
+                "(case, accents, spaces and dashes do not tell names apart)"
+            )
+        end.index = index
+
+    def _walk(self, units: list[str]) -> _Node:
+        node = self._root
+        for unit in units:
+            node = node.next.setdefault(unit, _Node())
+        return node
+
+
+def mark_spans(text: str, spans: Mapping[str, Sequence[tuple[int, int]]]) -> tuple[Target, ...]:
+    """The targets whose mentions are given as `(start, end)` pairs, as in `text[start:end]`.
+
+    Raises:
+        DataError: a name is empty; a pair is not two integers, lies outside the text, marks only white space, or
+            overlaps another.
+    """
+    targets = []
+    for name, pairs in spans.items():
+        if not name.strip():
+            raise DataError("the name of a target is empty: give every span a name")
+        targets.append(Target(name, tuple(sorted(_span(name, pair) for pair in pairs))))
+    for span, index in ordered_mentions(text, targets):
+        if text[span.start : span.end].isspace():
+            raise DataError(f"mention {span.start}-{span.end} of {targets[index].name!r} is only white space")
+    return tuple(targets)
+
+
+def _span(name: str, pair: Sequence[int]) -> Span:
+    try:
+        start, end = map(operator.index, pair)
+    except (TypeError, ValueError) as e:
+        raise DataError(f"mention {pair!r} of {name!r} is not a pair of integers: give (start, end)") from e
+    return Span(start, end)
+
+
+def _aliases(name: str, aliases: Iterable[str]) -> Iterable[str]:
+    if isinstance(aliases, str):
+        raise DataError(f"aliases of {name!r} must be a list of strings, not one string: give [{aliases!r}]")
+    return aliases
+
+
+def _folded_name(name: str) -> list[str]:
+    if not isinstance(name, str):
+        raise DataError(f"the name of a target must be a string, not {name!r}")
+    units, _ = _units(name.strip())
+    if not units:
+        raise DataError(f"the name {name!r} of a target is empty: give it at least one visible character")
+    return units
+
+
+def _plural(units: list[str]) -> list[list[str]]:
+    *first, last = units
+    regular = len(last) >= _SHORTEST_WITH_PLURAL and last.isascii() and last.isalnum() and last[-1].isalpha()
+    if not regular:
+        return []
+    return [[*first, last + ("es" if last.endswith(("s", "x", "z", "ch", "sh")) else "s")]]
+
+
+def _units(text: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """The words, glued characters, gaps and marks of a text, folded, and their spans; none folds to nothing."""
+    folded, spans = [], []
+    for match in _UNITS.finditer(text):
+        if unit := _GAP if match.lastgroup else _fold(match.group()):
+            folded.append(unit)
+            spans.append(match.span())
+    return folded, spans
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _fold(unit: str) -> str:
+    """Without case and accents; equal for all that counts as the same name."""
+    if unit.isascii():
+        return unit.lower()
+    folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", unit).casefold())
+    return _DROPPED.sub("", folded).translate(_ALIKE)

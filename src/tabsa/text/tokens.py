@@ -1,0 +1,186 @@
+"""Text to tokens: the Penn Treebank conventions of NLTK's word tokeniser, in one pass that keeps offsets.
+
+Liu et al. (2018) tokenise with NLTK and fold case. `import nltk` takes over a second, as long as `import torch`, so
+this is a scanner of our own that gives the same spans. It differs in what follows, nearly always because NLTK's spans
+hide a word from its vector:
+
+- `’` between two letters is an apostrophe: `don’t` is `do` `n’t`, as `don't` is `do` `n't` (NLTK: `don` `’` `t`);
+- `…`, `¿`, `¡`, currency signs, emoji, and the commas and full stops of other scripts are tokens, as `...` and `$` are
+  (NLTK leaves them on their word);
+- each Han or kana character, and each East Asian punctuation mark, is a token (NLTK: one token a clause);
+- each comma or colon that no digit follows is a token (NLTK leaves the second of two on the next word);
+- a clitic is split off before a closing quote wherever that stands: `'it's'` (NLTK: not at the end of a text);
+- a full stop is final although a line break or a spaced quote mark follows it (NLTK: `end. "` keeps `end.`);
+- `cannot'tis` is `can` `not` `'tis` (NLTK splits `'tis` here, and nowhere else).
+
+Like NLTK, `'tis` is `'` `tis`, `1-2` and `x/y` stay whole, and only one clitic of `I'd've` is split off.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from tabsa.errors import DataError
+from tabsa.schema import Span, Target
+from tabsa.text.sentences import is_abbreviation, split_sentences
+
+# Character classes, written to stand inside [...].
+# Accents, vowel signs and variation selectors: they belong to the character before them, but are not in `\w`.
+MARKS: Final = (
+    r"\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    r"\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u0900-\u0903\u093a-\u094f\u0951-\u0957"
+    r"\u0962\u0963\u0981-\u0983\u09bc-\u09cd\u0a01-\u0a03\u0a3c-\u0a51\u0a81-\u0a83\u0abc-\u0acd\u0b3c-\u0b57"
+    r"\u0bbe-\u0bcd\u0c3e-\u0c56\u0cbc-\u0cd6\u0d3e-\u0d4d\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc"
+    r"\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u3099\u309a\ufe00-\ufe0f"
+    r"\ufe20-\ufe2f"
+)
+# Characters of Chinese and Japanese, which put no space between words.
+UNSPACED: Final = r"\u3005-\u3007\u3040-\u3098\u309d-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_ASIAN_MARKS: Final = r"\u3001-\u3004\u3008-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+_SYMBOLS: Final = r"\u2190-\u2bff\U0001f000-\U0001faff"
+_SKIN: Final = r"\U0001f3fb-\U0001f3ff\u20e3\ufe0e\ufe0f\U000e0020-\U000e007f"
+_DASHES: Final = r"\u2012-\u2015"
+_ALWAYS_ALONE: Final = (
+    r"«“‘„»”\"`;@#$%&?!*\[\](){}<>…¿¡،؛؟۔।॥•£¢¤¥\u20a0-\u20cf" + _DASHES + _ASIAN_MARKS + UNSPACED + _SYMBOLS
+)
+
+_EMOJI: Final = rf"[{_SYMBOLS}][{_SKIN}]*+"
+_OPENING: Final = r"(?<!\w)'(?=\w)(?!(?i:re|ve|ll|m|t|s|d|n)\b)"  # the quote of 'this way', not of 've
+_FINAL_STOP: Final = r"\.(?=[\s\])}>\"'»”’]*+\Z)"
+_SCAN: Final = re.compile(
+    rf"""
+    (?P<word> (?: [^\s.,:'’\-{_ALWAYS_ALONE}]++
+                | (?!{_FINAL_STOP})\.(?!\.) | [,:](?=\d) | -(?!-)
+                | (?P<apostrophe> (?!{_OPENING})'(?!') | (?<=[\w{MARKS}])’(?=\w) ) )++ )
+    | \.\.++ | …++ | -- | `` | ''
+    | [\U0001f1e6-\U0001f1ff]{{2}} | {_EMOJI}(?:\u200d{_EMOJI})*+
+    | [{UNSPACED}][{MARKS}]*+
+    | \S
+    """,
+    re.VERBOSE,
+)
+# The end of a word: at most one clitic of each kind, in this order; the long ones all in lower or all in upper case.
+_CLITICS: Final = re.compile(r"(?<=[^'’])(?!\Z)(n['’]t|N['’]T|['’](?:ll|LL|re|RE|ve|VE))?(['’][sSmMdD])?(')?\Z")
+# The group is where the word is cut in two; `wanna` only where nothing is attached to it.
+_CONTRACTIONS: Final = re.compile(
+    r"(?i)\b(?:(can)not|(d)['’]ye|(gim)me|(gon)na|(got)ta|(lem)me|(more)['’]n|(wan)na\Z)\b"
+)
+_CONTRACTED: Final = ("cannot", "gimme", "gonna", "gotta", "lemme", "wanna")  # those that no apostrophe gives away
+_JOINERS: Final = "-/.,:+=~|\\_'’…·^"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of a text, `text[start:end]`; `target` is the index of the target that it mentions, if it does."""
+
+    text: str
+    start: int
+    end: int
+    target: int | None = None
+
+    @property
+    def word(self) -> str:
+        """The form to look up: lower case, with `’` as a plain apostrophe."""
+        return self.text.lower().replace("’", "'")
+
+
+def tokenise(text: str) -> list[Token]:
+    """The tokens of a text, sentence by sentence, with their offsets; white space is all that they leave out."""
+    return [Token(text[start:end], start, end) for start, end in _spans(text)]
+
+
+def tokenise_marked(text: str, targets: Sequence[Target]) -> list[Token]:
+    """The tokens of a text in which every mention of a target is one token with its `target` index.
+
+    What a mention is glued to is split from it (`LOCATION1/LOCATION2`, `LOCATION2e`, `Camden-based`). The rest is
+    tokenised as if a plain word stood in the place of each mention: full stops, quotes and spaces inside a name do
+    not count.
+    """
+    mentions = ordered_mentions(text, targets)
+    if not mentions:
+        return tokenise(text)
+    tokens: list[Token] = []
+    reached = 0  # mentions[:reached] are tokens
+    for start, end in _spans(_masked(text, mentions)):
+        first = reached
+        while reached < len(mentions) and mentions[reached][0].start < end:
+            reached += 1
+        if first == reached:
+            tokens.append(Token(text[start:end], start, end))
+        else:
+            tokens.extend(_cut(text, start, end, mentions[first:reached]))
+    return tokens
+
+
+def ordered_mentions(text: str, targets: Sequence[Target]) -> list[tuple[Span, int]]:
+    """Every mention with the index of its target, in text order; mentions must be in the text and not overlap."""
+    mentions = sorted((Span(*span), index) for index, target in enumerate(targets) for span in target.mentions)
+    previous = 0
+    for span, index in mentions:
+        if not previous <= span.start < span.end <= len(text):
+            where = f"mention {span.start}-{span.end} of {targets[index].name!r}"
+            if 0 <= span.start < min(previous, span.end):
+                raise DataError(f"{where} overlaps another mention: keep one of the two")
+            raise DataError(f"{where} is not in the text: expected 0 <= start < end <= {len(text)}, its length")
+        previous = span.end
+    return mentions
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    lowered = text.lower()
+    contracted = any(word in lowered for word in _CONTRACTED)  # one look at the text saves one at each word
+    apostrophe = "'" in text or "’" in text
+    spans: list[tuple[int, int]] = []
+    for sentence in split_sentences(text):
+        for match in _SCAN.finditer(text, *sentence):
+            if (apostrophe and match["apostrophe"]) or (contracted and match["word"]):
+                spans += _split_word(match.group(), match.start())
+            else:
+                spans.append(match.span())
+    return spans
+
+
+def _split_word(word: str, start: int) -> Iterator[tuple[int, int]]:
+    """Split clitics off the end of a word, and contractions in two."""
+    clitics = _CLITICS.search(word)
+    stem = word[: clitics.start()] if clitics else word
+    cuts = {0, len(stem), len(word)}
+    for match in _CONTRACTIONS.finditer(stem):
+        cuts |= {match.start(), match.end(match.lastindex or 0), match.end()}
+    if clitics:
+        cuts |= {clitics.end(group) for group in (1, 2, 3) if clitics[group]}
+    return ((start + a, start + b) for a, b in pairwise(sorted(cuts)))
+
+
+def _masked(text: str, mentions: Sequence[tuple[Span, int]]) -> str:
+    """The text with a plain word of the same length, and the same first case, in the place of each mention."""
+    pieces, end = [], 0
+    for span, _ in mentions:
+        first = "x" if text[span.start].islower() else "X"
+        pieces += [text[end : span.start], first, "x" * (span.end - span.start - 1)]
+        end = span.end
+    return "".join(pieces) + text[end:]
+
+
+def _cut(text: str, start: int, end: int, mentions: Sequence[tuple[Span, int]]) -> Iterator[Token]:
+    """Cut a token at the mentions in it, and what joins them to a word from that word."""
+    at = start
+    for span, target in mentions:
+        yield from _unglued(text, at, span.start, after=at > start, before=True)
+        yield Token(text[span.start : span.end], span.start, span.end, target)
+        at = span.end
+    yield from _unglued(text, at, end, after=True, before=False)
+
+
+def _unglued(text: str, start: int, end: int, *, after: bool, before: bool) -> Iterator[Token]:
+    """The tokens of what stands right after a mention, right before one, or both: joiners are split from words."""
+    piece = text[start:end]
+    head = len(piece) - len(piece.lstrip(_JOINERS)) if after else 0
+    tail = max(head, len(piece.rstrip(_JOINERS))) if before else len(piece)
+    if piece[tail:] == "." and is_abbreviation(piece[head:tail]):  # "St.LOCATION1"
+        tail = len(piece)
+    for a, b in pairwise((0, head, tail, len(piece))):
+        if a < b:
+            yield Token(piece[a:b], start + a, start + b)

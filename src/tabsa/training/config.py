@@ -1,0 +1,101 @@
+"""What a training run is: one TOML file, typed and checked."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tabsa.config import build, nearest, option, override, read_toml
+from tabsa.errors import ConfigError
+from tabsa.models import MODELS
+from tabsa.samplers import Balance
+from tabsa.training.optimisers import Clip, Name
+
+Selection = Literal[
+    "mean",
+    "sun.strict_accuracy",
+    "sun.macro_f1",
+    "ma.strict_accuracy",
+    "ma.macro_f1",
+    "aspect_auc",
+    "sentiment_accuracy",
+    "sentiment_auc",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """What is read."""
+
+    name: str = option("places", "a dataset's name (see `tabsa data`), or a file or folder of your own")
+    train: str = option("train", "the split to learn from")
+    dev: str = option("dev", "the split that selects")
+    aspects: tuple[str, ...] = option((), "the aspects; none named: the dataset's own choice; all: every one")
+    targets: int = option(2, "targets a model knows at a time", low=1)
+    max_length: int = option(50, "words after which a text is cut; 0: never", low=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorsConfig:
+    """The word vectors, which are not trained."""
+
+    file: str = option("", "GloVe, below a data folder or anywhere; empty: random vectors, so that no file is needed")
+    size: int = option(100, "of a random vector where there is no file", low=1)
+    first: int = option(50_000, "words of the file kept for texts to come, besides the data's own", low=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """How a model is trained."""
+
+    epochs: int = option(100, "passes; see `balance` for what a pass is", low=1)
+    batch_size: int = option(128, "pairs, or sentences, in a batch", low=1)
+    balance: Balance = option("mixed", "mixed: all classes in a batch; turns: one; sentence: whole sentences")
+    class_power: float = option(0.5, "with `sentence`, a class weighs 1 / frequency ** this in the loss", low=0, high=1)
+    optimiser: Name = option("ftrl", "ftrl, ftrl-tf (TensorFlow's start at zero), adagrad, adam or adamw")
+    rate: float = option(0.05, "learning rate", low=0)
+    schedule: Literal["constant", "linear", "cosine"] = option("constant", "how the rate falls to 0, or not")
+    warmup: int = option(0, "updates over which the rate rises from 0", low=0)
+    weight_decay: float = option(0.0, "AdamW's", low=0)
+    clip: Clip = option("variable", "whose gradient norm is limited: each variable's, all together, or none")
+    clip_norm: float = option(5.0, "that limit", low=0)
+    evaluate_every: int = option(1, "epochs between evaluations on dev, each of which saves", low=1)
+    select: Selection = option("mean", "the dev metric that chooses the best state; mean: of all")
+    patience: int = option(0, "evaluations without a better one after which a seed stops; 0: never", low=0)
+    precision: Literal["float32", "tf32", "bf16"] = option("float32", "of the matrix products; sums are float32")
+    seed: int = option(1, "the first seed; several take the numbers after it", low=0)
+    threads: int = option(0, "CPU threads; 0: as many as there are cores", low=0)
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """A whole run; `model` is the configuration class of the system called `kind`."""
+
+    kind: str
+    model: Any
+    data: DataConfig = DataConfig()
+    vectors: VectorsConfig = VectorsConfig()
+    training: TrainingConfig = TrainingConfig()
+
+
+def read_config(path: Path, settings: tuple[str, ...] = ()) -> RunConfig:
+    """The run that a TOML file describes, with `section.key=value` settings over it."""
+    return run_config(override(read_toml(path), settings))
+
+
+def run_config(values: dict[str, Any]) -> RunConfig:
+    """The run that plain data describes."""
+    sections = {"data": DataConfig, "vectors": VectorsConfig, "training": TrainingConfig}
+    for key in values:
+        if key not in ("kind", "model", *sections):
+            raise ConfigError(f"unknown key '{key}'{nearest(key, ('kind', 'model', *sections))}")
+    kind = values.get("kind", "delayed-entnet")
+    if kind not in MODELS:
+        raise ConfigError(f"'kind' is {kind!r}{nearest(str(kind), MODELS)}")
+    for name in ("model", *sections):
+        if not isinstance(values.get(name, {}), dict):
+            raise ConfigError(f"'{name}' is a section: expected [{name}], got {values[name]!r}")
+    return RunConfig(
+        kind,
+        build(MODELS[kind].config_class, values.get("model", {}), "model."),
+        **{name: build(cls, values.get(name, {}), f"{name}.") for name, cls in sections.items()},
+    )

@@ -1,0 +1,234 @@
+"""The loop that trains every neural model, several seeds at once.
+
+A seed has its own initial weights, its own order of the data and its own dropout, and no seed's numbers enter
+another's, so a seed goes the same way alone and in a group, up to the rounding of differently shaped products.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from tabsa.batch import NOT_ASKED, Encoded
+from tabsa.metrics import all_metrics
+from tabsa.models import MODELS, Model, Vocabulary
+from tabsa.samplers import Drawn, Sampler, class_weights
+from tabsa.training import optimisers
+from tabsa.training.config import RunConfig, Selection, TrainingConfig
+from tabsa.training.prepare import Prepared, gold
+
+Figures = dict[str, dict[str, float]]  # family, metric
+
+
+@dataclass
+class Progress:
+    """Where a run stands: everything besides tensors that resuming needs."""
+
+    epoch: int = 0  # finished
+    update: int = 0
+    best: list[float] = field(default_factory=list)  # a seed's best score
+    best_epoch: list[int] = field(default_factory=list)
+    best_figures: list[Figures] = field(default_factory=list)
+    stopped: list[bool] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What an evaluation on dev found."""
+
+    epoch: int
+    update: int
+    loss: list[float]  # mean since the last evaluation, a seed each
+    figures: list[Figures]
+    improved: list[bool]
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As one line of metrics.jsonl."""
+        return {
+            "epoch": self.epoch,
+            "update": self.update,
+            "loss": self.loss,
+            "dev": [
+                {
+                    family: {k: None if math.isnan(v) else v for k, v in values.items()}
+                    for family, values in seed.items()
+                }
+                for seed in self.figures
+            ],
+            "improved": self.improved,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def build_model(config: RunConfig, prepared: Prepared, seeds: Sequence[int]) -> Model:
+    """The untrained model of a run."""
+    vocabulary = Vocabulary(
+        torch.from_numpy(prepared.matrix),
+        prepared.targets,
+        torch.from_numpy(prepared.aspect_vectors),
+        len(prepared.labels),
+    )
+    return MODELS[config.kind](config.model, vocabulary, seeds)
+
+
+class Trainer:
+    """A run in progress: model, optimiser, generators and progress."""
+
+    def __init__(self, config: RunConfig, prepared: Prepared, seeds: Sequence[int], device: str = "cpu") -> None:
+        self.config, self.prepared, self.seeds = config, prepared, tuple(seeds)
+        self.device = torch.device(device)
+        training = config.training
+        if training.precision == "tf32":
+            torch.backends.cuda.matmul.allow_tf32 = True
+        if training.threads:
+            torch.set_num_threads(training.threads)
+        self.model = build_model(config, prepared, seeds).to(self.device)
+        self.model.products = torch.bfloat16 if training.precision == "bf16" else torch.float32
+        self.optimiser = optimisers.optimiser(
+            training.optimiser, self.model.parameters(), rate=training.rate, weight_decay=training.weight_decay
+        )
+        self.samplers = [
+            Sampler(prepared.train, training.balance, training.batch_size, seed=seed) for seed in self.seeds
+        ]
+        self.orders = [np.random.default_rng([seed, 0]) for seed in self.seeds]
+        self.draws = [torch.Generator(self.device).manual_seed(2**32 + seed) for seed in self.seeds]
+        self.progress = Progress(
+            best=[-1.0] * len(seeds),
+            best_epoch=[0] * len(seeds),
+            best_figures=[{} for _ in seeds],
+            stopped=[False] * len(seeds),
+        )
+        self.best = {name: tensor.detach().clone() for name, tensor in self.model.named_parameters()}
+        self.tokens = torch.from_numpy(prepared.train.tokens).to(self.device, torch.long)
+        self.lengths = torch.from_numpy(prepared.train.lengths).to(torch.long)
+        weights = class_weights(prepared.train, len(prepared.labels), training.class_power)
+        self.class_weights = torch.from_numpy(weights).to(self.device) if training.balance == "sentence" else None
+        self.dev_gold = gold(prepared.dev)
+
+    @property
+    def updates(self) -> int:
+        """Updates in an epoch."""
+        return self.samplers[0].updates
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.progress.epoch >= self.config.training.epochs or all(self.progress.stopped)
+
+    def run(self, on_update: Callable[[int, Tensor], None] = lambda _, __: None) -> Iterator[Evaluation]:
+        """Train, pausing after each evaluation; `on_update` hears of every update and its losses."""
+        training = self.config.training
+        started, losses = time.perf_counter(), []
+        while not self.done:
+            for drawn in zip(*(s.epoch(rng) for s, rng in zip(self.samplers, self.orders, strict=True)), strict=True):
+                losses.append(self.update(drawn))
+                on_update(self.progress.update, losses[-1])
+            self.progress.epoch += 1
+            if self.progress.epoch % training.evaluate_every == 0 or self.progress.epoch == training.epochs:
+                loss = torch.stack(losses).mean(0).tolist()
+                yield self.evaluate(loss, time.perf_counter() - started)
+                started, losses = time.perf_counter(), []
+
+    def update(self, drawn: Sequence[Drawn]) -> Tensor:
+        """One update of every seed, each on its own batch; returns the losses (S,)."""
+        training = self.config.training
+        for group in self.optimiser.param_groups:
+            group["lr"] = training.rate * rate_factor(training, self.progress.update, training.epochs * self.updates)
+        rows = torch.from_numpy(np.stack([d.rows for d in drawn]))  # (S, B)
+        labels = torch.from_numpy(np.stack([d.labels for d in drawn])).to(self.device, torch.long)
+        lengths = self.lengths[rows]
+        tokens = self.tokens[rows.to(self.device), : int(lengths.max())]
+        self.model.train()
+        self.model.generators = self.draws
+        answer = self.model(tokens, lengths.to(self.device))
+        losses = cross_entropy(answer.logits, labels, self.class_weights)
+        total = losses.sum() if answer.penalty is None else (losses + answer.penalty).sum()
+        self.optimiser.zero_grad(set_to_none=True)
+        total.backward()
+        optimisers.clip(self.model.parameters(), training.clip, training.clip_norm)
+        self.optimiser.step()
+        self.progress.update += 1
+        return losses.detach()
+
+    def evaluate(self, loss: list[float], seconds: float) -> Evaluation:
+        """Score every seed on dev, and keep each one's best state."""
+        progress = self.progress
+        probabilities = predict(self.model, self.prepared.dev)
+        figures, improved = [], []
+        for number in range(len(self.seeds)):
+            scores = all_metrics(self.dev_gold, probabilities[number])
+            of_seed: Figures = {str(f): {k: float(v) for k, v in values.items()} for f, values in scores.items()}
+            score = selected(of_seed, self.config.training.select)
+            better = not progress.stopped[number] and score > progress.best[number]
+            if better:
+                progress.best[number], progress.best_epoch[number] = score, progress.epoch
+                progress.best_figures[number] = of_seed
+                for name, tensor in self.model.named_parameters():
+                    self.best[name][number] = tensor.detach()[number]
+            waited = progress.epoch - progress.best_epoch[number]
+            limit = self.config.training.patience * self.config.training.evaluate_every
+            progress.stopped[number] = progress.stopped[number] or bool(limit and waited >= limit)
+            figures.append(of_seed)
+            improved.append(better)
+        return Evaluation(progress.epoch, progress.update, loss, figures, improved, seconds)
+
+
+def rate_factor(training: TrainingConfig, update: int, total: int) -> float:
+    """What the learning rate is multiplied by at an update of `total`."""
+    if update < training.warmup:
+        return (update + 1) / training.warmup
+    left = 1 - (update - training.warmup) / max(1, total - training.warmup)
+    return {"constant": 1.0, "linear": left, "cosine": 0.5 * (1 + math.cos(math.pi * (1 - left)))}[training.schedule]
+
+
+def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
+    """The mean loss over each seed's asked pairs, (S,): `logits` (S, B, K, A, labels), `labels` (S, B, K, A)."""
+    asked = labels != NOT_ASKED
+    each = functional.cross_entropy(
+        logits.movedim(-1, 1), labels, weight=weights, ignore_index=NOT_ASKED, reduction="none"
+    )
+    share = asked.float() if weights is None else weights[labels.clamp(min=0)] * asked
+    return each.flatten(1).sum(1) / share.flatten(1).sum(1).clamp(min=1e-12)
+
+
+@torch.no_grad()
+def predict(model: Model, data: Encoded, batch_size: int = 256) -> NDArray[np.float64]:
+    """Probabilities of every group for every seed, (S, groups, A, labels); sentences are read in order of length."""
+    model.eval()
+    model.generators = None
+    device = model.words.device
+    order = np.argsort(-data.lengths, kind="stable")
+    groups = int(data.groups.max(initial=-1)) + 1
+    result = np.zeros((len(model.seeds), groups, data.labels.shape[2], model.labels))
+    for start in range(0, len(order), batch_size):
+        rows = order[start : start + batch_size]
+        lengths = torch.from_numpy(data.lengths[rows]).to(torch.long)
+        tokens = torch.from_numpy(data.tokens[rows][:, : int(lengths.max())]).to(torch.long)
+        copies = len(model.seeds)
+        answer = model(tokens.to(device).expand(copies, -1, -1), lengths.to(device).expand(copies, -1))
+        probabilities = answer.logits.double().softmax(-1).cpu().numpy()  # (S, B, K, A, labels)
+        asked = data.groups[rows] >= 0
+        result[:, data.groups[rows][asked]] = probabilities[:, asked]
+    return result
+
+
+def selected(figures: Figures, metric: Selection) -> float:
+    """The dev score by which states are compared; an undefined one counts as 0."""
+    if metric == "mean":
+        names = [("ma", "strict_accuracy"), ("sun", "macro_f1")]
+        names += [("sun", name) for name in ("aspect_auc", "sentiment_accuracy", "sentiment_auc")]
+        return sum(_number(figures[family][name]) for family, name in names) / len(names)
+    family, _, name = metric.rpartition(".")
+    return _number(figures[family or "sun"][name])
+
+
+def _number(value: float) -> float:
+    return 0.0 if math.isnan(value) else value

@@ -1,0 +1,171 @@
+"""The run folder: what a run has done, written so that a kill at any moment loses at most one evaluation's work.
+
+config.toml            the run, every option written out
+metrics.jsonl          one line an evaluation
+last.safetensors       everything needed to go on: weights, optimiser, generators, progress
+previous.safetensors   the one before, should the last be damaged
+best.safetensors       the best weights of each seed so far
+events.out.tfevents.*  the same figures for TensorBoard, where it is installed
+"""
+
+import json
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from tabsa.config import to_toml
+from tabsa.errors import ModelError, OutputError
+from tabsa.files import read_text, reason, replacing
+from tabsa.training import optimisers
+from tabsa.training.config import RunConfig
+from tabsa.training.loop import Evaluation, Progress, Trainer
+
+_FORMAT = "tabsa run 1"
+
+
+class RunFolder:
+    """A run's files."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config, self.metrics = path / "config.toml", path / "metrics.jsonl"
+        self.last, self.previous = path / "last.safetensors", path / "previous.safetensors"
+        self.best = path / "best.safetensors"
+
+    def start(self, config: RunConfig, seeds: tuple[int, ...]) -> None:
+        """Begin a new run; refuses a folder that holds one."""
+        if self.config.exists():
+            raise OutputError(f"{self.path} already holds a run; continue it with --resume, or choose another --out")
+        with replacing(self.config) as stream:
+            stream.write(_described(config, seeds))
+
+    def resume(self, config: RunConfig, seeds: tuple[int, ...], trainer: Trainer) -> None:
+        """Put a trainer where the run stopped; a folder with no run, or none saved yet, starts it."""
+        if not self.config.exists():
+            return self.start(config, seeds)
+        if read_text(self.config, ModelError) != _described(config, seeds):
+            difference = _first_difference(read_text(self.config, ModelError), _described(config, seeds))
+            raise OutputError(f"{self.path} holds another run ({difference}); choose another --out")
+        state = self._state(trainer.device)
+        if state is not None:
+            _restore(trainer, *state)
+        self._keep_metrics(trainer.progress.epoch)
+        return None
+
+    def save(self, trainer: Trainer, evaluation: Evaluation) -> None:
+        """Record an evaluation; the last state is written last, so that a kill in between repeats the epoch."""
+        line = json.dumps(evaluation.to_dict())
+        try:
+            with self.metrics.open("a", encoding="utf-8") as stream:
+                stream.write(line + "\n")
+        except OSError as e:
+            raise OutputError(f"cannot write {self.metrics}: {reason(e)}") from e
+        if any(evaluation.improved):
+            _write(self.best, trainer.best, {"progress": json.dumps(asdict(trainer.progress))})
+        if self.last.exists():
+            self.last.replace(self.previous)
+        _write(self.last, *_snapshot(trainer))
+
+    def best_weights(self) -> dict[str, Tensor]:
+        """The best weights of all seeds, each (S, ...)."""
+        return _read(self.best, torch.device("cpu"))[0]
+
+    def _state(self, device: torch.device) -> tuple[dict[str, Tensor], dict[str, str]] | None:
+        """The newest state that can be read; None where none was written yet."""
+        damaged = None
+        for path in (self.last, self.previous):
+            if not path.exists():
+                continue
+            try:
+                state = _read(path, device)
+            except ModelError as e:
+                damaged = e
+                continue
+            if damaged:
+                warnings.warn(f"{damaged}; going on from {path.name}", stacklevel=2)
+            return state
+        if damaged:
+            raise damaged
+        return None
+
+    def _keep_metrics(self, epoch: int) -> None:
+        """Drop the lines of epochs that will be trained again, and a line cut short."""
+        if not self.metrics.exists():
+            return
+        kept = [line for line in _lines(self.metrics) if line["epoch"] <= epoch]
+        with replacing(self.metrics) as stream:
+            stream.writelines(json.dumps(line) + "\n" for line in kept)
+
+
+def _described(config: RunConfig, seeds: tuple[int, ...]) -> str:
+    return f"seeds = {list(seeds)}\n{to_toml(config)}"
+
+
+def _first_difference(old: str, new: str) -> str:
+    pairs = zip(old.splitlines(), new.splitlines(), strict=False)
+    a, b = next(((a, b) for a, b in pairs if a != b), ("", ""))
+    return f"{a.partition('  #')[0]}, not {b.partition('  #')[0]}"
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    for line in read_text(path, ModelError).splitlines():
+        try:
+            yield json.loads(line)
+        except json.JSONDecodeError:
+            return
+
+
+def _snapshot(trainer: Trainer) -> tuple[dict[str, Tensor], dict[str, str]]:
+    tensors = {f"model.{name}": tensor.detach() for name, tensor in trainer.model.named_parameters()}
+    tensors |= {f"best.{name}": tensor for name, tensor in trainer.best.items()}
+    tensors |= {f"optimiser.{name}": tensor for name, tensor in optimisers.pack(trainer.optimiser).items()}
+    tensors |= {f"draws.{n}": generator.get_state() for n, generator in enumerate(trainer.draws)}
+    facts = {
+        "progress": json.dumps(asdict(trainer.progress)),
+        "orders": json.dumps([order.bit_generator.state for order in trainer.orders]),
+    }
+    return tensors, facts
+
+
+def _restore(trainer: Trainer, tensors: dict[str, Tensor], facts: dict[str, str]) -> None:
+    def part(prefix: str) -> dict[str, Tensor]:
+        return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+
+    with torch.no_grad():
+        for name, parameter in trainer.model.named_parameters():
+            parameter.copy_(tensors[f"model.{name}"])
+    trainer.best = part("best.")
+    optimisers.unpack(trainer.optimiser, part("optimiser."))
+    for n, generator in enumerate(trainer.draws):
+        generator.set_state(tensors[f"draws.{n}"].cpu())
+    trainer.progress = Progress(**json.loads(facts["progress"]))
+    for order, state in zip(trainer.orders, json.loads(facts["orders"]), strict=True):
+        bit_generator: np.random.BitGenerator = order.bit_generator
+        bit_generator.state = state
+
+
+def _write(path: Path, tensors: dict[str, Tensor], facts: dict[str, str]) -> None:
+    content = save({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, {"format": _FORMAT, **facts})
+    with replacing(path, "wb") as stream:
+        stream.write(content)
+
+
+def _read(path: Path, device: torch.device) -> tuple[dict[str, Tensor], dict[str, str]]:
+    try:
+        with safe_open(path, "pt", device=str(device)) as stream:
+            facts = stream.metadata() or {}
+            if facts.get("format") != _FORMAT:
+                raise ModelError(f"{path} is not a state of a tabsa run")
+            return {name: stream.get_tensor(name) for name in stream.keys()}, facts  # noqa: SIM118
+    except OSError as e:
+        raise ModelError(f"cannot read {path}: {reason(e)}") from e
+    except SafetensorError as e:
+        raise ModelError(f"{path} is damaged ({e})") from e

@@ -1,0 +1,208 @@
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from tabsa import data
+from tabsa.cli import main
+from tabsa.metrics import FAMILIES, METRICS
+from tabsa.predictions import write_predictions
+
+Tabsa = Callable[..., tuple[int, str, str]]
+
+REVIEWS = """\
+id,text,target,aspect,polarity
+1,Camden is dear but Brixton is cheap,Camden,price,negative
+1,Camden is dear but Brixton is cheap,Brixton,price,positive
+2,Camden is safe,Camden,safety,positive
+3,Brixton,Brixton,price,none
+"""
+
+
+@pytest.fixture
+def reviews(tmp_path: Path) -> Path:
+    path = tmp_path / "reviews.csv"
+    path.write_text(REVIEWS, "utf-8")
+    return path
+
+
+@pytest.fixture
+def predictions(tmp_path: Path, reviews: Path) -> Path:
+    """A file that always says none."""
+    dataset = data.load(str(reviews), "all")
+    path = tmp_path / "predictions.jsonl"
+    write_predictions(path, dataset, np.tile([1.0, 0.0, 0.0], (4, 2, 1)))
+    return path
+
+
+@pytest.fixture
+def tabsa(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tabsa:
+    """Runs `tabsa` with arguments; gives the exit code, stdout and stderr."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["tabsa", *map(str, arguments)])
+        monkeypatch.setattr("tabsa.cli.evaluate.out", Console(width=80, force_terminal=False))
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return code, *capsys.readouterr()
+
+    return run
+
+
+# ---- exit code 0
+
+
+def test_json_is_what_the_contract_says(tabsa: Tabsa, predictions: Path, reviews: Path) -> None:
+    code, stdout, stderr = tabsa("evaluate", predictions, "--data", reviews, "--split", "all", "--json")
+    assert (code, stderr) == (0, "")
+    report = json.loads(stdout)
+    assert list(report)[:4] == ["sun", "ma", "data", "split"]
+    assert (report["data"], report["split"]) == (str(reviews), "all")
+    for family in FAMILIES:
+        assert tuple(report[family]) == METRICS
+        assert tuple(report["intervals"][family]) == METRICS
+    assert report["sun"]["strict_accuracy"] == report["ma"]["strict_accuracy"] == report["ma"]["macro_f1"] == 0.25
+    assert report["sun"]["macro_f1"] == 0
+    assert report["sun"]["sentiment_auc"] == 0.5  # price alone has both polarities
+    assert report["aspects"]["safety"]["sentiment_auc"] is None
+
+
+def test_people_get_a_table(tabsa: Tabsa, predictions: Path, reviews: Path) -> None:
+    code, stdout, stderr = tabsa("evaluate", predictions, "--data", reviews, "--split", "all")
+    assert (code, stderr) == (0, "")
+    strict = next(line for line in stdout.splitlines() if "strict accuracy" in line)
+    assert strict.count("25.0  [") == 2
+    assert "safety" in stdout
+
+
+def test_without_a_bootstrap_there_are_no_intervals(tabsa: Tabsa, predictions: Path, reviews: Path) -> None:
+    options = ("--data", reviews, "--split", "all", "--bootstrap", 0)
+    assert json.loads(tabsa("evaluate", predictions, *options, "--json")[1])["intervals"] is None
+    assert "[" not in tabsa("evaluate", predictions, *options)[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "aspects"),
+    [
+        ((), ["price", "safety"]),
+        (("--aspects", "all"), ["price", "safety"]),
+        (("--aspects", "safety"), ["safety"]),
+        (("--aspects", "safety, price"), ["safety", "price"]),
+        (("--aspects", "safety", "--aspects", "price"), ["safety", "price"]),
+    ],
+)
+def test_rows_on_aspects_that_are_not_scored_may_be_in_the_file(
+    tabsa: Tabsa, predictions: Path, reviews: Path, options: tuple[str, ...], aspects: list[str]
+) -> None:
+    code, stdout, _ = tabsa("evaluate", predictions, "--data", reviews, "--split", "all", "--json", *options)
+    assert code == 0
+    assert list(json.loads(stdout)["aspects"]) == aspects
+
+
+def test_help_has_an_example(tabsa: Tabsa) -> None:
+    code, stdout, _ = tabsa("evaluate", "--help")
+    assert code == 0
+    assert "tabsa evaluate predictions.jsonl --data sentihood --split test" in stdout
+
+
+# ---- exit code 1: one line on stderr
+
+
+def one_line(result: tuple[int, str, str]) -> str:
+    code, stdout, stderr = result
+    assert (code, stdout) == (1, "")
+    assert stderr.startswith("error: ")
+    assert stderr.count("\n") == 1
+    return stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "has no row to score; expected 8"),
+        ("{}", ', line 1: no "id"; expected'),
+        ("\n\nnonsense\n", ", line 3: not JSON at column 1"),
+        ('{"id": 1, "target": "Camden", "aspect": "parking", "probabilities": {}}', 'unknown aspect "parking"'),
+    ],
+)
+def test_a_bad_predictions_file(tabsa: Tabsa, predictions: Path, reviews: Path, content: str, message: str) -> None:
+    predictions.write_text(content)
+    said = one_line(tabsa("evaluate", predictions, "--data", reviews, "--split", "all", "--json"))
+    assert f"{predictions}" in said
+    assert message in said
+
+
+def test_a_folder_and_no_file(tabsa: Tabsa, tmp_path: Path, reviews: Path) -> None:
+    options = ("--data", reviews, "--split", "all")
+    assert "is a folder; expected a predictions file" in one_line(tabsa("evaluate", tmp_path, *options))
+    assert "No such file or directory" in one_line(tabsa("evaluate", tmp_path / "none.jsonl", *options))
+
+
+@pytest.mark.parametrize("options", [("--data", "sentihod"), ("--data", "sentihood", "--split", "tset")])
+def test_unknown_data(tabsa: Tabsa, predictions: Path, options: tuple[str, ...]) -> None:
+    assert "did you mean" in one_line(tabsa("evaluate", predictions, *options))
+
+
+def test_a_process_of_its_own_prints_no_traceback(tmp_path: Path, reviews: Path) -> None:
+    program = [sys.executable, "-c", "from tabsa.cli import main; main()"]
+    arguments = ["evaluate", str(tmp_path / "no.jsonl"), "--data", str(reviews), "--split", "all"]
+    result = subprocess.run([*program, *arguments], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("error: cannot read")
+    assert result.stderr.count("\n") == 1
+
+
+# ---- exit code 2: wrong usage
+
+
+@pytest.mark.parametrize("arguments", [(), ("p.jsonl", "--bootstrap", "-1"), ("p.jsonl", "--dat", "x"), ("p", "q")])
+def test_wrong_usage(tabsa: Tabsa, arguments: tuple[str, ...]) -> None:
+    code, stdout, stderr = tabsa("evaluate", *arguments)
+    assert (code, stdout) == (2, "")
+    assert "Traceback" not in stderr
+
+
+# ---- the benchmark
+
+
+@pytest.mark.data
+def test_always_none_on_sentihood(tabsa: Tabsa, tmp_path: Path, data_dir: Path) -> None:
+    """A file on all twelve aspects, scored on the four of the benchmark."""
+    dataset = data.load("sentihood", "test", data_dir=data_dir, aspects=["all"])
+    path = tmp_path / "none.jsonl.gz"
+    write_predictions(path, dataset, np.tile([1.0, 0.0, 0.0], (1879, 12, 1)))
+    options = ("--data", "sentihood", "--split", "test", "--data-dir", data_dir, "--json")
+    code, stdout, stderr = tabsa("evaluate", path, *options)
+    assert (code, stderr) == (0, "")
+    report = json.loads(stdout)
+    assert round(report["sun"]["strict_accuracy"], 6) == round(report["ma"]["strict_accuracy"], 6) == 0.478978
+    assert report["sun"]["macro_f1"] == 0
+    assert round(report["ma"]["macro_f1"], 6) == 0.478978
+    assert round(report["row_accuracy"], 6) == 0.838212
+    assert list(report["aspects"]) == ["general", "price", "safety", "transit-location"]
+
+
+@pytest.mark.data
+def test_the_example_in_the_documentation(
+    tabsa: Tabsa, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TABSA_DATA", str(data_dir))
+    exec(_block(page, "python"), {})
+    for line in _block(page, "sh").splitlines():
+        assert tabsa(*shlex.split(line)[1:])[0] == 0
+
+
+def _block(page: str, language: str) -> str:
+    """The first code block in that language."""
+    return page.split(f"```{language}\n")[1].split("```")[0]

@@ -1,0 +1,173 @@
+import itertools
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tabsa.errors import ConfigError
+from tabsa.layers.scan import scan
+from tabsa.models.base import Vocabulary
+from tabsa.models.delayed_entnet import DelayedEntNet, DelayedEntNetConfig
+from tabsa.models.entnet import EntNet, EntNetConfig
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "layers"))
+import slow_memory
+from test_scan import paper_letters
+
+SIZE = 6
+
+
+def vocabulary(words=12, aspects=3, labels=3, targets=(1, 2)):
+    generator = torch.Generator().manual_seed(5)
+    table = torch.randn(words, SIZE, generator=generator, dtype=torch.float64)
+    table[0] = 0
+    return Vocabulary(table, targets, torch.randn(aspects, SIZE, generator=generator, dtype=torch.float64), labels)
+
+
+def make(delay=True, seeds=(3, 4), targets=(1, 2), **switches):
+    model_class, config_class = (DelayedEntNet, DelayedEntNetConfig) if delay else (EntNet, EntNetConfig)
+    model = model_class(config_class(**switches), vocabulary(targets=targets), seeds).double()
+    with torch.no_grad():  # away from the constants some parameters start at
+        for parameter in model.parameters():
+            parameter += 0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(9))
+    return model
+
+
+def batch(seeds=2, size=4, length=7, words=12):
+    generator = torch.Generator().manual_seed(6)
+    lengths = torch.randint(1, length + 1, (seeds, size), generator=generator)
+    tokens = torch.randint(1, words, (seeds, size, length), generator=generator)
+    tokens[torch.arange(length) >= lengths[..., None]] = 0
+    return tokens, lengths
+
+
+def slow_forward(model, seed, sentence, target, aspect):
+    """The paper's model for one question about one sentence: probabilities and gates (directions, T, n)."""
+    config, table = model.config, model.words.numpy()
+    weights, ways = model.weights(), model.memory.shape[1]
+    keys = [table[t] for t in model.targets] if config.keys != "free" else []
+    keys += list(model.free_keys[seed].detach().numpy())
+    words = table[sentence]
+    memory, gates = [np.zeros(SIZE) for _ in keys], []
+    for way in range(ways):
+        backward = config.directions == "backward" or way == 1
+        letters = paper_letters(weights, seed * ways + way)
+        of_way = []
+        for j, key in enumerate(keys):
+            h, g = slow_memory.read(
+                words[::-1] if backward else words,
+                key,
+                letters,
+                delay=isinstance(model, DelayedEntNet),
+                normalise=config.normalise,
+                vector_gate=config.gate == "vector",
+            )
+            memory[j] = memory[j] + h
+            of_way.append(g[::-1] if backward else g)
+        gates.append(np.array(of_way).T)
+    t, a = table[model.targets[target]], model.aspect_vectors[aspect].numpy()
+    question = np.concatenate([t, a]) if config.attention == "target-aspect" else t
+    attend = model.attend[seed].detach().numpy()
+    scores = np.array([key @ (attend.T @ question) for key in keys])
+    p = np.exp(scores) / np.exp(scores).sum()
+    u = sum(p_j * h_j for p_j, h_j in zip(p, memory, strict=True))
+    hidden = model.hidden[seed].detach().numpy().T @ u + a
+    slope = model.slope[seed, -1].detach().numpy()
+    hidden = np.where(hidden > 0, hidden, slope * hidden)
+    logits = model.output[seed].detach().numpy().T @ hidden
+    return np.exp(logits) / np.exp(logits).sum(), np.array(gates), p
+
+
+VARIANTS = [
+    {},
+    {"delay": False},
+    {"keys": "free"},
+    {"keys": "tied", "chains": 2},
+    {"directions": "forward"},
+    {"directions": "backward"},
+    {"attention": "target"},
+    {"gate": "vector"},
+    {"gate": "vector", "delay": False},
+    {"normalise": False},
+    {"share_prelu": True, "candidate_bias": True},
+]
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_answers_and_gates_are_the_papers(variant):
+    model = make(**variant)
+    tokens, lengths = batch()
+    answer = model(tokens, lengths)
+    probabilities = answer.logits.softmax(-1).detach().numpy()
+    for seed, sentence in itertools.product(range(2), range(4)):
+        length = int(lengths[seed, sentence])
+        for target, aspect in itertools.product(range(2), range(3)):
+            expected, gates, attention = slow_forward(
+                model, seed, tokens[seed, sentence, :length].numpy(), target, aspect
+            )
+            np.testing.assert_allclose(probabilities[seed, sentence, target, aspect], expected, atol=1e-9)
+            np.testing.assert_allclose(answer.attention[seed, target, aspect].detach(), attention, atol=1e-9)
+            np.testing.assert_allclose(answer.gates[seed, :, sentence, :length].detach(), gates, atol=1e-9)
+
+
+@pytest.mark.parametrize("delay", [True, False])
+def test_a_seed_starts_the_same_alone_and_in_a_group(delay):
+    model_class, config_class = (DelayedEntNet, DelayedEntNetConfig) if delay else (EntNet, EntNetConfig)
+    group = dict(model_class(config_class(), vocabulary(), (1, 2, 3)).named_parameters())
+    alone = dict(model_class(config_class(), vocabulary(), (2,)).named_parameters())
+    for name, parameter in alone.items():
+        assert group[name].shape[0] == 3
+        assert torch.equal(group[name][1], parameter[0])
+    assert not torch.equal(group["memory"][0], group["memory"][1])
+
+
+def test_padding_order_and_size_of_a_batch_change_nothing():
+    model = make()
+    tokens, lengths = batch()
+    whole = model(tokens, lengths).logits
+    padded = torch.cat([tokens, torch.zeros(2, 4, 5, dtype=torch.long)], dim=2)
+    torch.testing.assert_close(model(padded, lengths).logits, whole, atol=1e-12, rtol=0)
+    order = [2, 0, 3, 1]
+    torch.testing.assert_close(model(tokens[:, order], lengths[:, order]).logits, whole[:, order], atol=1e-12, rtol=0)
+    torch.testing.assert_close(model(tokens[:, 1:2], lengths[:, 1:2]).logits, whole[:, 1:2], atol=1e-12, rtol=0)
+
+
+def test_dropout_keeps_one_input_mask_for_all_words_and_is_off_outside_training(monkeypatch):
+    model = make(input_dropout=0.5, output_dropout=0.5)
+    tokens, lengths = batch()
+    assert torch.equal(model(tokens, lengths).logits, model(tokens, lengths).logits)
+    seen = []
+
+    def spy(weights, words, *rest, **options):
+        seen.append(words)
+        return scan(weights, words, *rest, **options)
+
+    monkeypatch.setattr("tabsa.models.entnet.scan", spy)
+    model.words.fill_(1.0)
+    model.generators = [torch.Generator().manual_seed(seed) for seed in (1, 2)]
+    model(tokens, lengths)
+    (words,) = seen
+    assert set(words.unique().tolist()) == {0.0, 2.0}
+    assert (words == words[:, :, :1]).all()
+
+
+@pytest.mark.parametrize(("keys", "chains"), [("tied", 6), ("hybrid", 1), ("tied", 1)])
+def test_chains_that_cannot_hold_the_keys_are_refused(keys, chains):
+    with pytest.raises(ConfigError, match=r"'model\.chains'"):
+        EntNet(EntNetConfig(keys=keys, chains=chains), vocabulary(), (1,))
+
+
+def test_penalty_is_on_the_last_layer():
+    for form in ("norm", "squared"):
+        model = make(l2=0.5, l2_form=form)
+        norm = np.array([np.linalg.norm(r) for r in model.output.detach().numpy()])
+        expected = 0.5 * norm if form == "norm" else 0.5 * 0.5 * norm**2
+        np.testing.assert_allclose(model.penalty().detach(), expected)
+
+
+def test_any_number_of_targets():
+    model = make(targets=(1, 2, 3), chains=5)
+    tokens, lengths = batch()
+    assert model(tokens, lengths).logits.shape == (2, 4, 3, 3, 3)

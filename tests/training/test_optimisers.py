@@ -1,0 +1,98 @@
+import math
+
+import pytest
+import torch
+
+from tabsa.training.optimisers import clip, optimiser, pack, unpack
+
+GRADIENTS = [0.3, -0.2, 0.05, 1.5, 0.0, -0.7]
+
+
+def ftrl_by_hand(weight, gradients, rate, *, keep_start):
+    n, z = 0.1, -math.sqrt(0.1) / rate * weight if keep_start else 0.0
+    path = []
+    for g in gradients:
+        sigma = (math.sqrt(n + g * g) - math.sqrt(n)) / rate
+        n, z = n + g * g, z + g - sigma * weight
+        weight = -z * rate / math.sqrt(n)
+        path.append(weight)
+    return path
+
+
+def run(name, weight, gradients, **options):
+    parameter = torch.nn.Parameter(torch.tensor([[weight]], dtype=torch.float64))
+    opt = optimiser(name, [parameter], **options)
+    path = []
+    for g in gradients:
+        parameter.grad = torch.full_like(parameter, g)
+        opt.step()
+        path.append(parameter.item())
+    return path
+
+
+@pytest.mark.parametrize(("name", "keep_start"), [("ftrl", True), ("ftrl-tf", False)])
+@pytest.mark.parametrize("weight", [1.0, -0.4, 0.0])
+def test_ftrl_in_both_forms_follows_the_scalar_rule(name, keep_start, weight):
+    expected = ftrl_by_hand(weight, GRADIENTS, 0.05, keep_start=keep_start)
+    assert run(name, weight, GRADIENTS, rate=0.05) == pytest.approx(expected, abs=1e-14)
+
+
+def test_tensorflows_start_wipes_the_weights_and_ours_keeps_them():
+    assert run("ftrl-tf", 1.0, [0.01], rate=0.05)[0] == pytest.approx(-0.001, abs=2e-4)
+    assert run("ftrl", 1.0, [0.01], rate=0.05)[0] == pytest.approx(1.0, abs=2e-3)
+
+
+def test_ftrl_that_keeps_its_start_is_adagrad():
+    assert run("ftrl", 0.7, GRADIENTS, rate=0.05) == pytest.approx(run("adagrad", 0.7, GRADIENTS, rate=0.05), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["ftrl", "ftrl-tf", "adagrad", "adam", "adamw"])
+def test_state_survives_packing(name):
+    torch.manual_seed(0)
+
+    def fresh():
+        return [torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.ones(2, 1))]
+
+    def go(parameters, opt, seed):
+        generator = torch.Generator().manual_seed(seed)
+        for parameter in parameters:
+            parameter.grad = torch.randn(parameter.shape, generator=generator)
+        opt.step()
+
+    first, second = fresh(), fresh()
+    opt = optimiser(name, first, rate=0.1, weight_decay=0.1)
+    go(first, opt, 1)
+    with torch.no_grad():
+        for a, b in zip(first, second, strict=True):
+            b.copy_(a)
+    other = optimiser(name, second, rate=0.1, weight_decay=0.1)
+    unpack(other, {key: tensor.clone() for key, tensor in pack(opt).items()})
+    go(first, opt, 2)
+    go(second, other, 2)
+    for a, b in zip(first, second, strict=True):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("how", ["variable", "global"])
+def test_clipping_is_by_seed(how):
+    generator = torch.Generator().manual_seed(0)
+    parameters = [torch.nn.Parameter(torch.zeros(3, 4, 2)), torch.nn.Parameter(torch.zeros(3, 5))]
+    gradients = [torch.randn(p.shape, generator=generator) for p in parameters]
+    for p, g in zip(parameters, gradients, strict=True):
+        g[0] *= 100
+        g[2] *= 0.01
+        p.grad = g.clone()
+    clip(parameters, how, 5.0)
+    for seed in range(3):
+        norms = [math.sqrt(float(g[seed].square().sum())) for g in gradients]
+        if how == "global":
+            norms = [math.sqrt(sum(n * n for n in norms))] * 2
+        for p, g, norm in zip(parameters, gradients, norms, strict=True):
+            torch.testing.assert_close(p.grad[seed], g[seed] * min(1.0, 5.0 / norm))
+
+
+def test_no_clipping():
+    parameter = torch.nn.Parameter(torch.zeros(1, 2))
+    parameter.grad = torch.full((1, 2), 1e6)
+    clip([parameter], "none", 1.0)
+    assert parameter.grad.tolist() == [[1e6, 1e6]]
