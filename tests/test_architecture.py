@@ -19,12 +19,11 @@ ROOMS = [
     ["data"],
     ["metrics"],
     ["evaluate", "predictions"],
-    ["batch"],
+    ["batch", "folder"],
     ["samplers"],
     ["layers"],
     ["models"],
     ["training"],
-    ["folder"],
     ["cli"],
 ]
 RANK = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms}

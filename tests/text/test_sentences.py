@@ -1,5 +1,7 @@
 """Where sentences end."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,7 +89,7 @@ def test_abbreviations() -> None:
 def test_every_visible_character_is_in_one_sentence(text: str) -> None:
     spans = split_sentences(text)
     assert all(start < end for start, end in spans)
-    assert all(before.end <= after.start for before, after in zip(spans, spans[1:], strict=False))
+    assert all(before.end <= after.start for before, after in pairwise(spans))
     parts = sentences(text)
     assert all(part == part.strip() for part in parts)
     assert "".join("".join(parts).split()) == "".join(text.split())

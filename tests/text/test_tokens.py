@@ -4,8 +4,10 @@ import json
 import re
 import subprocess
 import sys
+import unicodedata
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from nltk.tokenize.destructive import NLTKWordTokenizer
 from tabsa.errors import DataError
 from tabsa.schema import Span, Target
 from tabsa.text import TargetFinder, Token, split_sentences, tokenise, tokenise_marked
+from tabsa.text.tokens import MARKS
 
 NLTK = NLTKWordTokenizer()
 
@@ -114,14 +117,14 @@ def test_like_nltk_on_semeval(data_dir: Path, name: str, count: int) -> None:
         assert_like_nltk(text)
 
 
-PIECES = (
-    "word Great Camden cannot gonna wanna gimme lemme gotta 'tis 'twas d'ye more'n CANNOT Wanna 's 'm 'd 'll 're 've n't "
-    "'S 'M 'D 'LL 'RE 'VE N'T 'Ll 'n 't can't it's I'd dogs' don’t it’s O’Brien n’t s t n $3.88 £5 €9 3,000 3:30 20% St. "
-    "e.g. U.S. x.y . .. ... .... … ' '' ''' \" ` `` ``` ‘ ’ “ ” « » „ ( ) [ ] { } < > - -- --- – — ― / & % $ @ # * ? ! ; "
-    ": , ,, _ + = ~ |"
-).split()
+PIECES = """
+    word Great Camden cannot gonna wanna gimme lemme gotta 'tis 'twas d'ye more'n CANNOT Wanna 's 'm 'd 'll 're 've n't
+    'S 'M 'D 'LL 'RE 'VE N'T 'Ll 'n 't can't it's I'd dogs' don’t it’s O’Brien n’t s t n $3.88 £5 €9 3,000 3:30 20% St.
+    e.g. U.S. x.y . .. ... .... … ' '' ''' " ` `` ``` ‘ ’ “ ” « » „ ( ) [ ] { } < > - -- --- – — ― / & % $ @ # * ? ! ;
+    : , ,, _ + = ~ |
+"""
 PIECE_TEXTS = st.lists(
-    st.tuples(st.sampled_from(PIECES), st.sampled_from(["", " ", "  ", "\n"])).map("".join), max_size=8
+    st.tuples(st.sampled_from(PIECES.split()), st.sampled_from(["", " ", "  ", "\n"])).map("".join), max_size=8
 ).map("".join)
 CHARACTER_TEXTS = st.text(st.sampled_from("aAstmdnl''''’\"`.,:;-–()[]<?!*&$/02    \n“”‘«…"), max_size=12)
 UNLIKE_TIS = re.compile(r"(?i)(cannot|gimme|gonna|gotta|lemme|d['’]ye|more['’]n)['’]t(is|was)\b")
@@ -187,7 +190,7 @@ ANY_TEXT = st.text(st.characters()) | PIECE_TEXTS | CHARACTER_TEXTS
 
 def assert_faithful(text: str, tokens: Sequence[Token]) -> None:
     assert all(token.text == text[token.start : token.end] and token.text for token in tokens)
-    assert all(a.end <= b.start for a, b in zip(tokens, tokens[1:], strict=False))
+    assert all(a.end <= b.start for a, b in pairwise(tokens))
     assert "".join("".join(token.text for token in tokens).split()) == "".join(text.split())
 
 
@@ -216,6 +219,13 @@ def test_other_scripts_and_odd_characters(text: str, expected: list[str]) -> Non
 def test_full_stops_of_every_sentence_are_tokens_and_others_are_not() -> None:
     text = "St. Mary's is near. It is 3.5 miles. Nice"
     assert words(text) == ["St.", "Mary", "'s", "is", "near", ".", "It", "is", "3.5", "miles", ".", "Nice"]
+
+
+def test_marks_are_all_combining_characters() -> None:
+    marks = re.compile(f"[{MARKS}]")
+    characters = [chr(code) for code in range(0x10000)]
+    assert all(marks.match(c) for c in characters if unicodedata.category(c).startswith("M"))
+    assert not any(marks.match(c) for c in characters if c.isascii() or c.isspace() or "กขค我あ".find(c) >= 0)
 
 
 def test_word_is_folded() -> None:
@@ -272,6 +282,18 @@ def test_mentions_are_tokens_and_the_rest_does_not_change(text: str, expected: s
     assert marked(text, "LOCATION1", "LOCATION2") == expected.split()
 
 
+@pytest.mark.data
+def test_marking_sentihood_only_ever_splits_further(data_dir: Path) -> None:
+    records = json.loads((data_dir / "sentihood" / "sentihood-train.json").read_text(encoding="utf-8"))
+    for text in (record["text"] for record in records):
+        mentions = tuple(Span(*match.span()) for match in re.finditer("(?i)location[12]", text))
+        tokens, plain = tokenise_marked(text, [Target("LOCATION", mentions)]), tokenise(text)
+        assert sum(token.target == 0 for token in tokens) == len(mentions)
+        assert {token.start for token in tokens} >= {token.start for token in plain}
+        glued = any(re.search("(?i)location[12]", t.text) and len(t.text) > len("location1") for t in plain)
+        assert (len(tokens) > len(plain)) == glued
+
+
 def test_punctuation_inside_a_name_does_not_count() -> None:
     text = "Go to St. John's. Not to Yahoo! or A. B. Inc. for all that, e.g. today."
     names = ["St. John's", "Yahoo!", "A. B. Inc."]
@@ -312,7 +334,7 @@ def test_impossible_mentions(mentions: list[Span], message: str) -> None:
 def texts_with_targets(draw: st.DrawFn) -> tuple[str, list[Target]]:
     text = draw(ANY_TEXT)
     cuts = sorted(draw(st.sets(st.integers(0, len(text)), max_size=8)))
-    spans = [Span(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if draw(st.booleans())]
+    spans = [Span(a, b) for a, b in pairwise(cuts) if draw(st.booleans())]
     owners = [draw(st.integers(0, 2)) for _ in spans]
     pairs = list(zip(spans, owners, strict=True))
     return text, [Target(str(i), tuple(span for span, owner in pairs if owner == i)) for i in range(3)]

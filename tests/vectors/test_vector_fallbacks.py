@@ -148,8 +148,7 @@ def test_a_random_vector_depends_on_its_word_alone(words, random):
 
 @given(text)
 def test_candidates_hold_every_spelling_that_lookup_uses(word):
-    fallbacks = Fallbacks()
-    asked = candidates(word, fallbacks)
+    asked = candidates(word)
     assert asked[0] == word
     assert len(set(asked)) == len(asked)
     full = lookup([word], VECTORS)
@@ -208,9 +207,18 @@ def test_coverage_counts_types_and_tokens():
 
 def test_coverage_of_words_that_the_table_lacks_and_of_nothing():
     assert coverage(lookup(["the"], VECTORS), {"the": 1, "posh": 1}).tokens == {"exact": 1, "missing": 1}
-    empty = coverage(lookup([], VECTORS), {})
-    assert empty.share() == 0
-    assert "in all" in str(empty)
+    for counts in ({}, {"the": 0}):
+        empty = coverage(lookup(counts, VECTORS), counts)
+        assert empty.share() == 0
+        assert "in all" in str(empty)
+
+
+def test_a_word_met_later_is_placed_among_those_of_a_table():
+    first = lookup(["the", "London", "posh"], VECTORS)
+    later = lookup(["LONDON", "posh", "grotty"], first)
+    assert later.how == ("case", "exact", "random")
+    np.testing.assert_array_equal(later["posh"], first["posh"])
+    np.testing.assert_array_equal(later["grotty"], lookup(["grotty"], VECTORS)["grotty"])
 
 
 def test_a_repeated_word_is_refused():

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from tabsa import __version__
-from tabsa.cli import data, evaluate
+from tabsa.cli import data, evaluate, train
 from tabsa.cli.console import fail, show_warnings_as_lines
 from tabsa.errors import TabsaError
 
@@ -27,12 +27,13 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),  # noqa: ARG001
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None: ...
 
 
 app.add_typer(data.app, name="data")
 app.command("evaluate")(evaluate.command)
+app.command("train")(train.command)
 
 
 def main() -> None:

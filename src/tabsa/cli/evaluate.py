@@ -3,17 +3,25 @@
 import json
 import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tabsa.cli.console import out
+from tabsa.errors import ModelError
+
+if TYPE_CHECKING:
+    from tabsa.metrics import FloatArray
+    from tabsa.schema import Dataset
 
 
 def command(
     predictions: Annotated[
         Path,
-        typer.Argument(metavar="PREDICTIONS", help="A predictions file (.jsonl or .jsonl.gz), one row a line."),
+        typer.Argument(
+            metavar="PREDICTIONS|FOLDER",
+            help="A predictions file (.jsonl or .jsonl.gz), one row a line, or a model folder.",
+        ),
     ],
     data: Annotated[str, typer.Option(help="A dataset's name, or your own file or folder.")] = "sentihood",
     split: Annotated[str, typer.Option(help="The part of the dataset to score on.")] = "test",
@@ -32,28 +40,50 @@ def command(
     data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Look for the dataset here first.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, figures as fractions.")] = False,
 ) -> None:
-    """Score predictions on a dataset, in both families of definitions (`sun` and `ma`).
+    """Score predictions, or a model, on a dataset, in both families of definitions (`sun` and `ma`).
 
     PREDICTIONS has one line for each target and aspect of each text:
     `{"id": 153, "target": "LOCATION1", "aspect": "price",
     "probabilities": {"none": 0.8, "positive": 0.2, "negative": 0}}`
 
-    Example: `tabsa evaluate predictions.jsonl --data sentihood --split test`
+    Examples: `tabsa evaluate predictions.jsonl --data sentihood --split test`,
+    `tabsa evaluate my-model --data places`
     """
     from tabsa.data import load
     from tabsa.evaluate import evaluate
-    from tabsa.predictions import read_predictions
 
     dataset = load(data, split, data_dir=data_dir, aspects=_names(aspects))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # loading has warned once already
-        every_aspect = load(data, split, data_dir=data_dir, aspects=["all"]).aspects
-    probabilities = read_predictions(predictions, dataset, skip=set(every_aspect) - set(dataset.aspects))
+    if predictions.is_dir():
+        probabilities = _of_model(predictions, dataset)
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # loading has warned once already
+            every_aspect = load(data, split, data_dir=data_dir, aspects=["all"]).aspects
+        probabilities = _of_file(predictions, dataset, every_aspect)
     report = evaluate(dataset, probabilities, bootstrap=bootstrap)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2, allow_nan=False))
     else:
         out.print(report)
+
+
+def _of_file(path: Path, dataset: "Dataset", every_aspect: tuple[str, ...]) -> "FloatArray":
+    """The probabilities in a file; rows on aspects that were not asked for are passed over."""
+    from tabsa.predictions import read_predictions
+
+    return read_predictions(path, dataset, skip=set(every_aspect) - set(dataset.aspects))
+
+
+def _of_model(path: Path, dataset: "Dataset") -> "FloatArray":
+    """The probabilities that a model folder's model gives."""
+    from tabsa.folder import read_folder
+
+    folder = read_folder(path)
+    try:
+        from tabsa.training.result import predict_dataset
+    except ImportError as e:
+        raise ModelError("evaluating a model folder needs PyTorch: pip install 'tabsa[train]'") from e
+    return predict_dataset(folder, dataset)
 
 
 def _names(options: list[str] | None) -> list[str] | None:

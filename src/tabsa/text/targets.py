@@ -79,7 +79,7 @@ class TargetFinder:
             for alias in (name, *_aliases(name, aliases[name] if aliases else ())):
                 units = _folded_name(alias)
                 self._add(units, index, alias)
-                plurals += [(plural, index) for plural in _plural(units)]
+                plurals += [(plural, index) for plural in _plurals(units)]
         for units, index in plurals:  # last, because a name that is spelt like another's plural goes first
             end = self._walk(units)
             end.index = index if end.index is None else end.index
@@ -163,12 +163,12 @@ def _folded_name(name: str) -> list[str]:
     return units
 
 
-def _plural(units: list[str]) -> list[list[str]]:
+def _plurals(units: list[str]) -> list[list[str]]:
     *first, last = units
-    regular = len(last) >= _SHORTEST_WITH_PLURAL and last.isascii() and last.isalnum() and last[-1].isalpha()
-    if not regular:
+    if len(last) < _SHORTEST_WITH_PLURAL or not (last.isascii() and last.isalnum() and last[-1].isalpha()):
         return []
-    return [[*first, last + ("es" if last.endswith(("s", "x", "z", "ch", "sh")) else "s")]]
+    endings = ["es"] if last.endswith("s") else ["s", "es"] if last.endswith(("x", "z", "ch", "sh")) else ["s"]
+    return [[*first, last + ending] for ending in endings]
 
 
 def _units(text: str) -> tuple[list[str], list[tuple[int, int]]]:

@@ -27,31 +27,32 @@ from tabsa.schema import Span, Target
 from tabsa.text.sentences import is_abbreviation, split_sentences
 
 # Character classes, written to stand inside [...].
-# Accents, vowel signs and variation selectors: they belong to the character before them, but are not in `\w`.
+# Accents, vowel signs and variation selectors, which belong to the character before them but are not in `\w`; with the
+# letters of their script where the two are mixed and it puts spaces between words.
 MARKS: Final = (
     r"\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
-    r"\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u0900-\u0903\u093a-\u094f\u0951-\u0957"
-    r"\u0962\u0963\u0981-\u0983\u09bc-\u09cd\u0a01-\u0a03\u0a3c-\u0a51\u0a81-\u0a83\u0abc-\u0acd\u0b3c-\u0b57"
-    r"\u0bbe-\u0bcd\u0c3e-\u0c56\u0cbc-\u0cd6\u0d3e-\u0d4d\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc"
-    r"\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u3099\u309a\ufe00-\ufe0f"
-    r"\ufe20-\ufe2f"
+    r"\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711-\u07f5\u07fd\u0816-\u082d\u0859-\u085b\u0898-\u0963\u0966-\u0df3"
+    r"\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u0f18-\u0f39\u0f3e-\u0f84\u0f86-\u0fbc\u0fc6"
+    r"\u102b-\u103e\u1056-\u1059\u105e-\u109d\u135d-\u135f\u1712-\u1734\u1752-\u1773\u17b4-\u17d3\u17dd\u180b-\u180f"
+    r"\u1885-\u18a9\u1920-\u193b\u1a17-\u1a1b\u1a55-\u1a7f\u1ab0-\u1b44\u1b6b-\u1b73\u1b80-\u1bf3\u1c24-\u1c37"
+    r"\u1cd0-\u1cff\u1dc0-\u1dff\u20d0-\u20ff\u2cef-\u2cf1\u2d7f\u2de0-\u2dff\u302a-\u302f\u3099\u309a\ua66f-\ua6f1"
+    r"\ua802-\uaaf6\uabe3-\uabed\ufb1e\ufe00-\ufe0f\ufe20-\ufe2f\U00011000-\U00011fff\U0001e8d0-\U0001e94a"
 )
 # Characters of Chinese and Japanese, which put no space between words.
 UNSPACED: Final = r"\u3005-\u3007\u3040-\u3098\u309d-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _ASIAN_MARKS: Final = r"\u3001-\u3004\u3008-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
 _SYMBOLS: Final = r"\u2190-\u2bff\U0001f000-\U0001faff"
-_SKIN: Final = r"\U0001f3fb-\U0001f3ff\u20e3\ufe0e\ufe0f\U000e0020-\U000e007f"
-_DASHES: Final = r"\u2012-\u2015"
-_ALWAYS_ALONE: Final = (
-    r"«“‘„»”\"`;@#$%&?!*\[\](){}<>…¿¡،؛؟۔।॥•£¢¤¥\u20a0-\u20cf" + _DASHES + _ASIAN_MARKS + UNSPACED + _SYMBOLS
+_EMOJI_TAIL: Final = r"\U0001f3fb-\U0001f3ff\u20e3\ufe0e\ufe0f\U000e0020-\U000e007f"
+_ALONE: Final = (  # characters that are never part of a longer word
+    r"«“‘„»”\"`;@#$%&?!*\[\](){}<>\u2012-\u2015…¿¡،؛؟۔।॥•£¢¤¥\u20a0-\u20cf" + _ASIAN_MARKS + UNSPACED + _SYMBOLS
 )
 
-_EMOJI: Final = rf"[{_SYMBOLS}][{_SKIN}]*+"
+_EMOJI: Final = rf"[{_SYMBOLS}][{_EMOJI_TAIL}]*+"
 _OPENING: Final = r"(?<!\w)'(?=\w)(?!(?i:re|ve|ll|m|t|s|d|n)\b)"  # the quote of 'this way', not of 've
 _FINAL_STOP: Final = r"\.(?=[\s\])}>\"'»”’]*+\Z)"
 _SCAN: Final = re.compile(
     rf"""
-    (?P<word> (?: [^\s.,:'’\-{_ALWAYS_ALONE}]++
+    (?P<word> (?: [^\s.,:'’\-{_ALONE}]++
                 | (?!{_FINAL_STOP})\.(?!\.) | [,:](?=\d) | -(?!-)
                 | (?P<apostrophe> (?!{_OPENING})'(?!') | (?<=[\w{MARKS}])’(?=\w) ) )++ )
     | \.\.++ | …++ | -- | `` | ''

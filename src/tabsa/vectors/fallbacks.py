@@ -66,8 +66,9 @@ def random_vector(word: str, dim: int, *, seed: int, scale: float) -> npt.NDArra
     return (unit * (scale * math.sqrt(3.0))).astype(np.float32)
 
 
-def candidates(word: str, fallbacks: Fallbacks) -> list[str]:
+def candidates(word: str, fallbacks: Fallbacks | None = None) -> list[str]:
     """Every spelling that `word` may be looked up by, itself first: what to ask a file for."""
+    fallbacks = fallbacks or Fallbacks()
     found = [spelling for _, spelling in spellings(word, fallbacks)]
     for part in parts(word, fallbacks):
         found += [spelling for _, spelling in spellings(part, fallbacks)]

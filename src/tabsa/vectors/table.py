@@ -24,7 +24,10 @@ class EmbeddingTable(WordVectors):
 
 
 def lookup(words: Iterable[str], vectors: WordVectors, fallbacks: Fallbacks | None = None) -> EmbeddingTable:
-    """A row for each word: its vector, or what the fallbacks put in its place. All fallbacks are on by default."""
+    """A row for each word: its vector, or what the fallbacks put in its place. All fallbacks are on by default.
+
+    `vectors` may be a table, too: that is how a word met later is placed among the words of a vocabulary.
+    """
     fallbacks = fallbacks or Fallbacks()
     words = tuple(words)
     scale = fallbacks.scale or vectors.scale
@@ -96,8 +99,8 @@ class Coverage:
         types, tokens = sum(self.types.values()), sum(self.tokens.values())
         lines = [f"{'found by':<12}{'types':>9}{'':>8}{'tokens':>10}"]
         for way in self.types:
-            type_share, token_share = self.types[way] / types, self.tokens[way] / tokens
-            lines.append(f"{way:<12}{self.types[way]:>9}{type_share:>8.1%}{self.tokens[way]:>10}{token_share:>8.1%}")
+            share = self.types[way] / types
+            lines.append(f"{way:<12}{self.types[way]:>9}{share:>8.1%}{self.tokens[way]:>10}{self.share(way):>8.1%}")
         lines.append(f"{'in all':<12}{types:>9}{'':>8}{tokens:>10}{self.share():>8.1%} known")
         if self.unknown:
             lines.append("most frequent unknown words: " + ", ".join(word for word, _ in self.unknown[:20]))

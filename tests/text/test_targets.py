@@ -1,0 +1,233 @@
+"""Finding targets in raw text, explicit spans, and the examples of docs/text.md."""
+
+import doctest
+import re
+import time
+import unicodedata
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tabsa.errors import DataError
+from tabsa.schema import Span, Target
+from tabsa.text import TargetFinder, mark_spans, tokenise_marked
+
+PAGE = Path(__file__).parents[2] / "docs" / "text.md"
+
+
+def found(names: Iterable[str] | Mapping[str, Iterable[str]], text: str) -> dict[str, list[str]]:
+    return {t.name: [text[start:end] for start, end in t.mentions] for t in TargetFinder(names).find(text)}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "mentions"),
+    [
+        ("Camden", "camden, CAMDEN (Camden) 'Camden'. Camden", ["camden", "CAMDEN", "Camden", "Camden", "Camden"]),
+        ("Camden", "Camdenish Uncamden camden1 camden_x", []),
+        ("Camden", "Camden's Camden’s Camdens' #camden @camden", ["Camden", "Camden", "Camdens", "camden", "camden"]),
+        ("Camden", "two Camdens, CAMDENS", ["Camdens", "CAMDENS"]),
+        ("Starbucks", "the Starbuckses of Starbucks'", ["Starbuckses", "Starbucks"]),
+        ("Ritz", "Ritzes", ["Ritzes"]),
+        ("A", "As good as a", ["a"]),
+        ("Camden", "Camden-based, non-Camden, Camden–Brixton, Camden/Soho", ["Camden"] * 4),
+        ("Camden Town", "Camden\n  Town camden-town CamdenTown", ["Camden\n  Town", "camden-town"]),
+        ("Camden Town", "Camden\u00a0Town Camden,Town Camden - Town", ["Camden\u00a0Town"]),
+        ("Stoke-on-Trent", "Stoke on Trent, stoke–on‑trent, Stoke - on - Trent", ["Stoke on Trent", "stoke–on‑trent"]),
+        ("Zürich", "Zurich ZÜRICH Zu\u0308rich's zürichs", ["Zurich", "ZÜRICH", "Zu\u0308rich", "zürichs"]),
+        ("Zurich", "Zürich Zu\u0308rich", ["Zürich", "Zu\u0308rich"]),
+        ("Straße", "İı STRASSE, straße!", ["STRASSE", "straße"]),
+        ("Strasse", "ẞß Straße", ["Straße"]),
+        ("İzmir", "ßß izmir, IZMIR, İZMİR", ["izmir", "IZMIR", "İZMİR"]),
+        ("Łódź", "in Lodz, ŁÓDŹ", ["Lodz", "ŁÓDŹ"]),
+        ("Cam\u00adden", "Camden \u200bcam\u200bden\u200b.", ["Camden", "cam\u200bden"]),
+        ("Москва", "МОСКВА и Москва-река, Москвабад", ["МОСКВА", "Москва"]),
+        ("Αθήνα", "ΑΘΗΝΑ, αθηνα", ["ΑΘΗΝΑ", "αθηνα"]),
+        ("Κόσμος", "ΚΟΣΜΟΣ", ["ΚΟΣΜΟΣ"]),
+        ("東京", "私は東京が好き。東京!", ["東京", "東京"]),
+        ("がん", "か\u3099ん", ["か\u3099ん"]),
+        (
+            "서울",
+            "서울은 " + unicodedata.normalize("NFD", "서울") + " 서우",
+            ["서울", "\u1109\u1165\u110b\u116e\u11af"],
+        ),
+        ("서우", "서울 " + unicodedata.normalize("NFD", "서울"), []),
+        ("กรุงเทพ", "ฉันรักกรุงเทพมาก", ["กรุงเทพ"]),
+        ("القاهرة", "في القَاهِرَة، نعم", ["القَاهِرَة"]),
+        ("दिल्ली", "दिल्ली में, दल्ल", ["दिल्ली"]),
+        ("C++", "I like C++, c++11 and C+", ["C++", "c++"]),
+        ("AT&T", "at&t's AT & T", ["at&t"]),
+        (
+            "St. John's",
+            "St. John's, St. John’s, st.  john's church, St John's",
+            ["St. John's", "St. John’s", "st.  john's"],
+        ),
+        ("Yahoo!", "Yahoo!, yahoo!!! Yahoo", ["Yahoo!", "yahoo!"]),
+        ("!!!", "the band !!! rocks!!", ["!!!"]),
+        ("(x|y)*[z]", "what (X|Y)*[Z] is", ["(X|Y)*[Z]"]),
+        ("C-", "C- and c -", ["C-"]),
+        ("  Camden ", " camden ", ["camden"]),
+        ("Camden", "", []),
+        ("a\x00b", "A\x00B \ud800", ["A\x00B"]),
+    ],
+)
+def test_mentions_of_one_name(name: str, text: str, mentions: list[str]) -> None:
+    assert found([name], text) == ({name: mentions} if mentions else {})
+
+
+def test_the_longest_name_wins_and_order_is_that_of_the_names() -> None:
+    names = ["Town Hall", "Camden", "Camden Town", "Brixton", "Soho"]
+    text = "Brixton, Camden Town Hall, Camden and Camden Town"
+    assert found(names, text) == {"Camden": ["Camden"], "Camden Town": ["Camden Town"] * 2, "Brixton": ["Brixton"]}
+    assert list(found(names, text)) == ["Camden", "Camden Town", "Brixton"]
+    assert found(["New York Times", "York"], "New York Post") == {"York": ["York"]}
+
+
+def test_aliases_are_mentions_of_the_name() -> None:
+    names = {"London": ["the big smoke", "LDN", "london"], "Tube": ["Underground"]}
+    assert found(names, "LDN, the Big Smoke or London") == {"London": ["LDN", "the Big Smoke", "London"]}
+    assert TargetFinder(names).names == ("London", "Tube")
+
+
+def test_a_name_goes_before_the_plural_of_another() -> None:
+    for names in (["Camdens", "Camden"], ["Camden", "Camdens"]):
+        assert found(names, "Camdens Camden") == {"Camden": ["Camden"], "Camdens": ["Camdens"]}
+
+
+def test_a_mention_knows_its_place() -> None:
+    text = "İİ ßß Zu\u0308rich’s"
+    assert TargetFinder(["Zurich"]).find(text) == (Target("Zurich", (Span(6, 13),)),)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["Camden", " "], "the name ' ' of a target is empty"),
+        ({"Camden": [""]}, "the name '' of a target is empty"),
+        (["\u200b"], "is empty: give it at least one visible character"),
+        (["Zürich", "ZURICH"], "'ZURICH' stands for two targets, 'Zürich' and 'ZURICH': give each its own names"),
+        ({"A": ["x y"], "B": ["X-Y"]}, "'X-Y' stands for two targets, 'A' and 'B'"),
+        (["Camden", "Camden"], "the target 'Camden' is given twice: give it once"),
+        ("Camden", "names must be a list of strings, not one string: give ['Camden']"),
+        ({"Camden": "NW1"}, "aliases of 'Camden' must be a list of strings, not one string: give ['NW1']"),
+        ([float("nan")], "the name of a target must be a string, not nan"),
+    ],
+)
+def test_impossible_names(names: list[str], message: str) -> None:
+    with pytest.raises(DataError, match=re.escape(message)):
+        TargetFinder(names)
+
+
+def test_ten_thousand_names_in_one_pass() -> None:
+    names = [f"Place{i} Road{i % 97}" for i in range(10_000)]
+    text = " ".join(f"I like place{i} road{i % 97} better." for i in range(0, 10_000, 5))
+    start = time.perf_counter()
+    targets = TargetFinder(names).find(text)
+    assert time.perf_counter() - start < 5  # about 0.2 s; an alternation of 10,000 names would take minutes
+    assert [target.name for target in targets] == names[::5]
+
+
+# --- properties -----------------------------------------------------------------------------------------------------
+
+NAMES = ["Camden", "Camden Town", "Zürich", "C++", "St. John's", "Stoke-on-Trent", "東京", "Town", "The Ritz", "İle"]
+PIECES = """
+    Camden camdens Town TOWNS Zu\u0308rich zurich C++ c + St. John's st. john’s Stoke on - – Trent 東 京 都 the Ritz
+    Ritzes ile İLE ß 's ’s . , \u200b \u0301 x Camden-based
+"""
+TEXTS = st.lists(st.sampled_from([*PIECES.split(), " ", " ", " ", "\n"])).map("".join) | st.text(st.characters())
+
+
+def folded(text: str) -> str:
+    text = unicodedata.normalize("NFD", text.replace("\u200b", "")).casefold()
+    text = "".join(c for c in unicodedata.normalize("NFD", text) if not "\u0300" <= c <= "\u036f")
+    return re.sub(r"\s+|(?<=\w)[-–](?=\w)", " ", text).replace("’", "'")
+
+
+@given(TEXTS)
+def test_mentions_fold_to_their_name(text: str) -> None:
+    targets = TargetFinder(NAMES).find(text)
+    assert [target.name for target in targets] == [n for n in NAMES if any(n == t.name for t in targets)]
+    for target in targets:
+        forms = {folded(target.name) + ending for ending in ("", "s", "es")}
+        assert target.mentions
+        assert {folded(text[start:end]) for start, end in target.mentions} <= forms
+    tokens = tokenise_marked(text, targets)  # which also checks that mentions do not overlap
+    assert sum(token.target is not None for token in tokens) == sum(len(target.mentions) for target in targets)
+
+
+PLAIN = [
+    "camden",
+    "town",
+    "hall",
+    "Town",
+    "camdens",
+    "towns",
+    "halls",
+    "xtown",
+    "-",
+    ",",
+    ".",
+    "'s",
+    "x",
+    "\n",
+    " ",
+    " ",
+]
+
+
+@given(st.lists(st.sampled_from(PLAIN)).map("".join))
+def test_like_an_alternation_of_the_names(text: str) -> None:
+    names = ["camden", "camden town", "town hall", "hall", "new"]
+    patterns = [re.escape(name).replace(r"\ ", r"(?:\s+|-)") + "s?" for name in sorted(names, key=len, reverse=True)]
+    alternation = re.compile(rf"(?i)(?<!\w)(?:{'|'.join(patterns)})(?!\w)")
+    spans = sorted(span for target in TargetFinder(names).find(text) for span in target.mentions)
+    assert spans == [match.span() for match in alternation.finditer(text)]
+
+
+@given(st.sampled_from(NAMES), st.text(st.characters(exclude_categories=["L", "M", "N", "Pc", "Cs", "Cf"])))
+def test_a_name_is_found_whatever_marks_stand_around_it(name: str, around: str) -> None:
+    text = f"{around} {name} {around}"
+    assert Span(len(around) + 1, len(around) + 1 + len(name)) in TargetFinder([name]).find(text)[0].mentions
+
+
+# --- explicit spans -------------------------------------------------------------------------------------------------
+
+
+def test_mark_spans() -> None:
+    text = "Camden beats Brixton, says Camden"
+    targets = mark_spans(text, {"Camden": [(27, 33), (0, 6)], "Brixton": [[13, 20]], "Soho": []})  # type: ignore[list-item]
+    assert targets == (
+        Target("Camden", (Span(0, 6), Span(27, 33))),
+        Target("Brixton", (Span(13, 20),)),
+        Target("Soho"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("spans", "message"),
+    [
+        ({"": [(0, 1)]}, "the name of a target is empty: give every span a name"),
+        ({"x": [(0, 9)]}, "mention 0-9 of 'x' is not in the text: expected 0 <= start < end <= 5, its length"),
+        ({"x": [(0, 2)], "y": [(1, 3)]}, "mention 1-3 of 'y' overlaps another mention"),
+        ({"x": [(2, 3)]}, "mention 2-3 of 'x' is only white space"),
+        ({"x": [(0.5, 1)]}, "mention (0.5, 1) of 'x' is not a pair of integers: give (start, end)"),
+        ({"x": [(0, 1, 2)]}, "mention (0, 1, 2) of 'x' is not a pair of integers"),
+        ({"x": [3]}, "mention 3 of 'x' is not a pair of integers"),
+    ],
+)
+def test_impossible_spans(spans: dict[str, list[tuple[int, int]]], message: str) -> None:
+    with pytest.raises(DataError, match=re.escape(message)):
+        mark_spans("ab cd", spans)
+
+
+# --- the page -------------------------------------------------------------------------------------------------------
+
+
+def test_the_examples_of_the_page() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, PAGE.name, PAGE.name, 0)
+    result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
+    assert result.failed == 0
+    assert result.attempted >= 10
