@@ -1,0 +1,94 @@
+"""A small builder of ONNX graphs: operators as method calls that return the names of their results.
+
+Written out by hand rather than traced, because the memory's scan then keeps its batch and length dynamic and both
+directions share one product; see docs/architecture.md.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 18
+Shape = Sequence[int | str]
+
+
+class Graph:
+    """A graph under construction; values are known by name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+        self.inputs: list[onnx.ValueInfoProto] = []
+        self.outputs: list[onnx.ValueInfoProto] = []
+        self.count = 0
+
+    def fresh(self, hint: str) -> str:
+        """A name nobody has yet."""
+        self.count += 1
+        return f"{self.name}_{hint}_{self.count}"
+
+    def input(self, name: str, shape: Shape, kind: int = TensorProto.FLOAT) -> str:
+        """Declare an input."""
+        self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
+        return name
+
+    def output(self, value: str, name: str, shape: Shape, kind: int = TensorProto.FLOAT) -> None:
+        """Declare that `value` is the output called `name`."""
+        self.nodes.append(helper.make_node("Identity", [value], [name]))
+        self.outputs.append(helper.make_tensor_value_info(name, kind, shape))
+
+    def constant(self, array: NDArray[Any] | Sequence[int] | float) -> str:
+        """A constant: whole numbers as int64, others as float32."""
+        array = np.asarray(array)
+        array = array.astype(np.int64 if np.issubdtype(array.dtype, np.integer) else np.float32)
+        name = self.fresh("constant")
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Add an operator with one result."""
+        return self.ops(kind, 1, *inputs, **attributes)[0]
+
+    def ops(self, kind: str, results: int, *inputs: str, **attributes: Any) -> list[str]:
+        """Add an operator with several results."""
+        names = [self.fresh(kind.lower()) for _ in range(results)]
+        self.nodes.append(helper.make_node(kind, list(inputs), names, **attributes))
+        return names
+
+    def reshape(self, value: str, *shape: int) -> str:
+        """`value` in another shape; 0 keeps a dimension, -1 takes what is left."""
+        return self.op("Reshape", value, self.constant(shape))
+
+    def part(self, value: str, start: int, end: int, axis: int) -> str:
+        """Entries `start` to `end` along an axis."""
+        return self.op("Slice", value, *(self.constant([n]) for n in (start, end, axis)))
+
+    def insert(self, value: str, *axes: int) -> str:
+        """New dimensions of size 1."""
+        return self.op("Unsqueeze", value, self.constant(axes))
+
+    def total(self, value: str, *axes: int, keep: bool = False) -> str:
+        """The sum along axes."""
+        return self.op("ReduceSum", value, self.constant(axes), keepdims=int(keep))
+
+    def prelu(self, value: str, slope: NDArray[Any]) -> str:
+        """The parametric ReLU."""
+        zero = self.constant(0.0)
+        below = self.op("Mul", self.op("Min", value, zero), self.constant(slope))
+        return self.op("Add", self.op("Max", value, zero), below)
+
+    def proto(self) -> onnx.GraphProto:
+        """The finished graph."""
+        return helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.constants)
+
+    def model(self) -> onnx.ModelProto:
+        """The finished graph as a checked model."""
+        model = helper.make_model(self.proto(), opset_imports=[helper.make_opsetid("", OPSET)], producer_name="tabsa")
+        model.ir_version = 9  # what every onnxruntime since 1.17 reads
+        onnx.checker.check_model(model, full_check=True)
+        return model

@@ -1,0 +1,61 @@
+import dataclasses
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from tabsa.export.entnet import entnet
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
+from test_entnet import VARIANTS, batch, make
+
+
+def exported(model, seed, temperature=1.0):
+    weights = {name: tensor[seed].detach().float().numpy() for name, tensor in model.named_parameters()}
+    proto = entnet(
+        dataclasses.asdict(model.config),
+        weights,
+        model.target_vectors.float().numpy(),
+        model.aspect_vectors.float().numpy(),
+        temperature,
+    )
+    return onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+def run(session, model, tokens, lengths):
+    return session.run(None, {"words": model.words.float().numpy()[tokens], "lengths": lengths.astype(np.int64)})
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_the_graph_answers_as_the_model(variant):
+    model = make(**variant)
+    tokens, lengths = batch()
+    answer = model(tokens, lengths)
+    for seed in range(2):
+        session = exported(model, seed)
+        probabilities, gates, attention = run(session, model, tokens[seed].numpy(), lengths[seed].numpy())
+        np.testing.assert_allclose(probabilities, answer.logits[seed].softmax(-1).detach(), atol=1e-5)
+        expected = answer.gates[seed].permute(1, 0, 2, 3).detach()  # (B, directions, T, n)
+        np.testing.assert_allclose(gates, expected, atol=1e-5)
+        np.testing.assert_allclose(attention, answer.attention[seed].detach(), atol=1e-5)
+
+
+def test_batch_and_length_are_dynamic():
+    model = make()
+    session = exported(model, 0)
+    tokens, lengths = (value[0].numpy() for value in batch())
+    whole, *_ = run(session, model, tokens, lengths)
+    for row in range(len(tokens)):
+        alone, *_ = run(session, model, tokens[row : row + 1, : lengths[row]], lengths[row : row + 1])
+        np.testing.assert_allclose(alone[0], whole[row], atol=1e-6)
+
+
+def test_temperature_divides_the_logits():
+    model = make()
+    tokens, lengths = (value[0].numpy() for value in batch())
+    cold, *_ = run(exported(model, 0), model, tokens, lengths)
+    warm, *_ = run(exported(model, 0, temperature=2.0), model, tokens, lengths)
+    expected = np.sqrt(cold) / np.sqrt(cold).sum(-1, keepdims=True)
+    np.testing.assert_allclose(warm, expected, atol=1e-6)
