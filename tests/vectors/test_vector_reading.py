@@ -276,3 +276,13 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory, content, suffix):
             continue
         assert vectors.matrix.shape == (len(vectors), vectors.dim)
         assert np.isfinite(vectors.matrix).all()
+
+
+def test_first_keeps_the_start_of_the_file_besides_the_words_asked(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("\n".join(f"w{n} {n} {n + 0.5}" for n in range(20)) + "\n")
+    assert read_vectors(path, ["w15", "w1"], first=3).words == ("w0", "w1", "w2", "w15")
+    assert read_vectors(path, [], first=100).words == read_vectors(path).words
+    headed = tmp_path / "headed.txt"
+    headed.write_text("20 2\n" + path.read_text())
+    assert read_vectors(headed, ["w9"], first=2).words == ("w0", "w1", "w9")

@@ -78,13 +78,14 @@ class _Layout:
     lines: list[bytes]
 
 
-def read_vectors(path: str | Path, words: Iterable[str] | None = None) -> WordVectors:
+def read_vectors(path: str | Path, words: Iterable[str] | None = None, *, first: int = 0) -> WordVectors:
     """The vectors of `words`, or of every word, in the order of the file; words that it does not have are left out.
 
     Args:
         path: a `.txt`, `.txt.gz` or `.zip` file; a zip that holds several files needs the file's name after its own,
             as in `glove.6B.zip/glove.6B.300d.txt`.
         words: the words to keep; None keeps all.
+        first: how many words from the start of the file to keep besides; GloVe puts the frequent ones there.
     """
     path = Path(path)
     wanted = None if words is None else {word.encode("utf-8", "surrogatepass") for word in words}
@@ -94,7 +95,7 @@ def read_vectors(path: str | Path, words: Iterable[str] | None = None) -> WordVe
             lines = iter(partial(stream.readline, _LONGEST_LINE), b"")
             layout = _read_layout(lines, path)
             digest = pool.submit(sha256, file)  # beside the scan, because hashing takes as long
-            tokens, values = _scan(chain(layout.lines, lines), layout, wanted, path)
+            tokens, values = _scan(chain(layout.lines, lines), layout, wanted, first, path)
             source = Source(source_name(file, member), digest.result())
     matrix = np.asarray(values, dtype=np.float32).reshape(len(tokens), layout.dim)
     return WordVectors(tuple(token.decode("utf-8", "surrogatepass") for token in tokens), matrix, layout.scale, source)
@@ -138,7 +139,7 @@ def _trailing_numbers(line: bytes) -> int:
 
 
 def _scan(
-    lines: Iterable[bytes], layout: _Layout, wanted: set[bytes] | None, path: Path
+    lines: Iterable[bytes], layout: _Layout, wanted: set[bytes] | None, first: int, path: Path
 ) -> tuple[list[bytes], "array[float]"]:
     """The tokens kept, and their numbers one after the other."""
     tokens: dict[bytes, None] = {}
@@ -146,14 +147,21 @@ def _scan(
     # A word's first field rules out nearly every line at hardly any cost; only then is the line split.
     firsts = None if wanted is None else {word.partition(b" ")[0] for word in wanted}
     number, line = layout.first_line - 1, b""
+    kept_until = layout.first_line + first
     for number, line in enumerate(lines, layout.first_line):
-        if firsts is not None and line[: line.find(b" ")] not in firsts and len(line) < _LONGEST_LINE:
+        if (
+            firsts is not None
+            and line[: line.find(b" ")] not in firsts
+            and number >= kept_until
+            and len(line) < _LONGEST_LINE
+        ):
             continue
         if not line.strip():
             continue
         fields = _fields(line, layout.dim, number, path)
         token = fields[0]
-        if token not in tokens and (_is_utf8(token) if wanted is None else token in wanted):
+        keep = _is_utf8(token) if wanted is None or number < kept_until else token in wanted
+        if keep and token not in tokens:
             values.extend(_numbers(fields, number, path))
             tokens[token] = None
     if line.strip():
