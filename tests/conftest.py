@@ -17,3 +17,34 @@ def data_dir() -> Path:
         if (folder / "sentihood" / "sentihood-train.json").is_file():
             return folder
     pytest.skip("needs real data: run `tabsa data fetch sentihood` or set TABSA_DATA")
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory) -> Path:
+    """A Delayed EntNet folder with random weights of a few dimensions, ready to predict: shapes, not sense."""
+    import dataclasses
+
+    import torch
+
+    from tabsa.export import export
+    from tabsa.folder import ModelConfig, write_folder
+    from tabsa.models.base import Vocabulary
+    from tabsa.models.delayed_entnet import DelayedEntNet, DelayedEntNetConfig
+    from tabsa.vectors import hashed_vectors
+
+    words = ("<target1>", "<target2>", *"the is a and but not very cheap dear safe far nice awful lovely price".split())
+    vectors = hashed_vectors(words, 12)
+    options = DelayedEntNetConfig(chains=3)
+    model = DelayedEntNet(options, Vocabulary(torch.zeros(2, 12), (0, 1), torch.zeros(4, 12), 3), (7,))
+    config = ModelConfig(
+        kind="delayed-entnet",
+        model=dataclasses.asdict(options),
+        aspects=("general", "price", "safety", "transit-location"),
+        labels=("none", "positive", "negative"),
+        targets=2,
+        max_length=50,
+    )
+    weights = {name: tensor[0].detach().numpy() for name, tensor in model.named_parameters()}
+    folder = write_folder(tmp_path_factory.mktemp("models") / "tiny", config, weights, vectors, {}, "# tiny\n")
+    export(folder)
+    return folder.path

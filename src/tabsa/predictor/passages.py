@@ -1,0 +1,57 @@
+"""A text cut into what is read at once.
+
+A text of at most `max_length` tokens is read whole, as in training. A longer one is cut between sentences into passages
+of at most that many tokens (one sentence may be longer), and a passage that mentions no target is left out. A passage
+that mentions more targets than a model knows at a time is read several times, in the order of their first mentions.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from tabsa.predictor.result import Passage
+from tabsa.schema import Span, Target
+from tabsa.text import Token, split_sentences, tokenise_marked
+
+
+def passages(text: str, targets: Sequence[Target], *, at_once: int, max_length: int) -> Iterator[Passage]:
+    """Cut a text; each passage names the targets it is read for, at most `at_once`."""
+    tokens = tokenise_marked(text, targets)
+    for part in _parts(text, tokens, max_length):
+        mentioned = list(dict.fromkeys(token.target for token in part if token.target is not None))
+        for first in range(0, len(mentioned), at_once):
+            asked = mentioned[first : first + at_once]
+            slots = {index: slot for slot, index in enumerate(asked)}
+            names = tuple(targets[index].name for index in asked)
+            yield Passage(part[0].start, part[-1].end, tuple(_slotted(text, part, slots)), names)
+
+
+def _slotted(text: str, tokens: Sequence[Token], slots: dict[int, int]) -> Iterator[Token]:
+    """The tokens with targets numbered as the model's; mentions of other targets are tokenised as ordinary words."""
+    for token in tokens:
+        if token.target is None or token.target in slots:
+            yield Token(token.text, token.start, token.end, None if token.target is None else slots[token.target])
+            continue
+        for inner in tokenise_marked(text[token.start : token.end], ()):
+            yield Token(inner.text, token.start + inner.start, token.start + inner.end)
+
+
+def _parts(text: str, tokens: list[Token], max_length: int) -> list[list[Token]]:
+    """The tokens in runs that end where a sentence does."""
+    if not max_length or len(tokens) <= max_length:
+        return [tokens] if tokens else []
+    parts: list[list[Token]] = [[]]
+    for sentence in _by_sentence(split_sentences(text), tokens):
+        if parts[-1] and len(parts[-1]) + len(sentence) > max_length:
+            parts.append([])
+        parts[-1].extend(sentence)
+    return [part for part in parts if part]
+
+
+def _by_sentence(sentences: Sequence[Span], tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """The tokens that start in each sentence; a mention that spans two belongs to the first."""
+    reached = 0
+    for number, _ in enumerate(sentences):
+        end = sentences[number + 1].start if number + 1 < len(sentences) else None
+        first = reached
+        while reached < len(tokens) and (end is None or tokens[reached].start < end):
+            reached += 1
+        yield list(tokens[first:reached])

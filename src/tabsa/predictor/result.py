@@ -1,0 +1,81 @@
+"""What a prediction is: plain data, with what it takes to show it."""
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tabsa.schema import NEGATIVE, NONE, POSITIVE, Polarity
+from tabsa.text import Token
+
+_COLOURS = {POSITIVE: "#1a7f37", NEGATIVE: "#cf222e"}
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedOpinion:
+    """The likeliest polarity of one target-aspect pair, and the probability of each."""
+
+    target: str
+    aspect: str
+    polarity: Polarity
+    probabilities: dict[str, float]
+
+    @property
+    def confidence(self) -> float:
+        """The probability of the polarity given."""
+        return self.probabilities[self.polarity]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of the text that was read at once, and how the memory was updated while reading it."""
+
+    start: int
+    end: int
+    tokens: tuple[Token, ...]  # offsets are the whole text's
+    targets: tuple[str, ...]  # in the order of `Token.target`
+    gates: NDArray[np.float32] | None = None  # (directions, tokens, chains), where the model has gates
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Every asked target-aspect pair of one text, `none` included."""
+
+    text: str
+    opinions: tuple[PredictedOpinion, ...]
+    passages: tuple[Passage, ...] = ()
+    attention: NDArray[np.float32] | None = None  # of each target slot and aspect over the chains, (K, aspects, n)
+    aspects: tuple[str, ...] = ()  # the aspects of `attention`
+
+    def found(self) -> list[PredictedOpinion]:
+        """The opinions that are not `none`."""
+        return [opinion for opinion in self.opinions if opinion.polarity != NONE]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `tabsa predict --json` prints."""
+        return {
+            "text": self.text,
+            "opinions": [
+                {
+                    "target": opinion.target,
+                    "aspect": opinion.aspect,
+                    "polarity": opinion.polarity,
+                    "probabilities": opinion.probabilities,
+                }
+                for opinion in self.opinions
+            ],
+        }
+
+    def _repr_html_(self) -> str:
+        """A table of the opinions found, for notebooks."""
+        rows = "".join(
+            f"<tr><td>{html.escape(o.target)}</td><td>{html.escape(o.aspect)}</td>"
+            f'<td style="color:{_COLOURS.get(o.polarity, "inherit")}">{html.escape(o.polarity)}</td>'
+            f"<td>{o.confidence:.0%}</td></tr>"
+            for o in self.found()
+        )
+        head = "<tr><th>target</th><th>aspect</th><th>polarity</th><th>confidence</th></tr>"
+        table = f"<table>{head}{rows}</table>" if rows else "<p><em>no opinion found</em></p>"
+        return f"<div><p>{html.escape(self.text)}</p>{table}</div>"
