@@ -32,7 +32,21 @@ def tiny_model(tmp_path_factory) -> Path:
     from tabsa.models.delayed_entnet import DelayedEntNet, DelayedEntNetConfig
     from tabsa.vectors import hashed_vectors
 
-    words = ("<target1>", "<target2>", *"the is a and but not very cheap dear safe far nice awful lovely price".split())
+    words = (
+        "<target1>",
+        "<target2>",
+        "the",
+        "is",
+        "and",
+        "but",
+        "not",
+        "cheap",
+        "dear",
+        "safe",
+        "far",
+        "nice",
+        "price",
+    )
     vectors = hashed_vectors(words, 12)
     options = DelayedEntNetConfig(chains=3)
     model = DelayedEntNet(options, Vocabulary(torch.zeros(2, 12), (0, 1), torch.zeros(4, 12), 3), (7,))

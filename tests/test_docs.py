@@ -25,9 +25,7 @@ def test_the_options_in_the_training_page_are_the_configurations():
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(ROOT.glob("*/**/*.md"))
 
 
-@pytest.mark.parametrize(
-    "page", [p for p in PAGES if ".venv" not in str(p)], ids=lambda p: str(p.relative_to(ROOT))
-)
+@pytest.mark.parametrize("page", [p for p in PAGES if ".venv" not in str(p)], ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_to_files_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
         if "://" not in link:

@@ -13,8 +13,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tabsa.concepts import ConceptTable
 from tabsa.schema import Dataset, Target
 from tabsa.text import tokenise_marked
+from tabsa.vectors import WordVectors, lookup
 
 PADDING: Final = "<padding>"  # always row 0
 NOT_ASKED: Final = -1  # the label of a pair that is not there
@@ -28,6 +30,11 @@ def target_word(slot: int) -> str:
 def aspect_words(aspect: str) -> list[str]:
     """The words an aspect's vector is the mean of: `transit-location` is `transit` and `location`."""
     return re.findall(r"[^\W_]+", aspect.lower()) or [aspect.lower()]
+
+
+def aspect_matrix(aspects: Sequence[str], vectors: WordVectors) -> NDArray[np.float32]:
+    """The mean vector of each aspect's words, (A, d)."""
+    return np.stack([lookup(dict.fromkeys(aspect_words(aspect)), vectors).matrix.mean(0) for aspect in aspects])
 
 
 def marked_words(text: str, targets: Sequence[Target], max_length: int = 0) -> list[str]:
@@ -73,17 +80,26 @@ class Encoded:
     lengths: NDArray[np.int32]  # (N,)
     labels: NDArray[np.int8]  # NOT_ASKED where the example has no such target, (N, K, A)
     groups: NDArray[np.int32]  # the dataset's group, -1 where there is none, (N, K)
+    concepts: NDArray[np.int32] | None = None  # for a model that reads them: rows of their table, 0 for none, (N, T)
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """The arrays by name, for saving."""
-        return {"tokens": self.tokens, "lengths": self.lengths, "labels": self.labels, "groups": self.groups}
+        names = ("tokens", "lengths", "labels", "groups", "concepts")
+        return {name: array for name in names if (array := getattr(self, name)) is not None}
 
 
-def encode(dataset: Dataset, rows: Mapping[str, int], *, targets: int, max_length: int = 0) -> Encoded:
-    """Encode a dataset all of whose words are in `rows` (word to vocabulary row)."""
+def encode(
+    dataset: Dataset,
+    rows: Mapping[str, int],
+    *,
+    targets: int,
+    max_length: int = 0,
+    concepts: ConceptTable | None = None,
+) -> Encoded:
+    """Encode a dataset all of whose words are in `rows` (word to vocabulary row), with its `concepts` if given."""
     read = list(readings(dataset, targets=targets, max_length=max_length))
     gold = [
         [dataset.labels.index(example.polarity(target.name, aspect)) for aspect in dataset.aspects]
@@ -93,10 +109,13 @@ def encode(dataset: Dataset, rows: Mapping[str, int], *, targets: int, max_lengt
     tokens = np.zeros((len(read), longest), np.int32)
     labels = np.full((len(read), targets, len(dataset.aspects)), NOT_ASKED, np.int8)
     groups = np.full((len(read), targets), -1, np.int32)
+    matched = None if concepts is None else np.zeros_like(tokens)
     for n, reading in enumerate(read):
+        if matched is not None and concepts is not None:
+            matched[n, : len(reading.words)] = concepts.match(reading.words)
         tokens[n, : len(reading.words)] = [rows[word] for word in reading.words]
         for slot, group in enumerate(reading.groups):
             labels[n, slot] = gold[group]
             groups[n, slot] = group
     lengths = np.array([len(reading.words) for reading in read], np.int32)
-    return Encoded(tokens, lengths, labels, groups)
+    return Encoded(tokens, lengths, labels, groups, matched)

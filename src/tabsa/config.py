@@ -6,6 +6,7 @@ wrong type or a value out of range is one line that names the key and what was e
 
 import dataclasses
 import difflib
+import math
 import tomllib
 import types
 import typing
@@ -70,6 +71,8 @@ def _check(value: Any, hint: Any, field: "dataclasses.Field[Any]", name: str) ->
         value = float(value)
     if hint is type(None) or type(value) is not hint:
         raise ConfigError(f"'{name}' is {value!r}; expected {_words(hint)}")
+    if hint is float and not math.isfinite(value):
+        raise ConfigError(f"'{name}' is {value!r}; expected a finite number")
     low, high = field.metadata.get("low"), field.metadata.get("high")
     if (low is not None and value < low) or (high is not None and value > high):
         limits = " and ".join(
@@ -124,7 +127,7 @@ def to_toml(config: object) -> str:
     for field in dataclasses.fields(config):  # type: ignore[arg-type]
         value = getattr(config, field.name)
         if dataclasses.is_dataclass(value):
-            sections.append(f"\n[{field.name}]\n{to_toml(value)}")
+            sections.append(f"\n[{field.name}]\n{to_toml(value).rstrip()}")
         else:
             lines.append(f"{field.name} = {_toml(value)}  # {field.metadata.get('help', '')}".rstrip(" #"))
     return "\n".join([*lines, *sections]).lstrip("\n").rstrip("\n") + "\n"
@@ -135,7 +138,7 @@ def _toml(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return '"' + "".join(c if c >= " " else f"\\u{ord(c):04x}" for c in escaped) + '"'
+        return '"' + "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in escaped) + '"'
     if isinstance(value, tuple | list):
         return "[" + ", ".join(_toml(item) for item in value) + "]"
     return repr(value)

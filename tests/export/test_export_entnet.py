@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import pytest
+import torch
 
 from tabsa.export.entnet import entnet
 
@@ -12,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
 from test_entnet import VARIANTS, batch, make
 
 
-def exported(model, seed, temperature=1.0):
+def exported(model, seed, temperature=1.0, **options):
     weights = {name: tensor[seed].detach().float().numpy() for name, tensor in model.named_parameters()}
     proto = entnet(
         dataclasses.asdict(model.config),
@@ -20,6 +21,7 @@ def exported(model, seed, temperature=1.0):
         model.target_vectors.float().numpy(),
         model.aspect_vectors.float().numpy(),
         temperature,
+        **options,
     )
     return onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
 
@@ -59,3 +61,14 @@ def test_temperature_divides_the_logits():
     warm, *_ = run(exported(model, 0, temperature=2.0), model, tokens, lengths)
     expected = np.sqrt(cold) / np.sqrt(cold).sum(-1, keepdims=True)
     np.testing.assert_allclose(warm, expected, atol=1e-6)
+
+
+def test_constants_stored_in_half_precision_give_nearly_the_same():
+    model = make()
+    tokens, lengths = (value[0].numpy() for value in batch())
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(parameter.half())
+    full, *_ = run(exported(model, 0), model, tokens, lengths)
+    half, *_ = run(exported(model, 0, half=True), model, tokens, lengths)
+    np.testing.assert_allclose(half, full, atol=2e-3)

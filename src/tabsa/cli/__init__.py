@@ -5,7 +5,7 @@ import sys
 import typer
 
 from tabsa import __version__
-from tabsa.cli import data, evaluate, train
+from tabsa.cli import data, evaluate, models, train
 from tabsa.cli.console import fail, show_warnings_as_lines
 from tabsa.errors import TabsaError
 
@@ -34,6 +34,7 @@ def _options(
 app.add_typer(data.app, name="data")
 app.command("evaluate")(evaluate.command)
 app.command("train")(train.command)
+app.command("models")(models.command)
 
 
 def main() -> None:

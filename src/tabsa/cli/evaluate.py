@@ -11,6 +11,7 @@ from tabsa.cli.console import out
 from tabsa.errors import ModelError
 
 if TYPE_CHECKING:
+    from tabsa.folder import ModelFolder
     from tabsa.metrics import FloatArray
     from tabsa.schema import Dataset
 
@@ -29,7 +30,7 @@ def command(
         list[str] | None,
         typer.Option(
             help="Aspects to score, several with commas or by repeating the option; `all` for every one. "
-            "[default: those of the benchmark]",
+            "[default: those of the benchmark; of a model folder, those of the model]",
             show_default=False,
         ),
     ] = None,
@@ -51,11 +52,17 @@ def command(
     """
     from tabsa.data import load
     from tabsa.evaluate import evaluate
+    from tabsa.folder import read_folder
 
-    dataset = load(data, split, data_dir=data_dir, aspects=_names(aspects))
+    asked = _names(aspects)
     if predictions.is_dir():
-        probabilities = _of_model(predictions, dataset)
+        if not (predictions / "config.json").exists():
+            raise ModelError(f"{predictions} is a folder; expected a predictions file, or a model folder")
+        model = read_folder(predictions)
+        dataset = load(data, split, data_dir=data_dir, aspects=asked or model.config.aspects)
+        probabilities = _of_model(model, dataset, data_dir)
     else:
+        dataset = load(data, split, data_dir=data_dir, aspects=asked)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # loading has warned once already
             every_aspect = load(data, split, data_dir=data_dir, aspects=["all"]).aspects
@@ -74,11 +81,12 @@ def _of_file(path: Path, dataset: "Dataset", every_aspect: tuple[str, ...]) -> "
     return read_predictions(path, dataset, skip=set(every_aspect) - set(dataset.aspects))
 
 
-def _of_model(path: Path, dataset: "Dataset") -> "FloatArray":
-    """The probabilities that a model folder's model gives."""
-    from tabsa.folder import read_folder
+def _of_model(folder: "ModelFolder", dataset: "Dataset", data_dir: Path | None) -> "FloatArray":
+    """The probabilities that a model folder's model gives; the linear one may need its tagger's data."""
+    from tabsa import linear
 
-    folder = read_folder(path)
+    if folder.config.kind == linear.KIND:
+        return linear.predict_dataset(folder, dataset, data_dir)
     try:
         from tabsa.training.result import predict_dataset
     except ImportError as e:

@@ -1,16 +1,19 @@
 """`tabsa train`: from a configuration to a model folder."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tabsa.cli.console import err, out
-from tabsa.errors import TabsaError
+from tabsa.errors import ConfigError, TabsaError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from tabsa.training.config import RunConfig
+    from tabsa.training.linear import Fitted
     from tabsa.training.loop import Evaluation, Trainer
 
 _SHOWN = (
@@ -46,6 +49,7 @@ def command(
         import torch
     except ImportError as e:
         raise TabsaError("training needs PyTorch: pip install 'tabsa[train]'") from e
+    from tabsa.linear import KIND as LR
     from tabsa.training.config import read_config
     from tabsa.training.loop import Trainer
     from tabsa.training.prepare import prepare
@@ -53,12 +57,16 @@ def command(
     from tabsa.training.run import RunFolder
 
     run_config = read_config(config, tuple(settings or ()))
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if run_config.kind == LR:
+        _fit_linear(run_config, folder, seeds, resume, data_dir)
+        return
+    device = _device(device, cuda=torch.cuda.is_available())
+    run = RunFolder(folder / "run")
+    if not resume:
+        run.must_be_new()  # said before the data is read, which may take a while
     prepared, kept = prepare(run_config, data_dir)
     numbers = tuple(range(run_config.training.seed, run_config.training.seed + seeds))
     trainer = Trainer(run_config, prepared, numbers, device)
-    run = RunFolder(folder / "run")
     if resume:
         run.resume(run_config, numbers, trainer)
     else:
@@ -70,7 +78,17 @@ def command(
     _follow(trainer, run)
     write_result(folder, run_config, prepared, kept, numbers, trainer.progress, trainer.best)
     out.print(_results(trainer))
-    out.print(f"model folder: {folder}", highlight=False, soft_wrap=True)
+    out.print(f"model folder: {folder}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _device(name: str, *, cuda: bool) -> str:
+    if name == "auto":
+        return "cuda" if cuda else "cpu"
+    if name not in ("cpu", "cuda"):
+        raise ConfigError(f"--device is '{name}'; expected cpu, cuda or auto")
+    if name == "cuda" and not cuda:
+        raise ConfigError("PyTorch finds no CUDA device here; leave --device out, or say cpu")
+    return name
 
 
 def _follow(trainer: "Trainer", run: Any) -> None:
@@ -89,7 +107,7 @@ def _follow(trainer: "Trainer", run: Any) -> None:
         console=err,
         disable=not err.is_terminal,
     )
-    with bar, Events(run.path, trainer.progress.update) as events:
+    with bar, Events(run.path, trainer.progress.update, trainer.seeds) as events:
         task = bar.add_task(
             "", total=total, completed=trainer.progress.update, epoch=trainer.progress.epoch, speed="", shown=""
         )
@@ -99,8 +117,8 @@ def _follow(trainer: "Trainer", run: Any) -> None:
             bar.update(task, completed=update, speed=f"{speed:.1f} updates/s" if speed else "")
 
         for evaluation in trainer.run(on_update):
+            events.write(evaluation)  # before the state: points after the last state are hidden on resuming
             run.save(trainer, evaluation)
-            events.write(evaluation)
             line = _line(evaluation)
             bar.update(task, epoch=evaluation.epoch, shown=line)
             if any(evaluation.improved) and not err.is_terminal:
@@ -109,19 +127,25 @@ def _follow(trainer: "Trainer", run: Any) -> None:
 
 def _line(evaluation: "Evaluation") -> str:
     """The loss and the dev figures, means over the seeds."""
-    seeds = len(evaluation.figures)
     figures = (
-        f"{name} {100 * sum(of_seed[family][metric] for of_seed in evaluation.figures) / seeds:.1f}"
+        f"{name} {_percent([of_seed[family][metric] for of_seed in evaluation.figures])}"
         for family, metric, name in _SHOWN
     )
-    return f"loss {sum(evaluation.loss) / seeds:.3f}, dev: " + ", ".join(figures)
+    return f"loss {sum(evaluation.loss) / len(evaluation.loss):.3f}, dev: " + ", ".join(figures)
+
+
+def _percent(fractions: list[float]) -> str:
+    """The mean of those that are defined."""
+    defined = [fraction for fraction in fractions if not math.isnan(fraction)]
+    return f"{100 * sum(defined) / len(defined):.1f}" if defined else "–"
 
 
 def _results(trainer: "Trainer") -> "Table":
     """Each seed's best state on dev, in percent."""
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=f"{trainer.config.data.name} {trainer.config.data.dev}, %", title_justify="left")
+    table = Table(title=Text(f"{trainer.config.data.name} {trainer.config.data.dev}, %"), title_justify="left")
     table.add_column("seed")
     table.add_column("epoch", justify="right")
     for _, _, name in _SHOWN:
@@ -129,5 +153,39 @@ def _results(trainer: "Trainer") -> "Table":
     for seed, epoch, figures in zip(
         trainer.seeds, trainer.progress.best_epoch, trainer.progress.best_figures, strict=True
     ):
-        table.add_row(str(seed), str(epoch), *(f"{100 * figures[family][metric]:.1f}" for family, metric, _ in _SHOWN))
+        shown = (_percent([figures[family][metric]] if figures else []) for family, metric, _ in _SHOWN)
+        table.add_row(str(seed), str(epoch), *shown)
+    return table
+
+
+def _fit_linear(config: "RunConfig", folder: Path, seeds: int, resume: bool, data_dir: Path | None) -> None:
+    """Fit the linear baseline, which takes seconds: it has no seeds, and resuming it is fitting it again."""
+    from tabsa.training.linear import fit, write_fitted
+    from tabsa.training.run import RunFolder
+
+    if seeds > 1:
+        err.print(f"{config.kind} has no randomness, so it is fitted once and not for {seeds} seeds", highlight=False)
+    run = RunFolder(folder / "run")
+    if resume:
+        run.config.unlink(missing_ok=True)
+    fitted = fit(config, data_dir)
+    run.start(config, (config.training.seed,))
+    write_fitted(folder, config, fitted)
+    out.print(_decisions(config, fitted))
+    out.print(f"model folder: {folder}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _decisions(config: "RunConfig", fitted: "Fitted") -> "Table":
+    """What the linear baseline is worth on dev under either decision, in percent."""
+    from rich.table import Table
+    from rich.text import Text
+
+    size, kept = f"{len(fitted.model.space.ngrams):,} n-grams", f"C {fitted.best.c:g} and {config.model.decision} kept"
+    table = Table(title=Text(f"{config.data.name} {config.data.dev}, %; {size}, {kept}"), title_justify="left")
+    table.add_column("decision")
+    for _, _, name in _SHOWN:
+        table.add_column(name, justify="right")
+    for decision, report in fitted.reports.items():
+        shown = (_percent([getattr(report, family)[metric]]) for family, metric, _ in _SHOWN)
+        table.add_row(decision, *shown)
     return table

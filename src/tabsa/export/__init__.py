@@ -8,6 +8,8 @@ from tabsa.files import replacing
 from tabsa.folder import ModelFolder
 from tabsa.vectors import lookup
 
+EXPORTED = ("entnet", "delayed-entnet")  # the kinds that can be exported
+
 
 def export(folder: ModelFolder) -> Path:
     """Write the folder's `model.onnx`, and return its path."""
@@ -16,12 +18,11 @@ def export(folder: ModelFolder) -> Path:
     except ImportError as e:
         raise ModelError("exporting needs the package onnx: pip install 'tabsa[train]'") from e
     config = folder.config
-    builders = {"entnet": entnet, "delayed-entnet": entnet}
-    if config.kind not in builders:
-        raise ModelError(f"a '{config.kind}' cannot be exported; these can: {', '.join(builders)}")
+    if config.kind not in EXPORTED:
+        raise ModelError(f"a '{config.kind}' cannot be exported; these can: {', '.join(EXPORTED)}")
     targets = lookup([target_word(slot) for slot in range(config.targets)], folder.vectors).matrix
     aspects = aspect_matrix(config.aspects, folder.vectors)
-    model = builders[config.kind](config.model, folder.weights, targets, aspects, config.temperature)
+    model = entnet(config.model, folder.weights, targets, aspects, config.temperature, half=folder.compact)
     path = folder.path / "model.onnx"
     with replacing(path, "wb") as stream:
         stream.write(model.SerializeToString())

@@ -23,12 +23,14 @@ def entnet(
     target_vectors: NDArray[np.float32],
     aspect_vectors: NDArray[np.float32],
     temperature: float = 1.0,
+    *,
+    half: bool = False,
 ) -> onnx.ModelProto:
-    """Build the graph; `options` and `weights` are a model folder's, one seed's."""
+    """Build the graph; `options` and `weights` are a model folder's, one seed's; `half` stores them in float16."""
     tied = target_vectors if options["keys"] != "free" else target_vectors[:0]
     keys = np.concatenate([tied, weights["free_keys"]])
     chains, d = keys.shape
-    g = Graph("entnet")
+    g = Graph("entnet", half=half)
     words = g.input("words", ["batch", "length", d])
     lengths = g.input("lengths", ["batch"], TensorProto.INT64)
     memory, gates = _read(g, options, weights, keys, words, lengths)
@@ -72,7 +74,7 @@ def _read(
     delayed = "delay_new" in weights
     zeros = g.op("Mul", start, g.constant(0.0))
     states = [start, zeros] if delayed else [start]
-    body = _step(options, weights, keys)
+    body = _step(options, weights, keys, half=g.half)
     results = g.ops(
         "Scan", len(states) + 1, *states, each, candidate, location, going, body=body.proto(), num_scan_inputs=4
     )
@@ -86,11 +88,11 @@ def _read(
     return memory, g.op("Concat", *ordered, axis=1) if ways > 1 else ordered[0]
 
 
-def _step(options: Mapping[str, Any], weights: Arrays, keys: NDArray[Any]) -> Graph:
+def _step(options: Mapping[str, Any], weights: Arrays, keys: NDArray[Any], *, half: bool) -> Graph:
     """`layers.memory.step` as the body of a Scan: states first, then one word's inputs."""
     ways, d = weights["memory"].shape[:2]
     chains = len(keys)
-    g = Graph("step")
+    g = Graph("step", half=half)
     memory = g.input("memory", [ways, "batch", chains, d])
     delayed, scalar = "delay_new" in weights, options["gate"] == "scalar"
     past = g.input("delay", [ways, "batch", chains, d]) if delayed else ""

@@ -19,8 +19,8 @@ Shape = Sequence[int | str]
 class Graph:
     """A graph under construction; values are known by name."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, *, half: bool = False) -> None:
+        self.name, self.half = name, half  # half: large constants are stored as float16, and widened when loaded
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
         self.inputs: list[onnx.ValueInfoProto] = []
@@ -46,9 +46,11 @@ class Graph:
         """A constant: whole numbers as int64, others as float32."""
         array = np.asarray(array)
         array = array.astype(np.int64 if np.issubdtype(array.dtype, np.integer) else np.float32)
+        narrow = self.half and array.dtype == np.float32 and array.size > 100
         name = self.fresh("constant")
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
-        return name
+        stored = array.astype(np.float16) if narrow else array
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(stored), name))
+        return self.op("Cast", name, to=TensorProto.FLOAT) if narrow else name
 
     def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Add an operator with one result."""

@@ -1,9 +1,14 @@
 """The systems, by name."""
 
-from tabsa.models.base import Answer, Model, Vocabulary
+from tabsa.models.base import Answer, Model, ModelClass, Vocabulary
 from tabsa.models.delayed_entnet import DelayedEntNet
 from tabsa.models.entnet import EntNet
+from tabsa.models.lstm_final import LSTMFinal
+from tabsa.models.lstm_loc import LSTMLoc
+from tabsa.models.lstm_ta_sa import LSTMTASA
+from tabsa.models.sentic_lstm import SenticLSTM
 
-MODELS: dict[str, type[EntNet]] = {model.name: model for model in (EntNet, DelayedEntNet)}
+_ALL: tuple[ModelClass, ...] = (LSTMFinal, LSTMLoc, LSTMTASA, SenticLSTM, EntNet, DelayedEntNet)
+MODELS: dict[str, ModelClass] = {model.name: model for model in _ALL}
 
 __all__ = ["MODELS", "Answer", "Model", "Vocabulary"]

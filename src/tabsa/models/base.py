@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,7 @@ class Vocabulary:
     targets: tuple[int, ...]  # the row of each target's token
     aspects: Tensor  # the mean vector of each aspect's words, (A, d)
     labels: int  # none and the polarities
+    concepts: Tensor | None = None  # for a model that reads them, row 0 zero, (concepts + 1, e)
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Model(nn.Module):
 
     name: ClassVar[str]
     config_class: ClassVar[type[Any]]
+    inputs: ClassVar[tuple[str, ...]] = ("tokens", "lengths")  # what `forward` takes; some read `concepts` too
 
     words: Tensor
     target_vectors: Tensor
@@ -64,3 +66,14 @@ class Model(nn.Module):
     def size(self) -> int:
         """Trained numbers of one seed."""
         return sum(p[0].numel() for p in self.parameters())
+
+
+class ModelClass(Protocol):
+    """A subclass of `Model`: called with a configuration of its own kind, it makes the model."""
+
+    name: str
+    config_class: type[Any]
+    inputs: tuple[str, ...]
+
+    def __call__(self, config: Any, vocabulary: Vocabulary, seeds: Sequence[int]) -> Model:
+        """Make the model."""

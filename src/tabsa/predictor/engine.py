@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +10,10 @@ from numpy.typing import NDArray
 from tabsa.batch import target_word
 from tabsa.errors import ModelError
 from tabsa.folder import ModelFolder
+from tabsa.text import Token
 from tabsa.vectors import WordVectors, lookup
 
-_BATCH_TOKENS = 4096  # in a batch, padding included: large enough for full products, small enough for the cache
+_BATCH_TOKENS = 1024  # in a batch, padding included: large enough for full products, small enough for the cache
 _REMEMBERED = 20_000  # words outside the vectors whose fallbacks are kept
 
 
@@ -21,7 +21,7 @@ class Read(NamedTuple):
     """What the model says of one passage."""
 
     probabilities: NDArray[np.float32]  # (K, A, labels)
-    gates: NDArray[np.float32]  # (directions, tokens, chains)
+    gates: NDArray[np.float32] | None  # (directions, tokens, chains), where they were asked for and the model has them
 
 
 class Engine:
@@ -29,7 +29,11 @@ class Engine:
 
     def __init__(self, folder: ModelFolder, threads: int = 0) -> None:
         self.folder, self.threads = folder, threads
-        self.words = _Words(folder.vectors)
+
+    @cached_property
+    def words(self) -> "_Words":
+        """Words to vectors."""
+        return _Words(self.folder.vectors)
 
     @cached_property
     def session(self) -> Any:
@@ -41,29 +45,60 @@ class Engine:
             raise ModelError(f"{self.folder.path} has no model.onnx; make it with `tabsa export {self.folder.path}`")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = self.threads
-        options.log_severity_level = 3
+        options.log_severity_level = 4  # a bad file is told of below, in one line
         try:
-            return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+            session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         except Exception as e:  # onnxruntime raises classes of its own for a bad file
-            raise ModelError(f"{path} cannot be run ({str(e).splitlines()[0]})") from e
+            told = str(e).splitlines()[0]
+            raise ModelError(f"{path} cannot be run ({told}); make it again with `tabsa export`") from e
+        self._check(session)
+        return session
+
+    def _check(self, session: Any) -> None:
+        """Refuse a graph that was not made from this folder."""
+        config, vectors = self.folder.config, self.folder.vectors
+        inputs = {value.name: list(value.shape) for value in session.get_inputs()}
+        outputs = {value.name: list(value.shape) for value in session.get_outputs()}
+        answers = [config.targets, len(config.aspects), len(config.labels)]
+        fits = (
+            set(inputs) == {"words", "lengths"}
+            and inputs["words"][2:] == [vectors.dim]
+            and outputs.get("probabilities", [])[1:] == answers
+            and len(vectors) > 0
+        )
+        if not fits:
+            raise ModelError(
+                f"{self.folder.path / 'model.onnx'} does not fit the folder's other files; make it again with "
+                f"`tabsa export {self.folder.path}`"
+            )
 
     @cached_property
-    def attention(self) -> NDArray[np.float32]:
+    def outputs(self) -> frozenset[str]:
+        """What the graph can say; only models with a memory have gates and attention."""
+        return frozenset(value.name for value in self.session.get_outputs())
+
+    @cached_property
+    def attention(self) -> NDArray[np.float32] | None:
         """The share of each chain in each question, (K, A, n); the same for every text."""
+        if "attention" not in self.outputs:
+            return None
         size = self.folder.vectors.dim
         empty = {"words": np.zeros((1, 1, size), np.float32), "lengths": np.ones(1, np.int64)}
         (attention,) = self.session.run(["attention"], empty)
         return np.asarray(attention)
 
-    def read(self, passages: Sequence[Sequence[str]]) -> list[Read]:
+    def read(self, passages: Sequence[Sequence[str]], *, gates: bool = False) -> list[Read]:
         """Read passages, given as words with target tokens; sorted by length inside, answered in order."""
         results: list[Read | None] = [None] * len(passages)
         for batch in _batches([len(words) for words in passages]):
             lengths = np.array([len(passages[n]) for n in batch], np.int64)
-            words = self.words.vectors([passages[n] for n in batch], int(lengths[0]))
-            probabilities, gates = self.session.run(["probabilities", "gates"], {"words": words, "lengths": lengths})
+            inputs = {"words": self.words.vectors([passages[n] for n in batch]), "lengths": lengths}
+            asked = ["probabilities", "gates"] if gates and "gates" in self.outputs else ["probabilities"]
+            answers = dict(zip(asked, self.session.run(asked, inputs), strict=True))
             for row, number in enumerate(batch):
-                results[number] = Read(probabilities[row], gates[row, :, : lengths[row]])
+                # A copy, because a part of the array would keep the whole batch's in memory.
+                shown = answers["gates"][row, :, : lengths[row]].copy() if "gates" in answers else None
+                results[number] = Read(answers["probabilities"][row], shown)
         return [result for result in results if result is not None]
 
 
@@ -84,13 +119,17 @@ class _Words:
         self.known = known
         self.unknown: dict[str, NDArray[np.float32]] = {}
 
-    def vectors(self, passages: Sequence[Sequence[str]], length: int) -> NDArray[np.float32]:
-        """The vectors of all words, zeros after a passage's end: (passages, length, d)."""
-        result = np.zeros((len(passages), max(1, length), self.known.dim), np.float32)
-        for row, words in zip(result, passages, strict=True):
-            for place, word in zip(row, words, strict=False):
-                number = self.known.index.get(word)
-                place[:] = self.known.matrix[number] if number is not None else self._unknown(word)
+    def vectors(self, passages: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+        """The vectors of all words, zeros after a passage's end: (passages, words of the longest, d)."""
+        words = [word for passage in passages for word in passage]
+        number = self.known.index.get
+        numbers = np.array([number(word, -1) for word in words], np.intp)
+        vectors = self.known.matrix[numbers]
+        for place in np.flatnonzero(numbers < 0):
+            vectors[place] = self._unknown(words[place])
+        lengths = np.array([len(passage) for passage in passages])
+        result = np.zeros((len(passages), lengths.max(initial=1), self.known.dim), np.float32)
+        result[np.arange(result.shape[1]) < lengths[:, None]] = vectors
         return result
 
     def _unknown(self, word: str) -> NDArray[np.float32]:
@@ -103,12 +142,6 @@ class _Words:
         return vector
 
 
-def words_of(tokens: Sequence[Any]) -> list[str]:
+def words_of(tokens: Sequence[Token]) -> list[str]:
     """The words a model reads: target tokens for mentions, case-folded words for the rest."""
     return [token.word if token.target is None else target_word(token.target) for token in tokens]
-
-
-def pretrained(name: str) -> Path | None:
-    """The folder of a model in the package, or None."""
-    folder = Path(__file__).parents[1] / "pretrained" / name
-    return folder if folder.is_dir() else None

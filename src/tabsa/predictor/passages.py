@@ -1,8 +1,9 @@
 """A text cut into what is read at once.
 
 A text of at most `max_length` tokens is read whole, as in training. A longer one is cut between sentences into passages
-of at most that many tokens (one sentence may be longer), and a passage that mentions no target is left out. A passage
-that mentions more targets than a model knows at a time is read several times, in the order of their first mentions.
+of at most that many tokens (one sentence may have more, up to `_LONGEST`), and a passage that mentions no target is
+left out. A passage that mentions more targets than a model knows at a time is read several times, in the order of their
+first mentions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from tabsa.predictor.result import Passage
 from tabsa.schema import Span, Target
 from tabsa.text import Token, split_sentences, tokenise_marked
+
+_LONGEST = 512  # tokens of a passage in any case: a text without full stops must not take all memory
 
 
 def passages(text: str, targets: Sequence[Target], *, at_once: int, max_length: int) -> Iterator[Passage]:
@@ -35,23 +38,26 @@ def _slotted(text: str, tokens: Sequence[Token], slots: dict[int, int]) -> Itera
 
 
 def _parts(text: str, tokens: list[Token], max_length: int) -> list[list[Token]]:
-    """The tokens in runs that end where a sentence does."""
-    if not max_length or len(tokens) <= max_length:
+    """The tokens in runs that end where a sentence does, or at `_LONGEST`."""
+    most = max_length or _LONGEST
+    if len(tokens) <= most:
         return [tokens] if tokens else []
     parts: list[list[Token]] = [[]]
     for sentence in _by_sentence(split_sentences(text), tokens):
-        if parts[-1] and len(parts[-1]) + len(sentence) > max_length:
-            parts.append([])
-        parts[-1].extend(sentence)
+        for start in range(0, len(sentence), max(most, _LONGEST)):
+            piece = sentence[start : start + max(most, _LONGEST)]
+            if parts[-1] and len(parts[-1]) + len(piece) > most:
+                parts.append([])
+            parts[-1].extend(piece)
     return [part for part in parts if part]
 
 
-def _by_sentence(sentences: Sequence[Span], tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """The tokens that start in each sentence; a mention that spans two belongs to the first."""
-    reached = 0
-    for number, _ in enumerate(sentences):
-        end = sentences[number + 1].start if number + 1 < len(sentences) else None
-        first = reached
-        while reached < len(tokens) and (end is None or tokens[reached].start < end):
+def _by_sentence(sentences: Sequence[Span], tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """The tokens of each sentence; a sentence does not end inside a mention (`Yahoo! Inc`)."""
+    first = reached = 0
+    for following in [*sentences[1:], None]:
+        while reached < len(tokens) and (following is None or tokens[reached].start < following.start):
             reached += 1
-        yield list(tokens[first:reached])
+        if following is None or not reached or tokens[reached - 1].end <= following.start:
+            yield tokens[first:reached]
+            first = reached

@@ -1,7 +1,7 @@
 """The one Predictor: it serves the command line, the service, the batch job and the benchmarks."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tabsa.errors import DataError, ModelError
 from tabsa.folder import ModelFolder, read_folder
-from tabsa.predictor.engine import Engine, Read, pretrained, words_of
+from tabsa.predictor.engine import Engine, Read, words_of
 from tabsa.predictor.passages import passages
 from tabsa.predictor.result import Passage, PredictedOpinion, Prediction
 from tabsa.schema import Target
@@ -20,6 +20,7 @@ from tabsa.text import TargetFinder
 Targets: TypeAlias = Iterable[str] | Mapping[str, Iterable[str]] | Sequence[Target]
 
 DEFAULT = "places"  # the model in the box
+_SHIPPED = Path(__file__).parents[1] / "pretrained"
 _WINDOW = 1024  # texts of `predict_many` that are sorted and batched together
 
 
@@ -64,36 +65,33 @@ class Predictor:
 
         `targets` are asked of every text, `targets_of_each` gives each its own.
         """
+        if isinstance(texts, str):
+            raise DataError("texts is one text; expected a list of texts, or use predict")
         if (targets is None) == (targets_of_each is None):
             raise DataError("give either targets for all texts or targets of each")
-        chosen = self._aspects(aspects)
-        asked = self._each(texts, targets, targets_of_each)
-        while window := list(islice(asked, _WINDOW)):
-            reads = iter(self.engine.read([words_of(p.tokens) for item in window for p in item.passages]))
-            for item in window:
-                yield self._prediction(item, list(islice(reads, len(item.passages))), chosen, explain)
+        finders = repeat(_Finder(targets)) if targets is not None else map(_Finder, targets_of_each or ())
+        return self._answers(_paired(texts, finders), self._aspects(aspects), explain)
 
-    def _each(
-        self, texts: Iterable[str], targets: Targets | None, targets_of_each: Iterable[Targets] | None
-    ) -> Iterator[_Asked]:
-        shared = _Finder(targets) if targets is not None else None
-        own = iter(targets_of_each) if targets_of_each is not None else None
-        for text in texts:
-            if shared is not None:
-                finder = shared
-            else:
-                theirs = next(own, None) if own is not None else None
-                if theirs is None:
-                    raise DataError("there are more texts than targets of each")
-                finder = _Finder(theirs)
-            config = self.folder.config
-            found = finder.find(text)
-            cut = passages(text, found, at_once=config.targets, max_length=config.max_length)
-            yield _Asked(text, finder.names, list(cut))
+    def _answers(
+        self, asked: Iterator[tuple[str, "_Finder"]], aspects: tuple[str, ...], explain: bool
+    ) -> Iterator[Prediction]:
+        """A window of texts at a time: cut into passages, read, put together again."""
+        while window := [self._asked(text, finder) for text, finder in islice(asked, _WINDOW)]:
+            words = [words_of(passage.tokens) for item in window for passage in item.passages]
+            reads = iter(self.engine.read(words, gates=explain))
+            for item in window:
+                yield self._prediction(item, list(islice(reads, len(item.passages))), aspects, explain)
+
+    def _asked(self, text: str, finder: "_Finder") -> _Asked:
+        config = self.folder.config
+        cut = passages(text, finder.find(text), at_once=config.targets, max_length=config.max_length)
+        return _Asked(text, finder.names, list(cut))
 
     def _aspects(self, aspects: Sequence[str] | None) -> tuple[str, ...]:
         if aspects is None:
             return self.aspects
+        if isinstance(aspects, str):
+            raise DataError(f"aspects is one text; expected a list of names, such as ['{aspects}']")
         unknown = [aspect for aspect in aspects if aspect not in self.aspects]
         if unknown:
             raise DataError(f"the model does not know the aspect '{unknown[0]}'; it knows: {', '.join(self.aspects)}")
@@ -106,20 +104,25 @@ class Predictor:
         columns = [self.aspects.index(aspect) for aspect in aspects]
         opinions = []
         for name in item.names:
-            probabilities = best.get(name, silent)
-            for aspect, column in zip(aspects, columns, strict=True):
-                row = probabilities[column]
-                polarity = self.labels[int(row.argmax())]
-                shares = {label: float(p) for label, p in zip(self.labels, row, strict=True)}
-                opinions.append(PredictedOpinion(name, aspect, polarity, shares))
+            table = best.get(name, silent)[columns]
+            for aspect, row, likeliest in zip(aspects, table.tolist(), table.argmax(1).tolist(), strict=True):
+                shares = dict(zip(self.labels, row, strict=True))
+                opinions.append(PredictedOpinion(name, aspect, self.labels[likeliest], shares))
         if not explain:
             return Prediction(item.text, tuple(opinions))
         shown = tuple(
             Passage(p.start, p.end, p.tokens, p.targets, read.gates)
             for p, read in zip(item.passages, reads, strict=True)
         )
-        attention = self.engine.attention[:, columns] if shown else None
-        return Prediction(item.text, tuple(opinions), shown, attention, aspects)
+        attention = self.engine.attention if shown else None
+        asked = None if attention is None else attention[:, columns]
+        return Prediction(item.text, tuple(opinions), shown, asked, aspects, self.tied if asked is not None else 0)
+
+    @property
+    def tied(self) -> int:
+        """How many of the model's chains belong to a target: the first ones, in the order of the targets."""
+        config = self.folder.config
+        return config.targets if config.model.get("keys") in ("tied", "hybrid") else 0
 
 
 class _Finder:
@@ -134,6 +137,9 @@ class _Finder:
             raise DataError("targets mixes names and marked targets; give one kind")
         self.finder = None if self.marked else TargetFinder(listed)  # type: ignore[arg-type]
         self.names = tuple(t.name for t in self.marked) if self.finder is None else self.finder.names
+        if len(set(self.names)) < len(self.names):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise DataError(f"the target {twice!r} is given twice: give it once, with all its mentions")
 
     def find(self, text: str) -> Sequence[Target]:
         return self.marked if self.finder is None else self.finder.find(text)
@@ -152,11 +158,31 @@ def _strongest(read_passages: Sequence[Passage], reads: Sequence[Read]) -> dict[
     return best
 
 
+def _paired(texts: Iterable[str], finders: Iterable[_Finder]) -> Iterator[tuple[str, _Finder]]:
+    """Each text with its finder; refuses what is no text, and lists of different lengths."""
+    shared = isinstance(finders, repeat)
+    rest = iter(finders)
+    for number, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise DataError(f"text {number} is of type {type(text).__name__}; expected a string")
+        finder = next(rest, None)
+        if finder is None:
+            raise DataError(f"there are targets for {number - 1} texts and more texts; give each text its own")
+        yield text, finder
+    if not shared and next(rest, None) is not None:
+        raise DataError("there are targets for more texts than were given; give each text its own")
+
+
 def load(name: str | Path | None = None, *, threads: int = 0) -> Predictor:
-    """A model that is ready to use: the one in the box, another of the package by name, or a model folder."""
-    path = pretrained(str(name or DEFAULT)) if name is None or not Path(name).exists() else None
-    if path is None:
-        if name is None or not Path(name).exists():
-            raise ModelError(f"there is no model '{name or DEFAULT}': neither in the package nor a folder of that name")
-        path = Path(name)
-    return Predictor(read_folder(path), threads=threads)
+    """A model that is ready to use: the one in the box, another of the package by name, or a model folder.
+
+    `threads` is how many cores one text or batch may use; 0 means all.
+    """
+    if name is not None and Path(name).is_dir():
+        return Predictor(read_folder(Path(name)), threads=threads)
+    shipped = {path.parent.name: path.parent for path in _SHIPPED.glob("*/config.json")}
+    asked = str(name or DEFAULT)
+    if asked not in shipped:
+        known = f"the package has: {', '.join(sorted(shipped))}" if shipped else "the package has none"
+        raise ModelError(f"there is no model '{asked}': no folder of that name, and {known}")
+    return Predictor(read_folder(shipped[asked]), threads=threads)

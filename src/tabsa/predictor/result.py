@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.schema import NEGATIVE, NONE, POSITIVE, Polarity
+from tabsa.schema import NEGATIVE, NONE, POSITIVE, Polarity, Span, Target
 from tabsa.text import Token
 
 _COLOURS = {POSITIVE: "#1a7f37", NEGATIVE: "#cf222e"}
@@ -48,6 +48,25 @@ class Prediction:
     passages: tuple[Passage, ...] = ()
     attention: NDArray[np.float32] | None = None  # of each target slot and aspect over the chains, (K, aspects, n)
     aspects: tuple[str, ...] = ()  # the aspects of `attention`
+    tied: int = 0  # how many chains belong to a target: the first ones, in the order of `Passage.targets`
+
+    def mentions(self) -> tuple[Target, ...]:
+        """The targets that the text mentions, in the order of the question, with where; known after `predict`."""
+        spans: dict[str, set[Span]] = {}
+        for passage in self.passages:
+            for token in passage.tokens:
+                if token.target is not None:
+                    spans.setdefault(passage.targets[token.target], set()).add(Span(token.start, token.end))
+        asked = dict.fromkeys(opinion.target for opinion in self.opinions)
+        return tuple(Target(name, tuple(sorted(spans[name]))) for name in asked if name in spans)
+
+    def unmentioned(self) -> tuple[str, ...]:
+        """The targets asked that the text does not mention; known after `predict`."""
+        if not self.aspects:
+            return ()
+        mentioned = {target.name for target in self.mentions()}
+        asked = dict.fromkeys(opinion.target for opinion in self.opinions)
+        return tuple(name for name in asked if name not in mentioned)
 
     def found(self) -> list[PredictedOpinion]:
         """The opinions that are not `none`."""

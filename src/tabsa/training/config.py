@@ -6,9 +6,15 @@ from typing import Any, Literal
 
 from tabsa.config import build, nearest, option, override, read_toml
 from tabsa.errors import ConfigError
+from tabsa.linear import KIND as LR
+from tabsa.linear import LRConfig
 from tabsa.models import MODELS
 from tabsa.samplers import Balance
 from tabsa.training.optimisers import Clip, Name
+from tabsa.vectors.storage import Storage
+
+CONFIGS: dict[str, type[Any]] = {LR: LRConfig} | {name: model.config_class for name, model in MODELS.items()}
+"""The configuration class of each system."""
 
 Selection = Literal[
     "mean",
@@ -40,6 +46,8 @@ class VectorsConfig:
 
     file: str = option("", "GloVe, below a data folder or anywhere; empty: random vectors, so that no file is needed")
     size: int = option(100, "of a random vector where there is no file", low=1)
+    target_scale: float = option(1.0, "size of a target token's random vector, as a share of the others'", low=0)
+    storage: Storage = option("float16", "how the model folder keeps them: float16, or int8 with weights in float16")
     first: int = option(50_000, "words of the file kept for texts to come, besides the data's own", low=0)
 
 
@@ -52,7 +60,7 @@ class TrainingConfig:
     balance: Balance = option("mixed", "mixed: all classes in a batch; turns: one; sentence: whole sentences")
     class_power: float = option(0.5, "with `sentence`, a class weighs 1 / frequency ** this in the loss", low=0, high=1)
     optimiser: Name = option("ftrl", "ftrl, ftrl-tf (TensorFlow's start at zero), adagrad, adam or adamw")
-    rate: float = option(0.05, "learning rate", low=0)
+    rate: float = option(0.05, "learning rate", low=1e-12)
     schedule: Literal["constant", "linear", "cosine"] = option("constant", "how the rate falls to 0, or not")
     warmup: int = option(0, "updates over which the rate rises from 0", low=0)
     weight_decay: float = option(0.0, "AdamW's", low=0)
@@ -62,8 +70,8 @@ class TrainingConfig:
     select: Selection = option("mean", "the dev metric that chooses the best state; mean: of all")
     patience: int = option(0, "evaluations without a better one after which a seed stops; 0: never", low=0)
     precision: Literal["float32", "tf32", "bf16"] = option("float32", "of the matrix products; sums are float32")
-    seed: int = option(1, "the first seed; several take the numbers after it", low=0)
-    threads: int = option(0, "CPU threads; 0: as many as there are cores", low=0)
+    seed: int = option(1, "the first seed; several take the numbers after it", low=0, high=2**31)
+    threads: int = option(0, "CPU threads; 0: as many as there are cores", low=0, high=1024)
 
 
 @dataclass(frozen=True)
@@ -89,13 +97,13 @@ def run_config(values: dict[str, Any]) -> RunConfig:
         if key not in ("kind", "model", *sections):
             raise ConfigError(f"unknown key '{key}'{nearest(key, ('kind', 'model', *sections))}")
     kind = values.get("kind", "delayed-entnet")
-    if kind not in MODELS:
-        raise ConfigError(f"'kind' is {kind!r}{nearest(str(kind), MODELS)}")
+    if not isinstance(kind, str) or kind not in CONFIGS:
+        raise ConfigError(f"'kind' is {kind!r}{nearest(str(kind), CONFIGS)}")
     for name in ("model", *sections):
         if not isinstance(values.get(name, {}), dict):
             raise ConfigError(f"'{name}' is a section: expected [{name}], got {values[name]!r}")
     return RunConfig(
         kind,
-        build(MODELS[kind].config_class, values.get("model", {}), "model."),
+        build(CONFIGS[kind], values.get("model", {}), "model."),
         **{name: build(cls, values.get(name, {}), f"{name}.") for name, cls in sections.items()},
     )

@@ -6,6 +6,7 @@ another's, so a seed goes the same way alone and in a group, up to the rounding 
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,7 +42,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What an evaluation on dev found."""
+    """What an evaluation on dev found; figures that are not defined are NaN."""
 
     epoch: int
     update: int
@@ -55,17 +56,20 @@ class Evaluation:
         return {
             "epoch": self.epoch,
             "update": self.update,
-            "loss": self.loss,
-            "dev": [
-                {
-                    family: {k: None if math.isnan(v) else v for k, v in values.items()}
-                    for family, values in seed.items()
-                }
-                for seed in self.figures
-            ],
+            "loss": [_plain(loss) for loss in self.loss],
+            "dev": [plain(figures) for figures in self.figures],
             "improved": self.improved,
             "seconds": round(self.seconds, 3),
         }
+
+
+def plain(figures: Figures) -> dict[str, dict[str, float | None]]:
+    """The figures for JSON, which has no NaN."""
+    return {family: {name: _plain(value) for name, value in values.items()} for family, values in figures.items()}
+
+
+def _plain(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def build_model(config: RunConfig, prepared: Prepared, seeds: Sequence[int]) -> Model:
@@ -75,6 +79,7 @@ def build_model(config: RunConfig, prepared: Prepared, seeds: Sequence[int]) -> 
         prepared.targets,
         torch.from_numpy(prepared.aspect_vectors),
         len(prepared.labels),
+        None if prepared.concepts is None else torch.from_numpy(prepared.concepts),
     )
     return MODELS[config.kind](config.model, vocabulary, seeds)
 
@@ -88,6 +93,7 @@ class Trainer:
         training = config.training
         if training.precision == "tf32":
             torch.backends.cuda.matmul.allow_tf32 = True
+        torch.backends.cudnn.allow_tf32 = training.precision == "tf32"  # on by default, unlike the other
         if training.threads:
             torch.set_num_threads(training.threads)
         self.model = build_model(config, prepared, seeds).to(self.device)
@@ -109,6 +115,8 @@ class Trainer:
         self.best = {name: tensor.detach().clone() for name, tensor in self.model.named_parameters()}
         self.tokens = torch.from_numpy(prepared.train.tokens).to(self.device, torch.long)
         self.lengths = torch.from_numpy(prepared.train.lengths).to(torch.long)
+        concepts = prepared.train.concepts
+        self.concepts = None if concepts is None else torch.from_numpy(concepts).to(self.device, torch.long)
         weights = class_weights(prepared.train, len(prepared.labels), training.class_power)
         self.class_weights = torch.from_numpy(weights).to(self.device) if training.balance == "sentence" else None
         self.dev_gold = gold(prepared.dev)
@@ -145,10 +153,14 @@ class Trainer:
         rows = torch.from_numpy(np.stack([d.rows for d in drawn]))  # (S, B)
         labels = torch.from_numpy(np.stack([d.labels for d in drawn])).to(self.device, torch.long)
         lengths = self.lengths[rows]
-        tokens = self.tokens[rows.to(self.device), : int(lengths.max())]
+        tokens, *concepts = (
+            words[rows.to(self.device), : int(lengths.max())]
+            for words in (self.tokens, self.concepts)
+            if words is not None
+        )
         self.model.train()
         self.model.generators = self.draws
-        answer = self.model(tokens, lengths.to(self.device))
+        answer = self.model(tokens, lengths.to(self.device), *concepts)
         losses = cross_entropy(answer.logits, labels, self.class_weights)
         total = losses.sum() if answer.penalty is None else (losses + answer.penalty).sum()
         self.optimiser.zero_grad(set_to_none=True)
@@ -159,23 +171,26 @@ class Trainer:
         return losses.detach()
 
     def evaluate(self, loss: list[float], seconds: float) -> Evaluation:
-        """Score every seed on dev, and keep each one's best state."""
+        """Score every seed on dev, and keep each one's best state; a seed that is no longer finite stops."""
         progress = self.progress
         probabilities = predict(self.model, self.prepared.dev)
         figures, improved = [], []
         for number in range(len(self.seeds)):
-            scores = all_metrics(self.dev_gold, probabilities[number])
-            of_seed: Figures = {str(f): {k: float(v) for k, v in values.items()} for f, values in scores.items()}
+            finite = bool(np.isfinite(probabilities[number]).all())
+            of_seed = figures_of(self.dev_gold, probabilities[number])
             score = selected(of_seed, self.config.training.select)
-            better = not progress.stopped[number] and score > progress.best[number]
+            better = finite and not progress.stopped[number] and score > progress.best[number]
             if better:
                 progress.best[number], progress.best_epoch[number] = score, progress.epoch
                 progress.best_figures[number] = of_seed
                 for name, tensor in self.model.named_parameters():
                     self.best[name][number] = tensor.detach()[number]
+            if not finite and not progress.stopped[number]:
+                problem = f"seed {self.seeds[number]} diverged by epoch {progress.epoch}, and stops there"
+                warnings.warn(f"{problem}; try a lower training.rate", stacklevel=2)
             waited = progress.epoch - progress.best_epoch[number]
             limit = self.config.training.patience * self.config.training.evaluate_every
-            progress.stopped[number] = progress.stopped[number] or bool(limit and waited >= limit)
+            progress.stopped[number] |= not finite or bool(limit and waited >= limit)
             figures.append(of_seed)
             improved.append(better)
         return Evaluation(progress.epoch, progress.update, loss, figures, improved, seconds)
@@ -211,13 +226,27 @@ def predict(model: Model, data: Encoded, batch_size: int = 256) -> NDArray[np.fl
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
         lengths = torch.from_numpy(data.lengths[rows]).to(torch.long)
-        tokens = torch.from_numpy(data.tokens[rows][:, : int(lengths.max())]).to(torch.long)
         copies = len(model.seeds)
-        answer = model(tokens.to(device).expand(copies, -1, -1), lengths.to(device).expand(copies, -1))
+        tokens, *concepts = (
+            torch.from_numpy(words[rows][:, : int(lengths.max())]).to(device, torch.long).expand(copies, -1, -1)
+            for words in (data.tokens, data.concepts)
+            if words is not None
+        )
+        answer = model(tokens, lengths.to(device).expand(copies, -1), *concepts)
         probabilities = answer.logits.double().softmax(-1).cpu().numpy()  # (S, B, K, A, labels)
         asked = data.groups[rows] >= 0
         result[:, data.groups[rows][asked]] = probabilities[:, asked]
     return result
+
+
+def figures_of(truth: NDArray[np.int64], probabilities: NDArray[np.float64]) -> Figures:
+    """Every metric in both families; NaN, all of them, where a probability is."""
+    scores = all_metrics(truth, probabilities)
+    finite = np.isfinite(probabilities).all()
+    return {
+        family: {name: float(value) if finite else math.nan for name, value in values.items()}
+        for family, values in scores.items()
+    }
 
 
 def selected(figures: Figures, metric: Selection) -> float:

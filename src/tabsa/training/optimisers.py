@@ -18,11 +18,12 @@ class FTRL(torch.optim.Optimizer):
     """Follow the regularised leader, proximal (McMahan et al., 2013), with no L1 or L2 term.
 
     n' = n + g^2
-    z' = z + g - (sqrt(n') - sqrt(n)) / rate * w
-    w' = -rate * z' / sqrt(n')
+    z' = z + g - (sqrt(n') / rate' - sqrt(n) / rate) * w
+    w' = -rate' * z' / sqrt(n')
 
-    With z = 0 at the start, as TensorFlow has it (`keep_start=False`), the first step wipes the initial weights almost
-    to 0. With z = -sqrt(n) / rate * w (`keep_start=True`) it starts from them.
+    A rate that changes keeps the weights where they are. With z = 0 at the start, as TensorFlow has it
+    (`keep_start=False`), the first step wipes the initial weights almost to 0. With z = -sqrt(n) / rate * w
+    (`keep_start=True`) it starts from them.
     """
 
     def __init__(self, parameters: Iterable[Tensor], lr: float, *, keep_start: bool) -> None:
@@ -38,15 +39,18 @@ class FTRL(torch.optim.Optimizer):
 
     def _update(self, parameter: Tensor, rate: float, keep_start: bool) -> None:
         state = self.state[parameter]
+        rate = torch.tensor(rate).item()  # as it is kept, in float32
         if not state:
             state["squares"] = torch.full_like(parameter, START)
             state["linear"] = parameter * (-(START**0.5) / rate) if keep_start else torch.zeros_like(parameter)
+            state["rate"] = torch.tensor(rate)
         squares, linear, gradient = state["squares"], state["linear"], parameter.grad
         assert gradient is not None  # noqa: S101
-        root = squares.sqrt()
+        before = squares.sqrt() / float(state["rate"])
         squares.addcmul_(gradient, gradient)
         new_root = squares.sqrt()
-        linear.add_(gradient).sub_((new_root - root).mul_(parameter).div_(rate))
+        linear.add_(gradient).sub_((new_root / rate - before).mul_(parameter))
+        state["rate"].fill_(rate)
         torch.div(linear, new_root, out=parameter)
         parameter.mul_(-rate)
 

@@ -9,15 +9,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tabsa.batch import PADDING, count_words, encode, target_word
+from tabsa.batch import PADDING, aspect_matrix, count_words, encode, target_word
+from tabsa.calibration import calibration_error, fit_temperature, scaled
 from tabsa.config import build
-from tabsa.errors import DataError, ModelError
+from tabsa.errors import ConfigError, DataError, ModelError
+from tabsa.export import EXPORTED, export
 from tabsa.folder import ModelConfig, ModelFolder, write_folder
 from tabsa.models import MODELS, Model, Vocabulary
 from tabsa.schema import Dataset
 from tabsa.training.config import RunConfig
-from tabsa.training.loop import Progress, predict
-from tabsa.training.prepare import Prepared, aspect_matrix
+from tabsa.training.loop import Figures, Progress, build_model, figures_of, plain, predict
+from tabsa.training.prepare import Prepared, gold
 from tabsa.training.prepare import Vocabulary as KeptVocabulary
 from tabsa.vectors import WordVectors, lookup
 
@@ -33,14 +35,23 @@ def write_result(
 ) -> ModelFolder:
     """Write the model of the seed that is best on dev; `weights` are the best of all seeds, (S, ...)."""
     best = max(range(len(seeds)), key=lambda n: progress.best[n])
-    figures = {
+    if not progress.best_figures[best]:
+        raise ConfigError("the weights grew beyond all bounds before the first evaluation; try a lower training.rate")
+    weights = {name: tensor[best : best + 1].cpu() for name, tensor in weights.items()}
+    compact = config.vectors.storage == "int8"
+    if compact:
+        weights = {name: tensor.half().float() for name, tensor in weights.items()}
+    dev, calibration = _measured(config, prepared, weights)
+    figures: dict[str, Any] = {
         "data": config.data.name,
         "split": config.data.dev,
         "seed": seeds[best],
         "epoch": progress.best_epoch[best],
-        "dev": progress.best_figures[best],
-        "seeds": {str(s): progress.best_figures[n] for n, s in enumerate(seeds)},
+        "dev": plain(dev),
+        "calibration": calibration,
+        "seeds": {str(s): plain(progress.best_figures[n]) for n, s in enumerate(seeds)},
         "coverage": kept.coverage.to_dict(),
+        "concepts": _concept_facts(prepared, kept),
     }
     model_config = ModelConfig(
         kind=config.kind,
@@ -49,9 +60,41 @@ def write_result(
         labels=prepared.labels,
         targets=config.data.targets,
         max_length=config.data.max_length,
+        temperature=calibration["temperature"],
     )
-    arrays = {name: tensor[best].cpu().numpy() for name, tensor in weights.items()}
-    return write_folder(path, model_config, arrays, kept.vectors, figures, _card(config, prepared, figures))
+    arrays = {name: tensor[0].numpy().astype(np.float16 if compact else np.float32) for name, tensor in weights.items()}
+    card = _card(config, prepared, figures)
+    storage = config.vectors.storage
+    folder = write_folder(path, model_config, arrays, kept.vectors, figures, card, kept.concepts, storage)
+    if config.kind in EXPORTED:
+        export(folder)
+    return folder
+
+
+def _measured(
+    config: RunConfig, prepared: Prepared, weights: dict[str, torch.Tensor]
+) -> tuple[Figures, dict[str, float]]:
+    """The dev figures of what the folder will hold, and its temperature with the calibration error before and after."""
+    model = build_model(config, prepared, (0,))
+    model.load_state_dict(weights)
+    labels, probabilities = gold(prepared.dev), predict(model, prepared.dev)[0]
+    temperature = fit_temperature(labels, probabilities)
+    after = scaled(probabilities, temperature)
+    calibration = {
+        "temperature": temperature,
+        "error_before": calibration_error(labels, probabilities),
+        "error_after": calibration_error(labels, after),
+    }
+    return figures_of(labels, np.asarray(after, np.float64)), calibration
+
+
+def _concept_facts(prepared: Prepared, kept: KeptVocabulary) -> dict[str, Any] | None:
+    """Which concepts a model was trained with, and the share of the training words that have one."""
+    if kept.concepts is None or prepared.train.concepts is None:
+        return None
+    share = int(np.count_nonzero(prepared.train.concepts)) / max(1, int(prepared.train.lengths.sum()))
+    source = dataclasses.asdict(kept.concepts.source) if kept.concepts.source else None
+    return {"source": source, "concepts": len(kept.concepts), "known_tokens": share}
 
 
 def load_model(folder: ModelFolder, words: NDArray[np.float32], targets: tuple[int, ...]) -> Model:
@@ -61,14 +104,32 @@ def load_model(folder: ModelFolder, words: NDArray[np.float32], targets: tuple[i
         raise ModelError(f"{folder.path} holds a '{config.kind}'; known: {', '.join(MODELS)}")
     model_class = MODELS[config.kind]
     aspects = torch.from_numpy(aspect_matrix(config.aspects, folder.vectors))
-    vocabulary = Vocabulary(torch.from_numpy(words), targets, aspects, len(config.labels))
-    model = model_class(build(model_class.config_class, config.model, "model."), vocabulary, (0,))
-    state = {name: torch.from_numpy(array).unsqueeze(0) for name, array in folder.weights.items()}
+    concepts = None
+    if "concepts" in model_class.inputs:
+        if folder.concepts is None:
+            raise ModelError(f"{folder.path} has no concepts.safetensors, without which a {config.kind} cannot read")
+        concepts = torch.from_numpy(folder.concepts.matrix)
+    vocabulary = Vocabulary(torch.from_numpy(words), targets, aspects, len(config.labels), concepts)
     try:
-        model.load_state_dict(state)
-    except RuntimeError as e:
-        raise ModelError(f"{folder.path}: the weights do not fit the configuration ({e})") from e
+        model = model_class(build(model_class.config_class, config.model, "model."), vocabulary, (0,))
+    except ConfigError as e:
+        raise ModelError(f"{folder.path / 'config.json'}: {e}") from e
+    _check_weights(model, folder)
+    model.load_state_dict({name: torch.from_numpy(array).unsqueeze(0) for name, array in folder.weights.items()})
     return model
+
+
+def _check_weights(model: Model, folder: ModelFolder) -> None:
+    expected = {name: tuple(parameter.shape[1:]) for name, parameter in model.named_parameters()}
+    found = {name: array.shape for name, array in folder.weights.items()}
+    for name in [*expected, *found]:
+        if expected.get(name) != found.get(name):
+            raise ModelError(
+                f"{folder.path}: the weights do not fit config.json: '{name}' has shape {found.get(name)}, "
+                f"expected {expected.get(name)}"
+            )
+        if not np.isfinite(folder.weights[name]).all():
+            raise ModelError(f"{folder.path}: '{name}' of the weights holds something that is not a finite number")
 
 
 def predict_dataset(folder: ModelFolder, dataset: Dataset) -> NDArray[np.float64]:
@@ -85,8 +146,10 @@ def predict_dataset(folder: ModelFolder, dataset: Dataset) -> NDArray[np.float64
     table = rows_of(names, folder.vectors)
     rows = {word: row for row, word in enumerate(names)}
     model = load_model(folder, table, tuple(rows[target_word(slot)] for slot in range(config.targets)))
-    encoded = encode(asked, rows, targets=config.targets, max_length=config.max_length)
-    probabilities = predict(model, encoded)[0][:, [config.aspects.index(a) for a in dataset.aspects]]
+    encoded = encode(asked, rows, targets=config.targets, max_length=config.max_length, concepts=folder.concepts)
+    probabilities = scaled(predict(model, encoded)[0], config.temperature)[
+        :, [config.aspects.index(a) for a in dataset.aspects]
+    ]
     probabilities = probabilities[..., [config.labels.index(label) for label in dataset.labels]]
     result: NDArray[np.float64] = probabilities / probabilities.sum(-1, keepdims=True)
     return result
@@ -99,11 +162,22 @@ def rows_of(words: Sequence[str], vectors: WordVectors) -> NDArray[np.float32]:
     return matrix
 
 
+def _percent(fraction: float | None) -> str:
+    return "–" if fraction is None else f"{100 * fraction:.1f}"
+
+
+def _concept_line(facts: dict[str, Any] | None) -> str:
+    if facts is None:
+        return ""
+    name = facts["source"]["name"] if facts["source"] else "a table without a name"
+    return f"\n- concepts: {name} ({facts['concepts']:,}), at {100 * facts['known_tokens']:.1f}% of the training words"
+
+
 def _card(config: RunConfig, prepared: Prepared, figures: dict[str, Any]) -> str:
     """A model card of what is known at the end of a run."""
     names = ("strict_accuracy", "macro_f1", "aspect_auc", "sentiment_accuracy", "sentiment_auc")
     rows = "\n".join(
-        f"| {name} | " + " | ".join(f"{100 * figures['dev'][family][name]:.1f}" for family in ("sun", "ma")) + " |"
+        f"| {name} | " + " | ".join(_percent(figures["dev"][family][name]) for family in ("sun", "ma")) + " |"
         for name in names
     )
     return f"""# {config.kind} trained on {config.data.name}
@@ -112,7 +186,7 @@ Says of each target and each aspect whether a text is {", ".join(prepared.labels
 
 - aspects: {", ".join(prepared.aspects)}
 - targets at a time: {config.data.targets}
-- word vectors: {config.vectors.file or "random"}
+- word vectors: {config.vectors.file or "random"}{_concept_line(figures["concepts"])}
 - selected by: {config.training.select} on {config.data.dev}, epoch {figures["epoch"]}, seed {figures["seed"]}
 
 | {config.data.name} {config.data.dev}, % | sun | ma |

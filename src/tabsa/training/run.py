@@ -9,8 +9,9 @@ events.out.tfevents.*  the same figures for TensorBoard, where it is installed
 """
 
 import json
+import tomllib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from tabsa.config import to_toml
+from tabsa.config import read_toml, to_toml
 from tabsa.errors import ModelError, OutputError
 from tabsa.files import read_text, reason, replacing
 from tabsa.training import optimisers
@@ -40,61 +41,65 @@ class RunFolder:
         self.last, self.previous = path / "last.safetensors", path / "previous.safetensors"
         self.best = path / "best.safetensors"
 
-    def start(self, config: RunConfig, seeds: tuple[int, ...]) -> None:
-        """Begin a new run; refuses a folder that holds one."""
+    def must_be_new(self) -> None:
+        """Refuse a folder that holds a run."""
         if self.config.exists():
             raise OutputError(f"{self.path} already holds a run; continue it with --resume, or choose another --out")
+
+    def start(self, config: RunConfig, seeds: tuple[int, ...]) -> None:
+        """Begin a new run; refuses a folder that holds one."""
+        self.must_be_new()
         with replacing(self.config) as stream:
             stream.write(_described(config, seeds))
 
     def resume(self, config: RunConfig, seeds: tuple[int, ...], trainer: Trainer) -> None:
         """Put a trainer where the run stopped; a folder with no run, or none saved yet, starts it."""
+        for leftover in self.path.glob(".*.tmp"):  # of writes that a kill cut short
+            leftover.unlink(missing_ok=True)
         if not self.config.exists():
             return self.start(config, seeds)
-        if read_text(self.config, ModelError) != _described(config, seeds):
-            difference = _first_difference(read_text(self.config, ModelError), _described(config, seeds))
+        difference = _difference(read_toml(self.config), tomllib.loads(_described(config, seeds)))
+        if difference:
             raise OutputError(f"{self.path} holds another run ({difference}); choose another --out")
-        state = self._state(trainer.device)
-        if state is not None:
-            _restore(trainer, *state)
+        self._restore(trainer)
         self._keep_metrics(trainer.progress.epoch)
         return None
 
     def save(self, trainer: Trainer, evaluation: Evaluation) -> None:
         """Record an evaluation; the last state is written last, so that a kill in between repeats the epoch."""
-        line = json.dumps(evaluation.to_dict())
+        line = json.dumps(evaluation.to_dict(), allow_nan=False)
         try:
             with self.metrics.open("a", encoding="utf-8") as stream:
                 stream.write(line + "\n")
+            if any(evaluation.improved):
+                _write(self.best, trainer.best, {"progress": json.dumps(asdict(trainer.progress))})
+            if self.last.exists():
+                self.last.replace(self.previous)
         except OSError as e:
-            raise OutputError(f"cannot write {self.metrics}: {reason(e)}") from e
-        if any(evaluation.improved):
-            _write(self.best, trainer.best, {"progress": json.dumps(asdict(trainer.progress))})
-        if self.last.exists():
-            self.last.replace(self.previous)
+            raise OutputError(f"cannot write in {self.path}: {reason(e)}") from e
         _write(self.last, *_snapshot(trainer))
 
     def best_weights(self) -> dict[str, Tensor]:
         """The best weights of all seeds, each (S, ...)."""
         return _read(self.best, torch.device("cpu"))[0]
 
-    def _state(self, device: torch.device) -> tuple[dict[str, Tensor], dict[str, str]] | None:
-        """The newest state that can be read; None where none was written yet."""
-        damaged = None
+    def _restore(self, trainer: Trainer) -> None:
+        """Load the newest state that can be used; where none was written yet, leave the trainer as it is."""
+        unusable: list[str] = []
         for path in (self.last, self.previous):
             if not path.exists():
                 continue
             try:
-                state = _read(path, device)
+                _restore(trainer, path)
             except ModelError as e:
-                damaged = e
+                unusable.append(str(e))
                 continue
-            if damaged:
-                warnings.warn(f"{damaged}; going on from {path.name}", stacklevel=2)
-            return state
-        if damaged:
-            raise damaged
-        return None
+            if unusable:
+                warnings.warn(f"{unusable[0]}; going on from {path.name}", stacklevel=3)
+                path.replace(self.last)  # or the next save would keep the unusable one as the previous
+            return
+        if unusable:
+            raise ModelError(f"{'; '.join(unusable)}; nothing to go on from, so start again in another --out")
 
     def _keep_metrics(self, epoch: int) -> None:
         """Drop the lines of epochs that will be trained again, and a line cut short."""
@@ -109,10 +114,20 @@ def _described(config: RunConfig, seeds: tuple[int, ...]) -> str:
     return f"seeds = {list(seeds)}\n{to_toml(config)}"
 
 
-def _first_difference(old: str, new: str) -> str:
-    pairs = zip(old.splitlines(), new.splitlines(), strict=False)
-    a, b = next(((a, b) for a, b in pairs if a != b), ("", ""))
-    return f"{a.partition('  #')[0]}, not {b.partition('  #')[0]}"
+def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """The first option that two runs do not share, in words; empty where there is none."""
+    olds, news = _flat(old), _flat(new)
+    for name in [*news, *olds]:
+        if name not in olds or name not in news or olds[name] != news[name]:
+            return f"its {name} is {olds.get(name, 'not there')!r}, not {news.get(name, 'not there')!r}"
+    return ""
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= {f"{key}.{k}": v for k, v in value.items()} if isinstance(value, Mapping) else {key: value}
+    return flat
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -135,10 +150,16 @@ def _snapshot(trainer: Trainer) -> tuple[dict[str, Tensor], dict[str, str]]:
     return tensors, facts
 
 
-def _restore(trainer: Trainer, tensors: dict[str, Tensor], facts: dict[str, str]) -> None:
+def _restore(trainer: Trainer, path: Path) -> None:
+    tensors, facts = _read(path, trainer.device)
+    shapes = {name: tensor.shape for name, tensor in trainer.model.named_parameters()}
+
     def part(prefix: str) -> dict[str, Tensor]:
         return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
 
+    for prefix in ("model.", "best."):
+        if {name: tensor.shape for name, tensor in part(prefix).items()} != shapes:
+            raise ModelError(f"{path} is the state of another model than this run's")
     with torch.no_grad():
         for name, parameter in trainer.model.named_parameters():
             parameter.copy_(tensors[f"model.{name}"])

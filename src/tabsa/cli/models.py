@@ -1,0 +1,100 @@
+"""`tabsa models`: the systems there are, what they need and what was published of them."""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tabsa.cli.console import out
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_METRICS = (
+    ("strict_accuracy", "strict"),
+    ("macro_f1", "F1"),
+    ("aspect_auc", "AUC"),
+    ("sentiment_accuracy", "sent. acc."),
+    ("sentiment_auc", "sent. AUC"),
+)
+
+
+def command(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, figures as fractions.")] = False) -> None:
+    """List the systems: what each is, its size, what it needs, and its published figures on Sentihood.
+
+    Weights are counted for word vectors of 300 numbers, two targets and four aspects; counting needs PyTorch.
+
+    Example: `tabsa models`; train one with `tabsa train repro/table1/NAME.toml --out FOLDER`
+    """
+    sizes = _sizes()
+    if as_json:
+        typer.echo(json.dumps(_plain(sizes), indent=2))
+    else:
+        out.print(_systems(sizes))
+        out.print(_figures())
+
+
+def _sizes() -> dict[str, int]:
+    """The trained numbers of each neural system, by name; nothing without PyTorch."""
+    try:
+        import torch
+
+        from tabsa.concepts import load_concepts
+        from tabsa.models import MODELS, Vocabulary
+    except ImportError:
+        return {}
+    concepts = torch.from_numpy(load_concepts().matrix)
+    vocabulary = Vocabulary(torch.zeros(3, 300), (1, 2), torch.zeros(4, 300), 3, concepts)
+    return {name: model(model.config_class(), vocabulary, (0,)).size for name, model in MODELS.items()}
+
+
+def _plain(sizes: dict[str, int]) -> dict[str, list[dict[str, object]]]:
+    from tabsa.published import SYSTEMS
+
+    return {
+        "systems": [
+            {
+                "name": system.name,
+                "about": system.about,
+                "paper": system.paper,
+                "weights": sizes.get(system.name),
+                "needs": list(system.needs),
+                "published": system.published.to_dict(),
+            }
+            for system in SYSTEMS.values()
+        ]
+    }
+
+
+def _systems(sizes: dict[str, int]) -> "Table":
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    from tabsa.published import SYSTEMS
+
+    table = Table(box=SIMPLE)
+    for name in ("name", "what it is", "whose"):
+        table.add_column(name, no_wrap=name == "name")
+    table.add_column("weights", justify="right")
+    table.add_column("needs")
+    for system in SYSTEMS.values():
+        size = f"{sizes[system.name]:,}" if system.name in sizes else "–"
+        table.add_row(system.name, system.about, system.paper, size, ", ".join(system.needs))
+    return table
+
+
+def _figures() -> "Table":
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    from tabsa.published import OTHERS, SYSTEMS
+
+    table = Table(box=SIMPLE, title="published on Sentihood's test set, %", title_justify="left")
+    table.add_column("name", no_wrap=True)
+    for _, name in _METRICS:
+        table.add_column(name, justify="right")
+    table.add_column("source")
+    for name, figures in ({name: s.published for name, s in SYSTEMS.items()} | OTHERS).items():
+        values = (getattr(figures, metric) for metric, _ in _METRICS)
+        table.add_row(name, *("–" if value is None else f"{100 * value:.1f}" for value in values), figures.source)
+    return table

@@ -1,0 +1,98 @@
+"""A prediction for people: the text with its targets, a table of opinions, and what the text is silent on."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tabsa.cli.console import out
+from tabsa.schema import NEGATIVE, NONE, POSITIVE
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from tabsa.predictor import PredictedOpinion, Prediction
+
+_STYLES = {POSITIVE: "green", NEGATIVE: "red", NONE: "dim"}
+_SIGNS = {POSITIVE: "▲", NEGATIVE: "▼", NONE: "·"}
+_BAR = 12  # characters
+
+
+def show(prediction: "Prediction", *, every: bool = False) -> None:
+    """Print a prediction: the opinions found, or with `every` all pairs."""
+    shown = list(prediction.opinions) if every else prediction.found()
+    out.print(_marked(prediction))
+    out.print(_table(shown) if shown else "\n [bold]no opinion found[/bold]\n")
+    for line in _silences(prediction, every=every):
+        out.print(line)
+
+
+def _marked(prediction: "Prediction") -> "Text":
+    """The text with the mentions of targets in bold."""
+    from rich.text import Text
+
+    text = Text(printable(prediction.text))
+    for target in prediction.mentions():
+        for start, end in target.mentions:
+            text.stylize("bold underline", start, end)
+    return text
+
+
+def _table(opinions: list["PredictedOpinion"]) -> "Table":
+    from rich.box import SIMPLE
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE, pad_edge=False)
+    table.add_column("target", overflow="fold")
+    table.add_column("aspect", overflow="fold")
+    table.add_column("opinion", no_wrap=True)
+    table.add_column("confidence", no_wrap=True)
+    previous = None
+    for opinion in opinions:
+        style = _STYLES.get(opinion.polarity, "cyan")
+        name = Text("" if opinion.target == previous else printable(opinion.target), "bold")
+        judged = Text(f"{_SIGNS.get(opinion.polarity, '●')} {printable(opinion.polarity)}", style)
+        table.add_row(name, printable_text(opinion.aspect), judged, _bar(opinion.confidence, style))
+        previous = opinion.target
+    return table
+
+
+def _bar(share: float, style: str) -> "Text":
+    """A bar as long as the share, and the share in per cent."""
+    from rich.text import Text
+
+    block = "#" if out.options.ascii_only else "━"
+    return Text.assemble((f"{block * round(share * _BAR):<{_BAR}}", style), f" {share:4.0%}")
+
+
+def _silences(prediction: "Prediction", *, every: bool) -> Iterator["Text"]:
+    """A line for each target that the text does not mention, or is silent on."""
+    from rich.text import Text
+
+    unmentioned = prediction.unmentioned()
+    silent: dict[str, list[str]] = {}
+    for opinion in prediction.opinions:
+        aspects = silent.setdefault(opinion.target, [])
+        if opinion.polarity == NONE:
+            aspects.append(opinion.aspect)
+    asked = len(dict.fromkeys(opinion.aspect for opinion in prediction.opinions))
+    for target, aspects in silent.items():
+        if target in unmentioned:
+            told = "not mentioned in the text"
+        elif not aspects or every:
+            continue
+        else:
+            told = "silent on " + ("every aspect" if len(aspects) == asked > 1 else ", ".join(aspects))
+        yield Text.assemble((printable(target), "bold dim"), (f": {printable(told)}", "dim"))
+
+
+def printable_text(text: str) -> "Text":
+    """`printable` for a cell, where `[` must not start a style."""
+    from rich.text import Text
+
+    return Text(printable(text))
+
+
+def printable(text: str) -> str:
+    """The text without what would steer a terminal; as long as before."""
+    return "".join(c if c.isprintable() or c == "\n" else " " if c.isspace() else "\ufffd" for c in text)

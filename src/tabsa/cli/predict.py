@@ -1,0 +1,104 @@
+"""`tabsa predict`: who is judged in one text, on what, and how."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tabsa.cli.console import err, warn
+from tabsa.errors import DataError
+
+_EXAMPLE = 'tabsa predict "Camden is lovely but far too dear" -t Camden'
+
+
+def command(
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help="What to read; `-`, or nothing, reads standard input.")
+    ] = None,
+    targets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="NAME[=ALIAS,...]",
+            help="Who may be judged, with other names for it; repeatable. In a name write `\\=`, in an alias `\\,`.",
+        ),
+    ] = None,
+    aspects: Annotated[
+        list[str] | None,
+        typer.Option("--aspect", "-a", metavar="ASPECT", help="An aspect to ask for; repeatable. [default: all]"),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FOLDER", help="The model. [default: the one in the box]", show_default=False),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, every pair with its probabilities.")] = False,
+    explain: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the words shaded by the model's gates: .html, .png or .svg."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Show every pair, also where the text is silent.")] = False,
+) -> None:
+    """Say who is judged in a text, on what, and how.
+
+    Examples: `tabsa predict "Camden is lovely but far too dear" -t Camden`,
+    `tabsa predict "I love Stokey" -t "Stoke Newington=Stokey,N16" --explain why.html`,
+    `cat review.txt | tabsa predict -t Camden -t Brixton -a price --json`
+    """
+    if not targets:
+        raise typer.BadParameter(f"name at least one target, such as: {_EXAMPLE}", param_hint="'-t'")
+    asked = _targets(targets)
+    read = _text(text)
+    from tabsa.explain import check_format, write_explanation
+    from tabsa.predictor import load
+
+    if explain is not None:
+        check_format(explain)
+    prediction = load(model).predict(read, asked, aspects or None)
+    for name in prediction.unmentioned():
+        warn(f"the text does not mention '{name}'; give other names for it with -t '{name}=ALIAS'")
+    if as_json:
+        typer.echo(json.dumps(prediction.to_dict(), indent=2, allow_nan=False))
+    else:
+        from tabsa.cli.opinions import show
+
+        show(prediction, every=every)
+    if explain is not None:
+        write_explanation(prediction, explain)
+        err.print(f"explanation: {explain}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _targets(options: list[str]) -> dict[str, list[str]]:
+    """The names with their aliases, from `NAME` or `NAME=ALIAS,ALIAS`."""
+    targets: dict[str, list[str]] = {}
+    for option in options:
+        name, *rest = re.split(r"(?<!\\)=", option, maxsplit=1)
+        name = name.replace("\\=", "=").strip()
+        if not name:
+            raise typer.BadParameter(f"'{option}' names no target; expected NAME or NAME=ALIAS,...", param_hint="'-t'")
+        if name in targets:
+            raise typer.BadParameter(f"'{name}' is given twice; give it once, with all its aliases", param_hint="'-t'")
+        parts = re.split(r"(?<!\\),", rest[0]) if rest else []
+        targets[name] = [alias for part in parts if (alias := part.replace("\\,", ",").strip())]
+    return targets
+
+
+def _text(argument: str | None) -> str:
+    """The text itself, or what comes in on standard input."""
+    if argument is None and sys.stdin.isatty():
+        raise typer.BadParameter(f"give a text, such as: {_EXAMPLE}", param_hint="'TEXT'")
+    if argument is None or argument == "-":
+        try:
+            argument = sys.stdin.buffer.read().decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError as e:
+            raise DataError(f"standard input is not UTF-8 text (byte {e.start}); save it as UTF-8") from e
+    if not argument.strip():
+        raise DataError("the text is empty; expected at least one word")
+    try:
+        argument.encode("utf-8")
+    except UnicodeEncodeError as e:
+        raise DataError("the text is not UTF-8; write it as UTF-8, in a UTF-8 terminal") from e
+    return argument

@@ -1,0 +1,131 @@
+"""From a text and a target to n-grams, and from n-grams to numbers: what the linear baseline sees.
+
+In the text every mention of the asked target is one token and every mention of any other target is another, so that
+names do not matter and two targets of one text differ. Its n-grams are counted for each target:
+
+    Camden is dear, unlike Brixton    asked of Camden, n-grams up to 2:
+    w:<target>  w:is  w:dear  w:,  w:unlike  w:<other>  w:<target> is  w:is dear  w:dear ,  w:, unlike  w:unlike <other>
+    t:<target>  t:VBZ  t:JJ  ...
+
+No text has `<target>` as a token, because the tokeniser splits the brackets off.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tabsa.linear.config import LRConfig
+from tabsa.linear.tagging import Tagger
+from tabsa.schema import Example
+from tabsa.text import Token, tokenise_marked
+
+TARGET: Final = "<target>"
+OTHER: Final = "<other>"
+# What the tagger reads in the place of every mention: a plain name, so that the tags around it depend on no name.
+_NAME: Final = "London"
+
+
+def example_ngrams(
+    example: Example, config: LRConfig, tagger: Tagger | None = None, max_length: int = 0
+) -> Iterator[list[str]]:
+    """The n-grams of an example for each of its targets; `tagger` is needed where `pos_ngrams` is not 0."""
+    tokens = tokenise_marked(example.text, example.targets)
+    if max_length:
+        tokens = tokens[:max_length]
+    words = [token.word if config.lowercase else token.text for token in tokens]
+    tags: Sequence[str] = ()
+    if config.pos_ngrams:
+        if tagger is None:
+            raise ValueError("n-grams of tags need a tagger")
+        tags = tagger([token.text if token.target is None else _NAME for token in tokens])
+    for asked in range(len(example.targets)):
+        found = ngrams("w:", _masked(words, tokens, asked), config.word_ngrams)
+        if config.pos_ngrams:
+            found += ngrams("t:", _masked(tags, tokens, asked), config.pos_ngrams)
+        yield found
+
+
+def ngrams(prefix: str, items: Sequence[str], longest: int) -> list[str]:
+    """All runs of 1 to `longest` items, shorter ones first, each as one text behind the prefix."""
+    return [
+        prefix + " ".join(run)
+        for size in range(1, longest + 1)
+        for run in zip(*(items[start:] for start in range(size)), strict=False)
+    ]
+
+
+def _masked(items: Sequence[str], tokens: Sequence[Token], asked: int) -> list[str]:
+    return [
+        item if token.target is None else TARGET if token.target == asked else OTHER
+        for item, token in zip(items, tokens, strict=True)
+    ]
+
+
+class Rows(NamedTuple):
+    """Sparse rows: row n has `values[starts[n]:starts[n + 1]]` in the columns `columns[...]` of the same place."""
+
+    starts: NDArray[np.int64]  # (N + 1,)
+    columns: NDArray[np.int32]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureSpace:
+    """The n-grams that count, in the order of their columns, and what their values are multiplied by."""
+
+    ngrams: tuple[str, ...]
+    scale: NDArray[np.float32]  # inverse document frequencies, or ones, (F,)
+    config: LRConfig
+
+    def __post_init__(self) -> None:
+        if self.scale.shape != (len(self.ngrams),):
+            raise ValueError(f"{len(self.ngrams)} n-grams and a scale of shape {self.scale.shape} do not fit")
+
+    @classmethod
+    def of(cls, groups: Sequence[Sequence[str]], config: LRConfig) -> "FeatureSpace":
+        """The space of the training data, which alone decides it; `groups` has the n-grams of each target."""
+        frequency = Counter(ngram for found in groups for ngram in set(found))
+        # In order of first occurrence: sets have no order that a second run would repeat.
+        first_seen = dict.fromkeys(ngram for found in groups for ngram in found)
+        kept = tuple(ngram for ngram in first_seen if frequency[ngram] >= config.min_count)
+        scale = np.ones(len(kept), np.float32)
+        if config.tf_idf:
+            counts = np.array([frequency[ngram] for ngram in kept], np.float64)
+            scale = (np.log((1 + len(groups)) / (1 + counts)) + 1).astype(np.float32)
+        return cls(kept, scale, config)
+
+    @cached_property
+    def column(self) -> dict[str, int]:
+        """The column of each n-gram."""
+        return {ngram: column for column, ngram in enumerate(self.ngrams)}
+
+    def encode(self, groups: Iterable[Sequence[str]]) -> Rows:
+        """A row for each target's n-grams; those outside the space are left out."""
+        starts, columns, values = [0], [], []
+        for found in groups:
+            counts = Counter(column for ngram in found if (column := self.column.get(ngram)) is not None)
+            for column in sorted(counts):  # equal n-grams in another order must give an equal sum, to the last bit
+                columns.append(column)
+                values.append(counts[column] if self.config.counts else 1)
+            starts.append(len(columns))
+        ends = np.array(starts, np.int64)
+        index = np.array(columns, np.int32)
+        scaled = np.array(values, np.float64) * self.scale[index]
+        if self.config.tf_idf:
+            lengths = np.sqrt(row_sums(np.square(scaled)[:, None], ends)[:, 0])
+            scaled /= np.repeat(lengths, np.diff(ends))
+        return Rows(ends, index, scaled)
+
+
+def row_sums(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The sum over each row's stretch of `values` (entries, ...), 0 where it is empty: (N, ...)."""
+    result = np.zeros((len(starts) - 1, *values.shape[1:]))
+    full = np.diff(starts) > 0
+    if full.any():
+        result[full] = np.add.reduceat(values, starts[:-1][full], axis=0)
+    return result

@@ -1,0 +1,38 @@
+"""What is asked of a table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tabsa.errors import ConfigError
+
+
+class Layout(StrEnum):
+    """How answers are laid out: a column for each target-aspect pair, or a row for each opinion."""
+
+    WIDE = "wide"
+    LONG = "long"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to ask of every row, and how to lay out the answers; either `targets` or `target_column` is given."""
+
+    targets: Mapping[str, Sequence[str]] | None = None  # names, each with its aliases, to look for in every row
+    target_column: str | None = None  # the column that names a row's own targets
+    aspects: Sequence[str] | None = None  # some of the model's; all by default
+    text_column: str | None = None  # "text" by default, or the only column that holds text
+    id_column: str | None = None  # "id" by default, if there is one
+    layout: Layout = Layout.WIDE
+    probabilities: bool = False  # the wide layout has them only if asked for, the long one always
+    every: bool = False  # the long layout has a row for `none`, too
+    prefix: str = ""  # goes before the name of each added column
+    chunk: int = 1024  # rows that are read, scored and saved together
+
+    def __post_init__(self) -> None:
+        if (self.targets is None) == (self.target_column is None):
+            raise ConfigError("expected either targets to look for in every row, or the column that names a row's own")
+        if self.targets is not None and not self.targets:
+            raise ConfigError("no target is asked for; name at least one")
+        if self.chunk < 1:
+            raise ConfigError(f"a chunk is {self.chunk} rows; expected at least 1")

@@ -1,0 +1,74 @@
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from tabsa.cli import models
+from tabsa.models import MODELS
+from tabsa.published import OTHERS, SYSTEMS
+
+NAMES = ["lr", "lstm-final", "lstm-loc", "lstm-ta-sa", "sentic-lstm", "entnet", "delayed-entnet"]
+
+
+def run(*arguments):
+    app = typer.Typer()
+    app.command()(models.command)
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_json_lists_every_system():
+    systems = json.loads(run("--json"))["systems"]
+    assert [system["name"] for system in systems] == NAMES
+    assert {system["name"] for system in systems if system["weights"]} == set(MODELS)
+    of = {system["name"]: system for system in systems}
+    assert "concepts" in of["sentic-lstm"]["needs"]
+    assert "POS tagger" in of["lr"]["needs"]
+    assert all(system["about"] and system["paper"] for system in systems)
+    assert of["delayed-entnet"]["published"]["strict_accuracy"] == 0.735
+    assert of["lstm-ta-sa"]["published"]["aspect_auc"] is None
+
+
+def test_weights_are_counted_for_vectors_of_300_and_four_aspects():
+    weights = {system["name"]: system["weights"] for system in json.loads(run("--json"))["systems"]}
+    lstm = 2 * 4 * (300 * 50 + 50 * 50 + 50)
+    assert weights["lstm-final"] == weights["lstm-loc"] == 2 * 300 + lstm + 4 * (100 * 3 + 3)
+    attention = 100 + 2 * 100 * 50 + 50 + 50 * 4 + 100 * 3 + 3
+    assert weights["lstm-ta-sa"] == 300 + lstm + attention
+    assert weights["sentic-lstm"] == 300 + 2 * 5 * (300 * 50 + 50 * 50 + 5 * 50 + 50) + attention
+
+
+def test_the_table_shows_names_and_published_figures(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = run()
+    for name in (*NAMES, *OTHERS):
+        assert name in shown
+    for figure in ("39.3", "69.3", "66.4", "89.3", "94.8", "97.8"):
+        assert figure in shown
+
+
+def test_without_pytorch_sizes_are_left_out(monkeypatch):
+    import builtins
+
+    real = builtins.__import__
+
+    def importing(name, *rest, **options):
+        if name == "torch":
+            raise ImportError(name)
+        return real(name, *rest, **options)
+
+    monkeypatch.setattr(builtins, "__import__", importing)
+    assert all(system["weights"] is None for system in json.loads(run("--json"))["systems"])
+
+
+@pytest.mark.parametrize("figures", [s.published for s in SYSTEMS.values()] + list(OTHERS.values()), ids=str)
+def test_figures_are_fractions(figures):
+    values = [value for name, value in figures.to_dict().items() if name != "source"]
+    assert len(values) == 5
+    assert all(value is None or 0 < value < 1 for value in values)
+
+
+def test_every_model_is_a_system():
+    assert set(MODELS) <= set(SYSTEMS)

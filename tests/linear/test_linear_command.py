@@ -1,0 +1,64 @@
+"""The linear baseline from the command line: trained, evaluated, and what is said when something is missing."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("torch")
+
+CONFIG = Path(__file__).parents[2] / "repro" / "table1" / "lr.toml"
+PLACES = ("--set", "data.name=places", "--set", "model.c=[10.0]")
+WORDS_ONLY = (*PLACES, "--set", "model.pos_ngrams=0")
+
+
+def tabsa(*arguments: object, without: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own that cannot import the modules named."""
+    code = f"import sys; sys.modules.update(dict.fromkeys({without!r})); from tabsa.cli import main; main()"
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Trained on words only, on a machine without NLTK."""
+    path = tmp_path_factory.mktemp("lr") / "model"
+    run = tabsa("train", CONFIG, "--out", path, "--seeds", 2, *WORDS_ONLY, without=("nltk",))
+    assert (run.returncode, run.stderr.count("\n")) == (0, 1), run.stderr
+    assert "no randomness" in run.stderr
+    assert "argmax" in run.stdout
+    assert "C 10 and threshold kept" in run.stdout
+    return path
+
+
+def test_evaluation_needs_neither_pytorch_nor_scikit_learn(folder):
+    modules = ("torch", "sklearn", "scipy", "nltk")
+    run = tabsa("evaluate", folder, "--data", "places", "--split", "dev", "--bootstrap", 0, "--json", without=modules)
+    assert (run.returncode, run.stderr) == (0, "")
+    report = json.loads(run.stdout)
+    # What training said of dev is what the folder gives.
+    assert report["sun"] == pytest.approx(json.loads((folder / "metrics.json").read_text())["dev"]["sun"])
+
+
+def test_a_folder_is_not_overwritten_unless_asked(folder):
+    run = tabsa("train", CONFIG, "--out", folder, *WORDS_ONLY)
+    assert (run.returncode, run.stderr.count("\n")) == (1, 1)
+    assert "already holds a run" in run.stderr
+    assert tabsa("train", CONFIG, "--out", folder, *WORDS_ONLY, "--resume").returncode == 0
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+def test_without_nltk_one_line_says_what_to_do(folder, tmp_path, command):
+    if command == "train":
+        run = tabsa("train", CONFIG, "--out", tmp_path / "model", *PLACES, without=("nltk",))
+    else:  # a folder whose model reads tags
+        for name in ("README.md", "metrics.json", "vectors.safetensors", "weights.safetensors", "config.json"):
+            (tmp_path / name).write_bytes((folder / name).read_bytes().replace(b'"pos_ngrams": 0', b'"pos_ngrams": 1'))
+        run = tabsa("evaluate", tmp_path, "--data", "places", without=("torch", "nltk"))
+    assert (run.returncode, run.stdout) == (1, "")
+    assert run.stderr.startswith("error: part-of-speech tags need NLTK: pip install nltk; ")
+    assert run.stderr.count("\n") == 1
+    assert not (tmp_path / "model").exists()

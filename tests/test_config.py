@@ -1,0 +1,250 @@
+import dataclasses
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tabsa.config import build, nearest, option, override, read_toml, to_toml
+from tabsa.errors import ConfigError
+from tabsa.models import MODELS
+from tabsa.training.config import CONFIGS, DataConfig, RunConfig, TrainingConfig, VectorsConfig, read_config, run_config
+
+REPOSITORY = Path(__file__).parents[1]
+SHIPPED = sorted((REPOSITORY / "repro").rglob("*.toml"))
+
+
+@dataclass(frozen=True)
+class Soup:
+    """One option of each type."""
+
+    name: str = option("broth", "what it is called")
+    salt: float = option(0.5, "grams", low=0, high=10)
+    bowls: int = option(1, "how many", low=1)
+    hot: bool = option(True, "whether it is")
+    size: Literal["small", "large"] = option("small", "of a bowl")
+    herbs: tuple[str, ...] = option((), "what floats in it")
+    minutes: int | str = option(5, "how long it cooks, or until when")
+
+
+@dataclass(frozen=True)
+class Meal:
+    """A section in a configuration."""
+
+    guests: int = option(2, "who comes", low=1)
+    soup: Soup = Soup()
+
+
+def error(values: dict[str, object], cls: type = Soup) -> str:
+    with pytest.raises(ConfigError) as caught:
+        build(cls, values)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+# ---- build
+
+
+def test_nothing_given_is_the_defaults() -> None:
+    assert build(Soup, {}) == Soup()
+
+
+def test_values_of_every_type() -> None:
+    soup = build(
+        Soup,
+        {"name": "leek", "salt": 3, "bowls": 4, "hot": False, "size": "large", "herbs": ["dill"], "minutes": "noon"},
+    )
+    assert soup == Soup("leek", 3.0, 4, False, "large", ("dill",), "noon")
+    assert type(soup.salt) is float
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"salty": 1}, "unknown key 'salty'; did you mean 'salt'?"),
+        ({"Bowls": 1}, "unknown key 'Bowls'; did you mean 'bowls'?"),
+        ({"xyzzy": 1}, "unknown key 'xyzzy'; expected one of: name, salt, bowls, hot, size, herbs, minutes"),
+        ({"salt": "much"}, "'salt' is 'much'; expected a number"),
+        ({"salt": True}, "'salt' is True; expected a number"),
+        ({"salt": -0.1}, "'salt' is -0.1; expected at least 0 and at most 10"),
+        ({"salt": 11}, "'salt' is 11.0; expected at least 0 and at most 10"),
+        ({"salt": float("nan")}, "'salt' is nan; expected a finite number"),
+        ({"salt": float("-inf")}, "'salt' is -inf; expected a finite number"),
+        ({"bowls": 2.0}, "'bowls' is 2.0; expected a whole number"),
+        ({"bowls": True}, "'bowls' is True; expected a whole number"),
+        ({"bowls": 0}, "'bowls' is 0; expected at least 1"),
+        ({"hot": 1}, "'hot' is 1; expected true or false"),
+        ({"hot": "true"}, "'hot' is 'true'; expected true or false"),
+        ({"name": 3}, "'name' is 3; expected a text"),
+        ({"size": "larg"}, "'size' is 'larg'; did you mean 'large'?"),
+        ({"size": 7}, "'size' is 7; expected one of: small, large"),
+        ({"herbs": "dill"}, "'herbs' is 'dill'; expected a list"),
+        ({"herbs": ["dill", 3]}, "'herbs' is 3; expected a text"),
+        ({"minutes": 1.5}, "'minutes' is 1.5; expected a whole number or a text"),
+    ],
+)
+def test_what_is_wrong_is_named(values: dict[str, object], message: str) -> None:
+    assert error(values) == message
+
+
+def test_sections() -> None:
+    assert build(Meal, {"soup": {"salt": 1.0}}) == Meal(soup=Soup(salt=1.0))
+    assert error({"soup": 3}, Meal) == "'soup' is a section: expected [soup], got 3"
+    assert error({"soup": {"sallt": 3}}, Meal) == "unknown key 'soup.sallt'; did you mean 'salt'?"
+    assert error({"soup": {"bowls": -3}}, Meal) == "'soup.bowls' is -3; expected at least 1"
+
+
+def test_nearest() -> None:
+    assert nearest("epoch", ["rate", "epochs"]) == "; did you mean 'epochs'?"
+    assert nearest("q", iter(["rate", "epochs"])) == "; expected one of: rate, epochs"
+
+
+# ---- TOML and settings
+
+
+def test_bad_toml(tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    for content, message in ((b"[soup\n", f"{path} is not valid TOML: "), (b"a = '\xff'", f"{path} is not UTF-8 text")):
+        path.write_bytes(content)
+        with pytest.raises(ConfigError) as caught:
+            read_toml(path)
+        assert str(caught.value).startswith(message)
+        assert "\n" not in str(caught.value)
+    for missing in (tmp_path, tmp_path / "none.toml"):
+        with pytest.raises(ConfigError, match="cannot read"):
+            read_toml(missing)
+
+
+@pytest.mark.parametrize(
+    ("setting", "values"),
+    [
+        ("guests=3", {"guests": 3}),
+        ("soup.salt = 0.25", {"soup": {"salt": 0.25, "name": "broth"}}),
+        ("soup.name=leek and potato", {"soup": {"name": "leek and potato"}}),
+        ("soup.name=", {"soup": {"name": ""}}),
+        ("soup.name='a=b'", {"soup": {"name": "a=b"}}),
+        ("soup.name=a=b", {"soup": {"name": "a=b"}}),
+        ('soup.herbs=["dill", "sage"]', {"soup": {"herbs": ["dill", "sage"], "name": "broth"}}),
+        ("soup.hot=false", {"soup": {"hot": False, "name": "broth"}}),
+        ("drink.name=tea", {"drink": {"name": "tea"}, "soup": {"name": "broth"}}),
+    ],
+)
+def test_settings_are_read_as_toml_or_else_as_text(setting: str, values: dict[str, object]) -> None:
+    given: dict[str, object] = {"soup": {"name": "broth"}}
+    assert override(given, [setting]) == {"soup": {"name": "broth"}} | values
+
+
+@pytest.mark.parametrize("setting", ["soup.salt", "=3", " = 3", ""])
+def test_a_setting_needs_a_key_and_a_value(setting: str) -> None:
+    with pytest.raises(ConfigError, match=r"is not a setting; expected section\.key=value"):
+        override({}, [setting])
+
+
+def test_a_setting_below_what_is_no_section() -> None:
+    with pytest.raises(ConfigError, match=r"'guests\.names=3': 'guests' is not a section"):
+        override({"guests": 3}, ["guests.names=3"])
+
+
+@given(
+    st.builds(
+        Soup,
+        name=st.text(st.characters(exclude_categories=["Cs"])),
+        salt=st.floats(0, 10),
+        bowls=st.integers(1),
+        hot=st.booleans(),
+        size=st.sampled_from(["small", "large"]),
+        herbs=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=3).map(tuple),
+    ),
+    st.integers(1),
+)
+def test_to_toml_round_trip(soup: Soup, guests: int) -> None:
+    meal = Meal(guests, soup)
+    assert build(Meal, tomllib.loads(to_toml(meal))) == meal
+
+
+@pytest.mark.parametrize("name", ['"', "\\", '"""', "a\nb\r\n\tc", "\x00\x1f\x7f\x80", "Kadıköy 東京 😀 # no comment"])
+def test_to_toml_keeps_every_text(name: str) -> None:
+    assert build(Soup, tomllib.loads(to_toml(Soup(name=name)))).name == name
+
+
+def test_to_toml_writes_the_help_beside_every_option() -> None:
+    assert to_toml(Meal(3, Soup("leek"))).splitlines()[:6] == [
+        "guests = 3  # who comes",
+        "",
+        "[soup]",
+        'name = "leek"  # what it is called',
+        "salt = 0.5  # grams",
+        "bowls = 1  # how many",
+    ]
+
+
+# ---- a training run
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"kind": "delayed_entnet"}, "'kind' is 'delayed_entnet'; did you mean 'delayed-entnet'?"),
+        ({"kind": 3}, "'kind' is 3; expected one of: "),
+        ({"kind": ["entnet"]}, "'kind' is ['entnet']; did you mean 'entnet'?"),
+        ({"trainig": {}}, "unknown key 'trainig'; did you mean 'training'?"),
+        ({"training": 5}, "'training' is a section: expected [training], got 5"),
+        ({"model": ["chains"]}, "'model' is a section: expected [model], got ['chains']"),
+        ({"model": {"chain": 3}}, "unknown key 'model.chain'; did you mean 'chains'?"),
+        ({"training": {"epoch": 3}}, "unknown key 'training.epoch'; did you mean 'epochs'?"),
+        ({"training": {"rate": 0}}, "'training.rate' is 0.0; expected at least"),
+        ({"training": {"seed": 2**40}}, "'training.seed' is 1099511627776; expected at least 0 and at most"),
+        ({"training": {"select": "macro_f1"}}, "'training.select' is 'macro_f1'; did you mean 'ma.macro_f1'?"),
+        ({"training": {"optimiser": "sgd"}}, "'training.optimiser' is 'sgd'; expected one of: ftrl, "),
+        ({"data": {"aspects": "price"}}, "'data.aspects' is 'price'; expected a list"),
+        ({"vectors": {"size": 0}}, "'vectors.size' is 0; expected at least 1"),
+    ],
+)
+def test_what_is_wrong_in_a_run_is_named(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        run_config(values)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_model_has_a_configuration() -> None:
+    assert CONFIGS.keys() >= MODELS.keys()
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_a_run_of_every_kind_survives_toml(kind: str) -> None:
+    config = run_config(
+        {"kind": kind, "data": {"name": 'a "b"\n', "aspects": ["x", "Küche"]}, "training": {"rate": 1e-7}}
+    )
+    assert run_config(tomllib.loads(to_toml(config))) == config
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [DataConfig, VectorsConfig, TrainingConfig, *dict.fromkeys(CONFIGS.values())],
+)
+def test_every_option_has_one_line_of_help_and_a_good_default(cls: type) -> None:
+    fields = dataclasses.fields(cls)
+    assert fields
+    for field in fields:
+        assert field.metadata["help"].strip(), field.name
+        assert "\n" not in field.metadata["help"], field.name
+        assert field.metadata["help"][-1] not in ".#", field.name
+    default = cls()
+    assert build(cls, {field.name: getattr(default, field.name) for field in fields}) == default
+
+
+def test_there_are_shipped_configurations() -> None:
+    assert SHIPPED
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_shipped_configurations_are_right(path: Path) -> None:
+    config = read_config(path)
+    assert isinstance(config, RunConfig)
+    assert read_config(path, ("training.epochs=3",)).training.epochs == 3
+    assert run_config(tomllib.loads(to_toml(config))) == config
