@@ -1,12 +1,14 @@
-# make test    set up .venv and run everything          make check    lint, format, types
+# make demo    set up a light environment (no PyTorch) and run the model in the box on a few reviews
+# make test    set up .venv and run all tests
+# make check   lint, format, types
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: help test check format clean
+.PHONY: help demo test check format clean
 help:
-	@sed -n 's/^# //p' Makefile
+	@sed -n 's/^# make/make/p' Makefile
 
 # torch first and by itself: anything that depends on it must find it installed, pinned by constraints.txt.
 $(VENV)/.installed-dev: pyproject.toml constraints.txt
@@ -15,6 +17,14 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt
 	$(PIP) torch
 	$(PIP) -e '.[tables,plot,train,dev]'
 	touch $@
+
+$(VENV)-use/.installed: pyproject.toml constraints.txt
+	test -x $(VENV)-use/bin/python || $(PYTHON) -m venv $(VENV)-use
+	$(VENV)-use/bin/python -m pip --disable-pip-version-check install --quiet -c constraints.txt -e .
+	touch $@
+
+demo: $(VENV)-use/.installed
+	$(VENV)-use/bin/tabsa demo --out demo.html
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2 $(ARGS)
@@ -29,4 +39,4 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-use build dist .mypy_cache .pytest_cache .ruff_cache

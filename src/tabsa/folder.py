@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.concepts import ConceptTable
-from tabsa.errors import ModelError, OutputError
+from tabsa.errors import DataError, ModelError, OutputError
 from tabsa.files import read_text, reason, replacing
+from tabsa.schema import Dataset
 from tabsa.vectors import Source, WordVectors
 from tabsa.vectors.storage import Storage, pack, unpack
 
@@ -102,6 +103,23 @@ class ModelFolder:
     def metrics(self) -> dict[str, Any]:
         """How well the model does, as training measured it."""
         return _read_json(self.path / "metrics.json")
+
+
+def as_asked(config: ModelConfig, dataset: Dataset, probabilities: NDArray[Any]) -> NDArray[np.float64]:
+    """A model's probabilities (groups, aspects, labels) in the dataset's order of aspects and labels."""
+    aspects = [config.aspects.index(aspect) for aspect in dataset.aspects]
+    labels = [config.labels.index(label) for label in dataset.labels]
+    chosen = probabilities[:, aspects][..., labels].astype(np.float64)
+    return np.asarray(chosen / chosen.sum(-1, keepdims=True))
+
+
+def check_knows(config: ModelConfig, dataset: Dataset) -> None:
+    """Raise a one-line DataError where the dataset has an aspect or a label that the model has not."""
+    for what, ours, theirs in (("aspect", config.aspects, dataset.aspects), ("label", config.labels, dataset.labels)):
+        unknown = [name for name in theirs if name not in ours]
+        if unknown:
+            known = ", ".join(ours)
+            raise DataError(f"{dataset.name} has the {what} '{unknown[0]}', which the model does not know ({known})")
 
 
 def read_folder(path: Path) -> ModelFolder:

@@ -71,7 +71,7 @@ def test_bad_lines_of_json_keep_their_places(tmp_path):
     ],
 )
 def test_a_header_that_cannot_be_read_ends_the_reading(tmp_path, content, line):
-    with pytest.raises(DataError, match="my.csv") as caught:
+    with pytest.raises(DataError, match=r"my\.csv") as caught:
         read(tmp_path / "my.csv", content)
     assert line in str(caught.value)
 

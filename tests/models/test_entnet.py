@@ -39,8 +39,23 @@ def batch(seeds=2, size=4, length=7, words=12):
     generator = torch.Generator().manual_seed(6)
     lengths = torch.randint(1, length + 1, (seeds, size), generator=generator)
     tokens = torch.randint(1, words, (seeds, size, length), generator=generator)
+    tokens[:, 0, 1], tokens[:, 1, 0] = 2, 1
     tokens[torch.arange(length) >= lengths[..., None]] = 0
     return tokens, lengths
+
+
+def slow_neighbours(sentence, targets, mine):
+    """For each word, whether the mention it stands after, and the one it stands before, is `mine`."""
+
+    def whose(words):
+        seen, result = 0, []
+        for word in words:
+            if word in targets:
+                seen = 1 if word == targets[mine] else -1
+            result.append(seen)
+        return result
+
+    return whose(list(sentence)), whose(list(sentence)[::-1])[::-1]
 
 
 def slow_forward(model, seed, sentence, target, aspect):
@@ -56,6 +71,12 @@ def slow_forward(model, seed, sentence, target, aspect):
         letters = paper_letters(weights, seed * ways + way)
         of_way = []
         for j, key in enumerate(keys):
+            nearby = None
+            if config.mention_term and j < len(model.targets):
+                after, before = slow_neighbours(sentence, model.targets, j)
+                b = model.mention[seed, way].detach().numpy()
+                nearby = [b[0] * after[i] + b[1] * before[i] for i in range(len(sentence))]
+                nearby = nearby[::-1] if backward else nearby
             h, g = slow_memory.read(
                 words[::-1] if backward else words,
                 key,
@@ -63,6 +84,7 @@ def slow_forward(model, seed, sentence, target, aspect):
                 delay=isinstance(model, DelayedEntNet),
                 normalise=config.normalise,
                 vector_gate=config.gate == "vector",
+                nearby=nearby,
             )
             memory[j] = memory[j] + h
             of_way.append(g[::-1] if backward else g)
@@ -70,7 +92,7 @@ def slow_forward(model, seed, sentence, target, aspect):
     t, a = table[model.targets[target]], model.aspect_vectors[aspect].numpy()
     question = np.concatenate([t, a]) if config.attention == "target-aspect" else t
     attend = model.attend[seed].detach().numpy()
-    scores = np.array([key @ (attend.T @ question) for key in keys])
+    scores = config.attention_scale * np.array([key @ (attend.T @ question) for key in keys])
     p = np.exp(scores) / np.exp(scores).sum()
     u = sum(p_j * h_j for p_j, h_j in zip(p, memory, strict=True))
     hidden = model.hidden[seed].detach().numpy().T @ u + a
@@ -82,12 +104,16 @@ def slow_forward(model, seed, sentence, target, aspect):
 
 VARIANTS = [
     {},
+    {"mention_term": True},
+    {"mention_term": True, "gate": "vector", "delay": False},
+    {"mention_term": True, "keys": "tied", "chains": 2, "directions": "backward"},
     {"delay": False},
     {"keys": "free"},
     {"keys": "tied", "chains": 2},
     {"directions": "forward"},
     {"directions": "backward"},
     {"attention": "target"},
+    {"attention_scale": 0.3},
     {"gate": "vector"},
     {"gate": "vector", "delay": False},
     {"normalise": False},

@@ -83,8 +83,8 @@ NAMES = ["t.csv", "t.tsv.gz", "t.jsonl", "t.ndjson.gz", "t.parquet"]
 @pytest.mark.parametrize("name", ["in.csv.gz", "in.tsv", "in.jsonl", "in.parquet"])
 def test_every_format_goes_into_every_other(tmp_path, model, name, out):
     expected = run(tmp_path, model, records())
-    found = run(tmp_path, model, records(), name=name, out=out)
-    assert found == [{key: str(value) for key, value in row.items()} for row in expected]
+    run(tmp_path, model, records(), name=name, out=out)
+    assert list(read_rows(tmp_path / out)) == [{key: str(value) for key, value in row.items()} for row in expected]
 
 
 @pytest.mark.parametrize("out", NAMES)
@@ -144,7 +144,9 @@ def test_json_goes_through_as_it_is_and_has_no_nan(tmp_path, model):
     assert second["d"] == "😀"
 
 
-@given(cells=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), min_size=1, max_size=5))
+@given(
+    cells=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), min_size=1, max_size=5)
+)
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_csv_comes_out_as_it_went_in(tmp_path, model, cells):
     rows = [{"id": cell, "text": f"Camden {cell}"} for cell in ["=1+1", "@x", *cells]]
@@ -261,6 +263,17 @@ def test_long_texts_end_a_chunk_early(tmp_path, model, monkeypatch):
     assert seen == [2, 4, 5]
 
 
+@pytest.mark.parametrize(
+    ("options", "sizes"), [({}, [4]), ({"probabilities": True}, [3, 4]), ({"layout": Layout.LONG}, [4])]
+)
+def test_a_very_wide_output_is_written_in_smaller_chunks(tmp_path, model, monkeypatch, options, sizes):
+    monkeypatch.setattr("tabsa.score.scorer._CHUNK_CELLS", 100)
+    source, seen = write(tmp_path / "in.jsonl", records()), []
+    request = Request(targets=BOTH, **options)
+    score(source, tmp_path / "o.csv", model, request, on_progress=lambda p: seen.append(p.counts.rows))
+    assert seen == sizes
+
+
 # Columns
 
 
@@ -276,7 +289,9 @@ def test_the_text_column_is_text_or_the_only_one_with_text(tmp_path, model):
 
 @pytest.mark.parametrize("option", ["text_column", "id_column", "target_column"])
 def test_a_column_that_is_not_there_is_one_clear_line(tmp_path, model, option):
-    with pytest.raises(DataError, match=r"unknown column of .*in\.jsonl 'likes '; did you mean 'likes'\? expected one of"):
+    with pytest.raises(
+        DataError, match=r"unknown column of .*in\.jsonl 'likes '; did you mean 'likes'\? expected one of"
+    ):
         run(tmp_path, model, records(), **{option: "likes "})
 
 
@@ -295,7 +310,9 @@ def test_a_column_that_exists_already_is_one_clear_line(tmp_path, model):
 def test_a_later_row_with_a_new_column(tmp_path, model):
     rows = [{"text": TEXTS[0]}, {"text": TEXTS[0], "x": 1}, {"text": TEXTS[0], "Camden/price": 1}]
     assert [row.get("x") for row in run(tmp_path, model, rows, chunk=1)] == [None, 1]
-    assert rejects(tmp_path) == [(3, "the row has a column 'Camden/price' already; tell the new one apart with --prefix")]
+    assert rejects(tmp_path) == [
+        (3, "the row has a column 'Camden/price' already; tell the new one apart with --prefix")
+    ]
     run(tmp_path, model, rows, out="out.csv", chunk=1)
     assert [line["row"] for line in lines(tmp_path / "out.csv.rejects.jsonl")] == [2, 3]
 
@@ -322,7 +339,13 @@ def test_bad_rows_are_rejected_and_the_rest_goes_through(tmp_path, model):
         (8, "line 8: unexpected end of data"),
     ]
     contents = [line["content"] for line in lines(tmp_path / "out.jsonl.rejects.jsonl")]
-    assert contents == [{"id": "2", "text": ""}, ["3", "caf\udce9"], ["4", "a", "b"], {"id": "5", "text": " "}, '7,"open\n']
+    assert contents == [
+        {"id": "2", "text": ""},
+        ["3", "caf\udce9"],
+        ["4", "a", "b"],
+        {"id": "5", "text": " "},
+        '7,"open\n',
+    ]
 
 
 def test_bad_values_are_rejected(tmp_path, model):
@@ -434,7 +457,8 @@ def test_overwriting_removes_rejects_of_the_past(tmp_path, model):
 def test_a_targets_file_has_names_aliases_and_comments(tmp_path):
     path = tmp_path / "places.txt"
     path.write_text(
-        "\ufeff# a comment\nCamden, Camden Town , NW1  # another\n\n#and another\nC#\nWashington, D.C.\tDC\t\nRoom #5,,\n",
+        "\ufeff# a comment\nCamden, Camden Town , NW1  # another\n\n#and another\nC#\n"
+        "Washington, D.C.\tDC\t\nRoom #5,,\n",
         "utf-8",
     )
     assert read_targets(path) == {

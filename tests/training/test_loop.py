@@ -131,6 +131,7 @@ def test_the_same_seed_gives_the_same_bits(prepared: Prepared) -> None:
         ("turns", "ftrl", {"clip_norm": 0.1}),
         ("sentence", "adamw", {"weight_decay": 0.1, "rate": 0.01, "warmup": 3}),
         ("sentence", "ftrl", {"kind": "entnet"}),
+        ("sentence", "adam", {"shuffle_targets": True}),
         ("sentence", "adagrad", {"model": {"gate": "vector", "keys": "tied", "chains": 2}}),
     ],
 )
@@ -156,6 +157,22 @@ def goes_the_same_way(of: RunConfig, data: Prepared) -> None:
         for name, tensor in weights(alone).items():
             torch.testing.assert_close(tensor[0], weights(group)[name][place], atol=2e-5, rtol=1e-4, msg=name)
         assert [e.improved[0] for e in evaluations] == [e.improved[place] for e in group_evaluations]
+
+
+def test_shuffled_targets_keep_their_labels(prepared: Prepared) -> None:
+    trainer = Trainer(config(balance="sentence", shuffle_targets=True), prepared, (1, 2))
+    tokens = torch.tensor([[[1, 5, 2, 1], [3, 1, 0, 0]]]).expand(2, -1, -1)  # <target1> is 1, <target2> is 2
+    labels = torch.tensor([[[[0, 1], [2, 0]], [[1, 1], [NOT_ASKED, NOT_ASKED]]]]).expand(2, -1, -1, -1)
+    seen = set()
+    for _ in range(20):
+        moved, with_them = trainer.shuffled(tokens, labels)
+        for seed in range(2):
+            first = (tuple(moved[seed, 0].tolist()), tuple(map(tuple, with_them[seed, 0].tolist())))
+            second = (tuple(moved[seed, 1].tolist()), tuple(map(tuple, with_them[seed, 1].tolist())))
+            assert first in {((1, 5, 2, 1), ((0, 1), (2, 0))), ((2, 5, 1, 2), ((2, 0), (0, 1)))}
+            assert second in {((3, 1, 0, 0), ((1, 1), (-1, -1))), ((3, 2, 0, 0), ((-1, -1), (1, 1)))}
+            seen |= {first, second}
+    assert len(seen) == 4
 
 
 def test_an_update_moves_every_weight_of_every_seed(prepared: Prepared) -> None:

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from tabsa import __version__
-from tabsa.cli import data, evaluate, models, train
+from tabsa.cli import data, demo, evaluate, export, models, predict, score, train
 from tabsa.cli.console import fail, show_warnings_as_lines
 from tabsa.errors import TabsaError
 
@@ -31,10 +31,14 @@ def _options(
 ) -> None: ...
 
 
-app.add_typer(data.app, name="data")
-app.command("evaluate")(evaluate.command)
+app.command("predict")(predict.command)
+app.command("score")(score.command)
 app.command("train")(train.command)
+app.command("evaluate")(evaluate.command)
+app.command("export")(export.command)
 app.command("models")(models.command)
+app.add_typer(data.app, name="data")
+app.command("demo")(demo.command)
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ def write_explanation(predictions: Prediction | Iterable[Prediction], path: str 
     chosen = [predictions] if isinstance(predictions, Prediction) else list(predictions)
     kind = path.suffix.lower()
     if kind == ".html":
-        content = html_page(chosen, title).encode("utf-8", "replace")
+        content = html_page(chosen, title).encode("utf-8")
     else:
         content = draw_picture(chosen, kind.removeprefix("."), title)
     with replacing(path, "wb") as stream:

@@ -1,5 +1,6 @@
 """A page that needs nothing but itself: no script, no font, no address; every text in it is escaped."""
 
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -11,6 +12,7 @@ from tabsa.text import Token
 
 _WIDTH = 104  # of a line of words, in characters: what fits a page of A4 and most screens
 _SIGNS = {"forward": "→", "backward": "←", "only": "", "mean": "", "opinion": ""}
+_UNFIT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -98,7 +100,7 @@ def _cell(cell: Cell) -> str:
     if cell.sign == "":
         return f'<td class="silent" title="{cell.confidence:.0%} sure of none">–<span class="unseen"> none</span></td>'
     sign = f'<span aria-hidden="true">{cell.sign}</span>'
-    return f'<td class="{cell.tone}">{sign} {_text(cell.polarity)} <b>{cell.confidence:.0%}</b></td>'
+    return f'<td class="{cell.tone}">{sign}&nbsp;{_text(cell.polarity)} <b>{cell.confidence:.0%}</b></td>'
 
 
 def _reading(prediction: Prediction, passage: Passage) -> str:
@@ -172,5 +174,5 @@ def _short(value: float) -> str:
 
 
 def _text(text: str) -> str:
-    """Escaped, and without characters that HTML does not have."""
-    return escape("".join("\ufffd" if ord(c) < 32 and c not in "\t\n\r" else c for c in text))
+    """Escaped, and without what HTML cannot hold: control characters and halves of characters."""
+    return escape(_UNFIT.sub("\ufffd", text))

@@ -168,6 +168,6 @@ def _attention(
     question = np.repeat(targets[:, None], len(aspects), axis=1)
     if options["attention"] == "target-aspect":
         question = np.concatenate([question, np.broadcast_to(aspects, question.shape)], axis=-1)
-    scores = question @ weights["attend"] @ keys.T
+    scores = options["attention_scale"] * (question @ weights["attend"] @ keys.T)
     scores = np.exp(scores - scores.max(-1, keepdims=True))
     return np.asarray(scores / scores.sum(-1, keepdims=True), np.float32)

@@ -28,15 +28,19 @@ def scan(
     keys: Tensor,
     lengths: Tensor,
     *,
+    nearby: Tensor | None = None,
     path: Path = "auto",
     products: torch.dtype = torch.float32,
 ) -> Scanned:
     """Read `words` (G, B, T, d), each sentence up to its `lengths` (G, B), into chains with `keys` (G, n, d).
 
-    The memory starts as the keys and the delay as 0. `products` is the type that matrix products are computed in by
-    the fast path; states and sums are float32 whatever it is.
+    The memory starts as the keys and the delay as 0. `nearby` (G, B, T, n) is added inside the gate. `products` is
+    the type that matrix products are computed in by the fast path; states and sums are float32 whatever it is.
     """
     projections = project(weights, words, keys)
+    if nearby is not None:
+        extra = nearby.unsqueeze(-1) if weights.vector_gate else nearby
+        projections = projections._replace(location=projections.location + extra)
     if path == "packed" or (path == "auto" and supports(weights, words)):
         memory, gates = scan_packed(weights, projections, keys, lengths, products)
         return Scanned(memory, gates)

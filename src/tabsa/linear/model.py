@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.config import build
-from tabsa.errors import DataError, ModelError
-from tabsa.folder import ModelConfig, ModelFolder, write_folder
+from tabsa.errors import ModelError
+from tabsa.folder import ModelConfig, ModelFolder, as_asked, check_knows, write_folder
 from tabsa.linear.config import KIND, LRConfig
 from tabsa.linear.features import FeatureSpace, Rows, example_ngrams, row_sums
 from tabsa.linear.tagging import Tagger, tagger_for
@@ -85,17 +85,8 @@ def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 def predict_dataset(folder: ModelFolder, dataset: Dataset, data_dir: Path | None = None) -> NDArray[np.float64]:
     """The folder's probabilities for a dataset, (groups, aspects, labels), in the dataset's order of both."""
     model = read_model(folder)
-    for what, ours, theirs in (("aspect", model.aspects, dataset.aspects), ("label", model.labels, dataset.labels)):
-        unknown = [name for name in theirs if name not in ours]
-        if unknown:
-            known = ", ".join(ours)
-            raise DataError(f"{dataset.name} has the {what} '{unknown[0]}', which the model does not know ({known})")
-    probabilities = model.predict(dataset.examples, tagger_for(model.config, data_dir))
-    probabilities = probabilities[:, [model.aspects.index(aspect) for aspect in dataset.aspects]]
-    probabilities = probabilities[..., [model.labels.index(label) for label in dataset.labels]]
-    if len(dataset.labels) < len(model.labels):
-        probabilities /= probabilities.sum(-1, keepdims=True)
-    return probabilities
+    check_knows(folder.config, dataset)
+    return as_asked(folder.config, dataset, model.predict(dataset.examples, tagger_for(model.config, data_dir)))
 
 
 def write_model(path: Path, model: LinearModel, metrics: Mapping[str, Any], card: str) -> ModelFolder:

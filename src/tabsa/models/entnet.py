@@ -12,6 +12,7 @@ from tabsa.errors import ConfigError
 from tabsa.layers.memory import DelayWeights, MemoryWeights, prelu
 from tabsa.layers.scan import Path, reverse, scan
 from tabsa.layers.seeds import constant, dropout, normal, parameter, xavier
+from tabsa.layers.targets import mentions, neighbours
 from tabsa.models.base import Answer, Model, Vocabulary
 
 
@@ -38,6 +39,10 @@ class EntNetConfig:
     prelu: float = option(1.0, "the PReLU slope at the start")
     share_prelu: bool = option(False, "one slope for both directions and the final layer, as in the authors' code")
     candidate_bias: bool = option(False, "a bias in the candidate memory, as in the authors' code")
+    # Paper: has no such term. Without it the model says nearly the same of two targets in one sentence.
+    mention_term: bool = option(False, "a fourth gate term: whose mention a word stands after and before")
+    # Paper: 1. Below it the softmax does not harden on the aspect before it has learnt to hear the target.
+    attention_scale: float = option(1.0, "what the attention's scores are multiplied by", low=0)
     key_scale: float = option(0.1, "standard deviation of a free key at the start", low=0)
 
 
@@ -56,6 +61,8 @@ class EntNet(Model):
         if free < 0 or (config.keys == "tied" and free > 0):
             need = f"{'exactly' if config.keys == 'tied' else 'at least'} {self.tied}"
             raise ConfigError(f"'model.chains' is {config.chains}; {config.keys} keys need {need}, one a target")
+        if config.mention_term and not self.tied:
+            raise ConfigError("'model.mention_term' is true; it is for tied chains, and 'model.keys' is \"free\"")
         d, starts = vocabulary.words.shape[1], self.starts()
         ways = 2 if config.directions == "both" else 1
         self.free_keys = parameter(starts, free, d, init=normal(config.key_scale))
@@ -69,6 +76,7 @@ class EntNet(Model):
         self.attend = parameter(starts, question, d, init=xavier)  # W_att
         self.hidden = parameter(starts, d, d, init=xavier)  # H
         self.output = parameter(starts, d, self.labels, init=xavier)  # R
+        self.mention = parameter(starts, ways, 2, init=constant(0.5)) if config.mention_term else None
         self.add_delay(starts, ways, d)
 
     def add_delay(self, starts: list[torch.Generator], ways: int, d: int) -> None:
@@ -112,13 +120,29 @@ class EntNet(Model):
         ways = len(readings)
         groups = torch.stack(readings, dim=1).flatten(0, 1)  # (S x directions, B, T, d)
         keys = self.keys().unsqueeze(1).expand(-1, ways, -1, -1).flatten(0, 1)
+        nearby = self.nearby(tokens, lengths)
         group_lengths = lengths.unsqueeze(1).expand(-1, ways, -1).flatten(0, 1)
-        result = scan(self.weights(), groups, keys, group_lengths, path=self.path, products=self.products)
+        result = scan(
+            self.weights(), groups, keys, group_lengths, nearby=nearby, path=self.path, products=self.products
+        )
         gates = result.gates.view(-1, ways, *result.gates.shape[1:])
         if self.config.directions != "forward":  # gates of the backward reading, back in the order of the words
             backward = reverse(gates[:, -1], lengths)
             gates = torch.cat([gates[:, :-1], backward.unsqueeze(1)], dim=1)
         return result.memory.view(-1, ways, *result.memory.shape[1:]).sum(1), gates
+
+    def nearby(self, tokens: Tensor, lengths: Tensor) -> Tensor | None:
+        """The mention term of every gate, in the order of each reading: (S x directions, B, T, n)."""
+        if self.mention is None:
+            return None
+        whose = neighbours(mentions(tokens, self.targets))[..., : self.tied, :].flatten(2, 3)  # (S, B, T x tied, 2)
+        term = whose.unsqueeze(1).to(self.mention.dtype) @ self.mention[:, :, None, :, None]
+        term = term.view(*term.shape[:3], -1, self.tied)  # (S, directions, B, T, tied)
+        if self.config.directions != "forward":
+            backward = reverse(term[:, -1], lengths)
+            term = torch.cat([term[:, :-1], backward.unsqueeze(1)], dim=1)
+        free = term.new_zeros(*term.shape[:-1], self.free_keys.shape[1])
+        return torch.cat([term, free], dim=-1).flatten(0, 1)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Answer:
         """Read, attend to the chains for every question, classify."""
@@ -144,7 +168,7 @@ class EntNet(Model):
         if self.config.attention == "target-aspect":
             question = torch.cat([targets, self.aspect_vectors.expand_as(targets)], dim=-1)
         query = question.flatten(0, 1) @ self.attend  # (S, K x A, d)
-        scores = query @ self.keys().transpose(1, 2)
+        scores = self.config.attention_scale * (query @ self.keys().transpose(1, 2))
         return scores.softmax(-1).view(len(scores), *targets.shape[:2], -1)
 
     def penalty(self) -> Tensor:

@@ -14,6 +14,7 @@ from tabsa.text import Token
 from tabsa.vectors import WordVectors, lookup
 
 _BATCH_TOKENS = 1024  # in a batch, padding included: large enough for full products, small enough for the cache
+_UNKNOWN, _END = -1, -2  # in place of a word's row: it has none; the passage has ended
 _REMEMBERED = 20_000  # words outside the vectors whose fallbacks are kept
 
 
@@ -29,11 +30,7 @@ class Engine:
 
     def __init__(self, folder: ModelFolder, threads: int = 0) -> None:
         self.folder, self.threads = folder, threads
-
-    @cached_property
-    def words(self) -> "_Words":
-        """Words to vectors."""
-        return _Words(self.folder.vectors)
+        self.words = _Words(folder.vectors)
 
     @cached_property
     def session(self) -> Any:
@@ -91,10 +88,11 @@ class Engine:
         """Read passages, given as words with target tokens; sorted by length inside, answered in order."""
         results: list[Read | None] = [None] * len(passages)
         for batch in _batches([len(words) for words in passages]):
+            session = self.session  # first, because it checks that the folder's files fit
             lengths = np.array([len(passages[n]) for n in batch], np.int64)
             inputs = {"words": self.words.vectors([passages[n] for n in batch]), "lengths": lengths}
             asked = ["probabilities", "gates"] if gates and "gates" in self.outputs else ["probabilities"]
-            answers = dict(zip(asked, self.session.run(asked, inputs), strict=True))
+            answers = dict(zip(asked, session.run(asked, inputs), strict=True))
             for row, number in enumerate(batch):
                 # A copy, because a part of the array would keep the whole batch's in memory.
                 shown = answers["gates"][row, :, : lengths[row]].copy() if "gates" in answers else None
@@ -121,16 +119,16 @@ class _Words:
 
     def vectors(self, passages: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """The vectors of all words, zeros after a passage's end: (passages, words of the longest, d)."""
-        words = [word for passage in passages for word in passage]
-        number = self.known.index.get
-        numbers = np.array([number(word, -1) for word in words], np.intp)
-        vectors = self.known.matrix[numbers]
-        for place in np.flatnonzero(numbers < 0):
-            vectors[place] = self._unknown(words[place])
-        lengths = np.array([len(passage) for passage in passages])
-        result = np.zeros((len(passages), lengths.max(initial=1), self.known.dim), np.float32)
-        result[np.arange(result.shape[1]) < lengths[:, None]] = vectors
-        return result
+        longest = max((len(words) for words in passages), default=0) or 1
+        row = self.known.index.get
+        rows = np.array(
+            [[row(word, _UNKNOWN) for word in words] + [_END] * (longest - len(words)) for words in passages], np.intp
+        )
+        vectors = self.known.matrix.take(rows, axis=0, mode="clip")
+        vectors[rows == _END] = 0
+        for passage, place in np.argwhere(rows == _UNKNOWN).tolist():
+            vectors[passage, place] = self._unknown(passages[passage][place])
+        return vectors
 
     def _unknown(self, word: str) -> NDArray[np.float32]:
         vector = self.unknown.get(word)

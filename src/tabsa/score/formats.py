@@ -28,13 +28,13 @@ def make_format(suffix: str, source: Path, rows: Sequence[Row], maker: RowMaker)
     """The format of files whose names end so; `rows` are the input's first."""
     plain, compressed = suffix.removesuffix(".gz"), suffix.endswith(".gz")
     if plain == ".parquet":
-        kept = [name for name in maker.columns if name not in maker.added]
+        kept = _kept(maker)
         values = [row.values for row in rows]
         typed = suffix_of(source) == ".parquet"
         types = parquet.types_of_file(source, kept) if typed else parquet.types_of_values(kept, values)
         return ParquetFormat(types, maker)
     if plain in (".csv", ".tsv"):
-        return CsvFormat(maker.columns, "," if plain == ".csv" else "\t", compressed=compressed)
+        return CsvFormat(maker, "," if plain == ".csv" else "\t", compressed=compressed)
     return JsonFormat(maker.added, compressed=compressed)
 
 
@@ -69,13 +69,13 @@ class JsonFormat(_TextFormat):
 class CsvFormat(_TextFormat):
     """A header, then the same columns in each row."""
 
-    def __init__(self, columns: Sequence[str], delimiter: str, *, compressed: bool) -> None:
+    def __init__(self, maker: RowMaker, delimiter: str, *, compressed: bool) -> None:
         super().__init__(compressed=compressed)
-        self._columns, self._delimiter = dict.fromkeys(columns), delimiter
+        self._columns, self._kept, self._delimiter = maker.columns, frozenset(_kept(maker)), delimiter
 
     def check(self, values: Values) -> None:
         """See `Format`."""
-        refuse_unknown(values, self._columns)
+        _refuse_unknown(values, self._kept)
 
     def encode(self, rows: Sequence[Values], *, first: bool) -> bytes:
         """See `Format`."""
@@ -110,7 +110,7 @@ class ParquetFormat:
 
     def check(self, values: Values) -> None:
         """See `Format`."""
-        refuse_unknown(values, self._kept)
+        _refuse_unknown(values, self._kept)
         for name, value in values.items():
             parquet.check_type(name, value, self._kept[name])
 
@@ -119,10 +119,14 @@ class ParquetFormat:
         return self._stream.encode(rows, first=first)
 
 
-def refuse_unknown(values: Values, columns: Collection[str]) -> None:
-    """Raise a DataError where a row has a column that the output's header has not."""
+def _kept(maker: RowMaker) -> list[str]:
+    """The input's columns that are the output's, too."""
+    return [name for name in maker.columns if name not in maker.added]
+
+
+def _refuse_unknown(values: Values, kept: Collection[str]) -> None:
     for name in values:
-        if name not in columns:
+        if name not in kept:
             raise DataError(f"the row has a column {name!r}, which the first rows have not; write a .jsonl")
 
 

@@ -67,7 +67,7 @@ def score(
         output.begin(_asked(table, predictor, request))
         state = output.state
         resumed = state.counts.rows
-        for chunk in table.chunks(request.chunk) if not state.done else ():
+        for chunk in table.chunks(scorer.chunk) if not state.done else ():
             scorer.settle(chunk)
             if chunk[-1].number <= state.row:
                 continue

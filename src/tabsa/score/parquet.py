@@ -12,7 +12,7 @@ from tabsa.data.rows import Values, as_text
 from tabsa.errors import DataError, OutputError
 from tabsa.files import reason, replacing
 
-_ROW_GROUP_BYTES = 32_000_000  # in memory; a row group is written when it has as much
+_ROW_GROUP_BYTES = 16_000_000  # in memory; a row group is written when it has as much
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 

@@ -100,20 +100,19 @@ class FileOutput:
 
     def begin(self, asked: dict[str, Any]) -> None:
         """Start, or take up a run that was asked the same; `state` tells how far it is."""
-        self._asked = asked
+        self._asked = asked | {"--rejects": os.path.relpath(self.rejects, self.out.parent)}
         try:
             for folder in (self.out.parent, self.rejects.parent):
                 folder.mkdir(parents=True, exist_ok=True)
             if self._resume and self._state_path.exists():
                 self.state = self._read_state()
-            if self.state.done:
-                return
-            self._files = (_open_locked(self._part, self.out),)
-            self._files += (self._rejects_part.open("ab"),)
+            if not self.state.done:
+                self._files = (_open_locked(self._part, self.out),)
+                self._files += (self._rejects_part.open("ab"),)
             self._sweep()
             if not self._resume:
                 self._state_path.unlink(missing_ok=True)
-            for file, length in zip(self._files, (self.state.output, self.state.rejects), strict=True):
+            for file, length in zip(self._files, (self.state.output, self.state.rejects), strict=False):
                 _cut(file, length)
         except OSError as e:
             raise OutputError(f"cannot write {self.out}: {reason(e)}") from e
@@ -234,11 +233,11 @@ def _open_locked(path: Path, out: Path) -> BinaryIO:
         import fcntl
 
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:
-        pass  # not a Unix
     except BlockingIOError as e:
         file.close()
         raise OutputError(f"another run is writing {out}; wait for it, or choose another name") from e
+    except (ImportError, OSError):
+        pass  # a system, or a file system, without locks
     return file
 
 

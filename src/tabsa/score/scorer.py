@@ -14,11 +14,12 @@ from tabsa.schema import NONE
 from tabsa.score.formats import Format, dump_json, make_format
 from tabsa.score.layouts import Item, RowMaker, row_maker
 from tabsa.score.reading import Columns, find_columns
-from tabsa.score.request import Request
+from tabsa.score.request import Layout, Request
 from tabsa.score.saving import Counts
 from tabsa.score.targets import OwnTargets, SharedTargets, Targets
 
 _MANY_COLUMNS: Final = 500
+_CHUNK_CELLS: Final = 4_000_000  # new ones; where the output is very wide, a chunk has fewer rows for it
 _SHOWN: Final = 2000  # characters of a line that could not be read
 
 
@@ -50,6 +51,14 @@ class Scorer:
         self._aspects = choose_aspects(request.aspects, known=predictor.aspects, default=predictor.aspects)
         self._shared = SharedTargets(request.targets) if request.targets is not None else None
         self._targets: Targets = self._shared or OwnTargets(request.target_column or "")
+
+    @property
+    def chunk(self) -> int:
+        """How many rows to score at a time."""
+        wide = self._shared if self._request.layout is Layout.WIDE else None
+        pairs = len(wide.names) * len(self._aspects) if wide else 1
+        columns = pairs * (1 + len(self._predictor.labels) * self._request.probabilities)
+        return max(1, min(self._request.chunk, _CHUNK_CELLS // columns))
 
     def settle(self, chunk: Sequence[Row | BadRow]) -> None:
         """Decide on the columns by the first chunk that has a row; to be called on each, in order."""
@@ -86,13 +95,15 @@ class Scorer:
         counts.scored, counts.rejected = len(items), len(rejects)
         if not self._settled:
             return Scored(b"", b"".join(rejects), counts)
-        results: list[Values] = []
+        mentioning = [item for item in items if item.found]
         predictions = self._predictor.predict_many(
-            [item.text for item in items], aspects=self._aspects, targets_of_each=[item.found for item in items]
+            [item.text for item in mentioning], aspects=self._aspects, targets_of_each=[i.found for i in mentioning]
         )
-        for item, prediction in zip(items, predictions, strict=True):
-            counts.opinions += sum(opinion.polarity != NONE for opinion in prediction.opinions)
-            results.extend(self._maker.rows(item, prediction.opinions))
+        results: list[Values] = []
+        for item in items:
+            opinions = next(predictions).opinions if item.found else ()
+            counts.opinions += sum(opinion.polarity != NONE for opinion in opinions)
+            results.extend(self._maker.rows(item, opinions))
         return Scored(self._form.encode(results, first=first), b"".join(rejects), counts)
 
     def _item(self, row: Row | BadRow) -> Item:

@@ -59,6 +59,7 @@ class TrainingConfig:
     batch_size: int = option(128, "pairs, or sentences, in a batch", low=1)
     balance: Balance = option("mixed", "mixed: all classes in a batch; turns: one; sentence: whole sentences")
     class_power: float = option(0.5, "with `sentence`, a class weighs 1 / frequency ** this in the loss", low=0, high=1)
+    shuffle_targets: bool = option(False, "give a sentence's targets other slots each time it is read")
     optimiser: Name = option("ftrl", "ftrl, ftrl-tf (TensorFlow's start at zero), adagrad, adam or adamw")
     rate: float = option(0.05, "learning rate", low=1e-12)
     schedule: Literal["constant", "linear", "cosine"] = option("constant", "how the rate falls to 0, or not")

@@ -23,7 +23,7 @@ from tabsa.metrics import FAMILIES, METRICS, IntArray
 from tabsa.schema import Dataset
 from tabsa.training.config import RunConfig, Selection
 from tabsa.training.loop import figures_of, selected
-from tabsa.training.prepare import _datasets as datasets
+from tabsa.training.prepare import datasets
 
 _NEVER: Final = -100.0  # the logit of a label that an aspect never has in the training data
 # Far tighter than scikit-learn's own tolerance, which leaves probabilities unsure in their second decimal.

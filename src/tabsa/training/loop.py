@@ -158,6 +158,8 @@ class Trainer:
             for words in (self.tokens, self.concepts)
             if words is not None
         )
+        if training.shuffle_targets:
+            tokens, labels = self.shuffled(tokens, labels)
         self.model.train()
         self.model.generators = self.draws
         answer = self.model(tokens, lengths.to(self.device), *concepts)
@@ -169,6 +171,18 @@ class Trainer:
         self.optimiser.step()
         self.progress.update += 1
         return losses.detach()
+
+    def shuffled(self, tokens: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Give each sentence's targets other slots, drawn for each seed: their tokens, and their labels with them."""
+        count = labels.shape[2]
+        places = np.tile(np.arange(count), (labels.shape[1], 1))
+        slots = torch.from_numpy(np.stack([order.permuted(places, axis=1) for order in self.orders])).to(self.device)
+        rows = torch.tensor(self.model.targets, device=self.device)
+        moved = tokens
+        for target in range(count):
+            moved = torch.where(tokens == rows[target], rows[slots[:, :, target]].unsqueeze(2), moved)
+        index = slots.unsqueeze(-1).expand_as(labels)
+        return moved, torch.empty_like(labels).scatter_(2, index, labels)
 
     def evaluate(self, loss: list[float], seconds: float) -> Evaluation:
         """Score every seed on dev, and keep each one's best state; a seed that is no longer finite stops."""

@@ -98,7 +98,7 @@ class Vocabulary:
 def prepare(config: RunConfig, data_dir: Path | None = None) -> tuple[Prepared, Vocabulary]:
     """Load the data and the vectors that `config` names, and encode them."""
     data = config.data
-    train, dev = _datasets(config, data_dir)
+    train, dev = datasets(config, data_dir)
     counts = count_words((train, dev), targets=data.targets, max_length=data.max_length)
     vectors = _vectors(config, list(counts), data_dir)
     words = [PADDING, *counts]
@@ -125,7 +125,7 @@ def prepare(config: RunConfig, data_dir: Path | None = None) -> tuple[Prepared, 
     return prepared, Vocabulary(vectors, coverage(table, counts), concepts)
 
 
-def _datasets(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset]:
+def datasets(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset]:
     """What to learn from and what to select by, with the same aspects and labels."""
     data = config.data
     asked = data.aspects or None

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tabsa.batch import PADDING, aspect_matrix, count_words, encode, target_word
 from tabsa.calibration import calibration_error, fit_temperature, scaled
 from tabsa.config import build
-from tabsa.errors import ConfigError, DataError, ModelError
+from tabsa.errors import ConfigError, ModelError
 from tabsa.export import EXPORTED, export
-from tabsa.folder import ModelConfig, ModelFolder, write_folder
+from tabsa.folder import ModelConfig, ModelFolder, as_asked, check_knows, write_folder
 from tabsa.models import MODELS, Model, Vocabulary
 from tabsa.schema import Dataset
 from tabsa.training.config import RunConfig
@@ -135,11 +135,7 @@ def _check_weights(model: Model, folder: ModelFolder) -> None:
 def predict_dataset(folder: ModelFolder, dataset: Dataset) -> NDArray[np.float64]:
     """The folder's probabilities for a dataset, (groups, aspects, labels), in the dataset's order of both."""
     config = folder.config
-    for what, ours, theirs in (("aspect", config.aspects, dataset.aspects), ("label", config.labels, dataset.labels)):
-        unknown = [name for name in theirs if name not in ours]
-        if unknown:
-            known = ", ".join(ours)
-            raise DataError(f"{dataset.name} has the {what} '{unknown[0]}', which the model does not know ({known})")
+    check_knows(config, dataset)
     asked = dataclasses.replace(dataset, aspects=config.aspects, labels=config.labels)
     counts = count_words([asked], targets=config.targets, max_length=config.max_length)
     names = [PADDING, *counts]
@@ -147,12 +143,7 @@ def predict_dataset(folder: ModelFolder, dataset: Dataset) -> NDArray[np.float64
     rows = {word: row for row, word in enumerate(names)}
     model = load_model(folder, table, tuple(rows[target_word(slot)] for slot in range(config.targets)))
     encoded = encode(asked, rows, targets=config.targets, max_length=config.max_length, concepts=folder.concepts)
-    probabilities = scaled(predict(model, encoded)[0], config.temperature)[
-        :, [config.aspects.index(a) for a in dataset.aspects]
-    ]
-    probabilities = probabilities[..., [config.labels.index(label) for label in dataset.labels]]
-    result: NDArray[np.float64] = probabilities / probabilities.sum(-1, keepdims=True)
-    return result
+    return as_asked(config, dataset, scaled(predict(model, encoded)[0], config.temperature))
 
 
 def rows_of(words: Sequence[str], vectors: WordVectors) -> NDArray[np.float32]:

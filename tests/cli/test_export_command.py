@@ -1,0 +1,34 @@
+import re
+import shutil
+
+import pytest
+
+from tabsa.predictor import load
+
+
+@pytest.fixture
+def folder(tiny_model, tmp_path):
+    return shutil.copytree(tiny_model, tmp_path / "model")
+
+
+def test_export_makes_what_predicting_needs(command_line, folder, tiny_model):
+    (folder / "model.onnx").unlink()
+    code, stdout, stderr = command_line("export", folder)
+    assert (code, stderr) == (0, "")
+    assert re.fullmatch(rf"{re.escape(str(folder / 'model.onnx'))}: \d+\.\d MB\n", stdout)
+    again = load(folder).predict("Camden is cheap", ["Camden"]).to_dict()
+    assert again == load(tiny_model).predict("Camden is cheap", ["Camden"]).to_dict()
+
+
+def test_a_folder_that_is_none(command_line, tmp_path):
+    code, stdout, stderr = command_line("export", tmp_path / "nothing")
+    assert (code, stdout) == (1, "")
+    assert "is not a model folder" in stderr
+
+
+def test_a_system_that_cannot_be_exported(command_line, folder):
+    config = folder / "config.json"
+    config.write_text(config.read_text("utf-8").replace('"delayed-entnet"', '"lr"'), "utf-8")
+    code, _, stderr = command_line("export", folder)
+    assert code == 1
+    assert stderr.startswith("error: a 'lr' cannot be exported")

@@ -1,0 +1,206 @@
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tabsa.cli.predict import _targets
+from tabsa.predictor import load
+
+TEXT = "Camden is not cheap but Brixton is lovely."
+
+
+@pytest.fixture
+def predict(command_line, tiny_model):
+    """Runs `tabsa predict` with the tiny model."""
+    return lambda *arguments: command_line("predict", "--model", tiny_model, *arguments)
+
+
+@pytest.fixture
+def typed(monkeypatch):
+    """Puts bytes on standard input."""
+
+    def give(content: bytes, *, terminal: bool = False) -> None:
+        stream = io.TextIOWrapper(io.BytesIO(content), "utf-8")
+        monkeypatch.setattr(stream, "isatty", lambda: terminal, raising=False)
+        monkeypatch.setattr(sys, "stdin", stream)
+
+    return give
+
+
+# ---- for programs
+
+
+def test_json_is_what_the_contract_says(predict, tiny_model):
+    code, stdout, stderr = predict(TEXT, "-t", "Camden", "-t", "Brixton", "--json")
+    assert (code, stderr) == (0, "")
+    told = json.loads(stdout)
+    assert told == load(tiny_model).predict(TEXT, ["Camden", "Brixton"]).to_dict()
+    assert list(told) == ["text", "opinions"]
+    assert [list(opinion) for opinion in told["opinions"]] == [["target", "aspect", "polarity", "probabilities"]] * 8
+    assert [list(opinion["probabilities"]) for opinion in told["opinions"]] == [["none", "positive", "negative"]] * 8
+
+
+def test_aspects_can_be_chosen(predict):
+    _, stdout, _ = predict(TEXT, "-t", "Camden", "-a", "safety", "--aspect", "price", "--json")
+    assert [opinion["aspect"] for opinion in json.loads(stdout)["opinions"]] == ["safety", "price"]
+
+
+def test_json_holds_any_text(predict):
+    text = 'Camden "is" [bold]dear[/bold] \\ 東京 😀\n\tnow'
+    _, stdout, _ = predict(text, "-t", "Camden", "--json")
+    assert json.loads(stdout)["text"] == text
+
+
+# ---- for people
+
+
+def test_people_get_a_table(predict, tiny_model):
+    code, stdout, stderr = predict(TEXT, "-t", "Camden", "-t", "Brixton")
+    assert (code, stderr) == (0, "")
+    assert stdout.startswith(TEXT)
+    lines = stdout.splitlines()
+    for opinion in load(tiny_model).predict(TEXT, ["Camden", "Brixton"]).opinions:
+        shown = [line for line in lines if opinion.aspect in line and opinion.polarity in line.split()]
+        if opinion.polarity == "none":
+            assert not [line for line in lines if "none" in line]
+            (line,) = (line for line in lines if line.startswith(f"{opinion.target}: silent on "))
+            assert opinion.aspect in line
+        else:
+            assert any(f"{opinion.confidence:.0%}" in line for line in shown)
+    assert max(map(len, lines)) <= 80
+
+
+def test_all_shows_the_silent_pairs_too(predict):
+    _, stdout, _ = predict(TEXT, "-t", "Camden", "--all")
+    assert [aspect in stdout for aspect in ("general", "price", "safety", "transit-location")] == [True] * 4
+    assert "none" in stdout
+    assert "silent" not in stdout
+
+
+def test_a_target_the_text_does_not_mention_is_told_on_stderr(predict):
+    code, stdout, stderr = predict(TEXT, "-t", "Camden", "-t", "Oslo")
+    assert code == 0
+    assert stderr == "warning: the text does not mention 'Oslo'; give other names for it with -t 'Oslo=ALIAS'\n"
+    assert "Oslo: not mentioned in the text" in stdout
+
+
+def test_no_opinion_is_said(predict):
+    _, stdout, _ = predict("Nobody is here.", "-t", "Oslo")
+    assert "no opinion found" in stdout
+
+
+def test_markup_and_control_characters_are_only_text(predict):
+    _, stdout, _ = predict("Camden [red]is[/red] \x1b[31mdear\x07 :smile:", "-t", "Camden")
+    assert stdout.startswith("Camden [red]is[/red] \ufffd[31mdear\ufffd :smile:")
+
+
+def test_aliases_count_as_mentions(predict):
+    _, stdout, stderr = predict("NW1 is dear", "-t", "Camden=Camden Town, NW1", "--json")
+    assert stderr == ""
+    assert json.loads(stdout)["opinions"][0]["target"] == "Camden"
+
+
+@pytest.mark.parametrize(
+    ("options", "targets"),
+    [
+        (["Camden", "Brixton=Brixton Hill,SW2"], {"Camden": [], "Brixton": ["Brixton Hill", "SW2"]}),
+        (["Paris, Texas"], {"Paris, Texas": []}),
+        (["E\\=mc2=Einstein\\, A., relativity"], {"E=mc2": ["Einstein, A.", "relativity"]}),
+        (["A=b=c"], {"A": ["b=c"]}),
+        (["A="], {"A": []}),
+    ],
+)
+def test_how_targets_are_written(options, targets):
+    assert _targets(options) == targets
+
+
+# ---- where the text comes from
+
+
+@pytest.mark.parametrize("argument", [(), ("-",)])
+@pytest.mark.parametrize("content", [b"Camden is dear\n", b"\xef\xbb\xbfCamden is dear\r\n", b"Camden is dear"])
+def test_standard_input(predict, typed, argument, content):
+    typed(content)
+    code, stdout, _ = predict(*argument, "-t", "Camden", "--json")
+    assert code == 0
+    assert json.loads(stdout)["text"] == "Camden is dear"
+
+
+def test_a_pipe_from_another_program(tiny_model):
+    command = [sys.executable, "-m", "tabsa", "predict", "-t", "Camden", "--model", str(tiny_model), "--json"]
+    run = subprocess.run(command, input="Camden is dear", capture_output=True, text=True, check=True)
+    assert json.loads(run.stdout)["text"] == "Camden is dear"
+
+
+def test_a_terminal_is_not_waited_for(predict, typed):
+    typed(b"", terminal=True)
+    code, _, stderr = predict("-t", "Camden")
+    assert code == 2
+    assert "give a text" in stderr
+
+
+# ---- explanations
+
+
+@pytest.mark.parametrize("name", ["why.html", "why.png", "why.svg"])
+def test_an_explanation_is_written(predict, tmp_path, name):
+    if name != "why.html":
+        pytest.importorskip("matplotlib")
+    code, stdout, stderr = predict(TEXT, "-t", "Camden", "--json", "--explain", tmp_path / name)
+    assert code == 0
+    assert json.loads(stdout)["text"] == TEXT
+    assert stderr == f"explanation: {tmp_path / name}\n"
+    assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_a_wrong_extension_is_told_before_anything_is_read(command_line):
+    code, stdout, stderr = command_line("predict", TEXT, "-t", "Camden", "--model", "none", "--explain", "why.pdf")
+    assert (code, stdout) == (1, "")
+    assert stderr == "error: cannot write an explanation to 'why.pdf'; expected a name that ends in .html, .png, .svg\n"
+
+
+# ---- errors
+
+
+def test_without_a_target_there_is_an_example(predict):
+    code, stdout, stderr = predict(TEXT)
+    assert (code, stdout) == (2, "")
+    told = " ".join(stderr.replace("│", " ").split())
+    assert 'such as: tabsa predict "Camden is lovely but far too dear" -t Camden' in told
+
+
+@pytest.mark.parametrize("options", [["=NW1"], [""], ["Camden", "Camden=NW1"]])
+def test_targets_that_are_wrong_usage(predict, options):
+    code, _, _ = predict(TEXT, *(part for option in options for part in ("-t", option)))
+    assert code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((TEXT, "-t", "Camden", "-a", "noise"), "it knows: general, price, safety, transit-location"),
+        (("  ", "-t", "Camden"), "the text is empty"),
+        ((TEXT, "-t", "Camden", "-t", "camden"), "stands for two targets"),
+        (("half \udcff", "-t", "Camden"), "not UTF-8"),
+    ],
+)
+def test_errors_are_one_line(predict, arguments, told):
+    code, stdout, stderr = predict(*arguments)
+    assert (code, stdout) == (1, "")
+    assert told in stderr
+    assert stderr.startswith("error: ")
+    assert stderr.count("\n") == 1
+
+
+def test_bytes_that_are_no_text(predict, typed):
+    typed(b"Camden \xff")
+    assert predict("-t", "Camden")[::2] == (1, "error: standard input is not UTF-8 text (byte 7); save it as UTF-8\n")
+
+
+def test_a_model_that_is_not_there(command_line):
+    code, _, stderr = command_line("predict", TEXT, "-t", "Camden", "--model", Path("no-such-model"))
+    assert code == 1
+    assert "there is no model 'no-such-model'" in stderr
