@@ -13,6 +13,7 @@ from tabsa.batch import (
     count_words,
     encode,
     marked_words,
+    neighbours,
     readings,
     target_word,
 )
@@ -194,3 +195,21 @@ def test_places_is_read_as_it_is_written() -> None:
     read = list(readings(places, targets=2))
     assert all(isinstance(reading, Reading) for reading in read)
     assert [reading.words for reading in read] == words
+
+
+def test_neighbours_are_those_of_the_layers() -> None:
+    torch = pytest.importorskip("torch")
+    from tabsa.layers import targets
+
+    rng = np.random.default_rng(0)
+    tokens = rng.integers(0, 7, (30, 9))  # 0, 1 and 2 are targets
+    where = targets.mentions(torch.from_numpy(tokens)[None], (0, 1, 2))
+    expected = targets.neighbours(where)[0].numpy()  # (B, T, K, 2)
+    for sentence, of_layers in zip(tokens, expected, strict=True):
+        np.testing.assert_array_equal(neighbours([int(t) if t < 3 else None for t in sentence], 3), of_layers)
+
+
+def test_neighbours_by_hand() -> None:
+    after, before = neighbours([None, 0, None, 1, None], 2)[..., 0], neighbours([None, 0, None, 1, None], 2)[..., 1]
+    assert after.tolist() == [[0, 0], [1, -1], [1, -1], [-1, 1], [-1, 1]]
+    assert before.tolist() == [[1, -1], [1, -1], [-1, 1], [-1, 1], [0, 0]]

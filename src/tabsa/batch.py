@@ -44,6 +44,23 @@ def marked_words(text: str, targets: Sequence[Target], max_length: int = 0) -> l
     return words[:max_length] if max_length else words
 
 
+def neighbours(slots: Sequence[int | None], targets: int) -> NDArray[np.float32]:
+    """Whose mention each word stands after and before, (T, targets, 2); `slots` says which words mention a target.
+
+    For a target, +1 where the last mention up to the word (first entry) or the next one from it on (second entry) is
+    its own, -1 where it is another target's, 0 where there is none.
+    """
+    result = np.zeros((len(slots), targets, 2), np.float32)
+    for entry, order in enumerate((range(len(slots)), reversed(range(len(slots))))):
+        whose = None
+        for place in order:
+            whose = slots[place] if slots[place] is not None else whose
+            if whose is not None:
+                result[place, :, entry] = -1
+                result[place, whose, entry] = 1
+    return result
+
+
 class Reading(NamedTuple):
     """One reading of an example: its words, and the dataset's groups that the model's targets stand for."""
 

@@ -7,6 +7,7 @@ import onnxruntime
 import pytest
 import torch
 
+from tabsa.batch import neighbours
 from tabsa.export.entnet import entnet
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
@@ -27,7 +28,11 @@ def exported(model, seed, temperature=1.0, **options):
 
 
 def run(session, model, tokens, lengths):
-    return session.run(None, {"words": model.words.float().numpy()[tokens], "lengths": lengths.astype(np.int64)})
+    inputs = {"words": model.words.float().numpy()[tokens], "lengths": lengths.astype(np.int64)}
+    if model.mention is not None:
+        slots = [[model.targets.index(t) if t in model.targets else None for t in sentence] for sentence in tokens]
+        inputs["neighbours"] = np.stack([neighbours(sentence, len(model.targets)) for sentence in slots])
+    return session.run(None, inputs)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)

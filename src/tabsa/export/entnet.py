@@ -1,6 +1,7 @@
 """EntNet and Delayed EntNet as an ONNX graph: one ONNX Scan over the words, both directions in one product a step.
 
-Inputs: `words` (B, T, d), the words' vectors, and `lengths` (B,). Outputs: `probabilities` (B, K, A, labels), `gates`
+Inputs: `words` (B, T, d), the words' vectors, `lengths` (B,), and with a mention term `neighbours` (B, T, K, 2), whose
+mention each word stands after and before (`batch.neighbours`). Outputs: `probabilities` (B, K, A, labels), `gates`
 (B, directions, T, n) in the order of the words, and `attention` (K, A, n).
 """
 
@@ -75,9 +76,8 @@ def _read(
     zeros = g.op("Mul", start, g.constant(0.0))
     states = [start, zeros] if delayed else [start]
     body = _step(options, weights, keys, half=g.half)
-    results = g.ops(
-        "Scan", len(states) + 1, *states, each, candidate, location, going, body=body.proto(), num_scan_inputs=4
-    )
+    inputs = [each, candidate, location, going, *_nearby(g, weights, keys, backward, lengths)]
+    results = g.ops("Scan", len(states) + 1, *states, *inputs, body=body.proto(), num_scan_inputs=len(inputs))
     memory = g.total(results[0], 0)
     gates = results[-1]  # (T, directions, B, n)
     split = [g.part(gates, way, way + 1, 1) for way in range(ways)]
@@ -86,6 +86,21 @@ def _read(
         flat[way] = g.op("ReverseSequence", flat[way], lengths, batch_axis=1, time_axis=0)
     ordered = [g.insert(g.op("Transpose", part, perm=[1, 0, 2]), 1) for part in flat]  # (B, 1, T, n)
     return memory, g.op("Concat", *ordered, axis=1) if ways > 1 else ordered[0]
+
+
+def _nearby(g: Graph, weights: Arrays, keys: NDArray[Any], backward: list[int], lengths: str) -> list[str]:
+    """The mention term of every gate, (T, directions, B, n), where the model has one."""
+    if "mention" not in weights:
+        return []
+    tied = len(keys) - len(weights["free_keys"])
+    whose = g.op("Transpose", g.input("neighbours", ["batch", "length", tied, 2]), perm=[1, 0, 2, 3])  # (T, B, K, 2)
+    terms = []
+    for way, factors in enumerate(weights["mention"]):
+        term = g.op("Squeeze", g.op("MatMul", whose, g.constant(factors[:, None])), g.constant([3]))  # (T, B, K)
+        if way in backward:
+            term = g.op("ReverseSequence", term, lengths, batch_axis=1, time_axis=0)
+        terms.append(g.insert(g.op("MatMul", term, g.constant(np.eye(tied, len(keys)))), 1))
+    return [g.op("Concat", *terms, axis=1) if len(terms) > 1 else terms[0]]
 
 
 def _step(options: Mapping[str, Any], weights: Arrays, keys: NDArray[Any], *, half: bool) -> Graph:
@@ -100,6 +115,7 @@ def _step(options: Mapping[str, Any], weights: Arrays, keys: NDArray[Any], *, ha
     candidate = g.input("candidate", [ways, "batch", d])
     location = g.input("location", [ways, "batch", chains if scalar else d])
     going = g.input("going", ["batch"], TensorProto.BOOL)
+    nearby = g.input("nearby", [ways, "batch", chains]) if "mention" in weights else ""
 
     def rows(value: str, matrix: NDArray[Any]) -> str:
         """(directions, B, n, d) by (directions, d, e), one product a direction."""
@@ -121,6 +137,8 @@ def _step(options: Mapping[str, Any], weights: Arrays, keys: NDArray[Any], *, ha
         new_delay = _gru(g, rows, weights, proposal, past)
         heard = g.op("Mul", new_delay, g.constant(weights["delay_vector"][:, None, None]))
         logit = g.op("Add", logit, g.total(heard, 3) if scalar else heard)
+    if nearby:
+        logit = g.op("Add", logit, nearby if scalar else g.insert(nearby, 3))
     gate = g.op("Sigmoid", logit)
     update = g.op("Mul", g.insert(gate, 3) if scalar else gate, proposal)
     new_memory = g.op("Add", memory, update)

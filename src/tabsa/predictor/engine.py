@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.batch import target_word
+from tabsa.batch import neighbours, target_word
 from tabsa.errors import ModelError
 from tabsa.folder import ModelFolder
 from tabsa.text import Token
@@ -58,7 +58,7 @@ class Engine:
         outputs = {value.name: list(value.shape) for value in session.get_outputs()}
         answers = [config.targets, len(config.aspects), len(config.labels)]
         fits = (
-            set(inputs) == {"words", "lengths"}
+            set(inputs) in ({"words", "lengths"}, {"words", "lengths", "neighbours"})
             and inputs["words"][2:] == [vectors.dim]
             and outputs.get("probabilities", [])[1:] == answers
             and len(vectors) > 0
@@ -70,6 +70,11 @@ class Engine:
             )
 
     @cached_property
+    def hears_neighbours(self) -> bool:
+        """Whether the graph wants to know whose mention each word stands after and before."""
+        return any(value.name == "neighbours" for value in self.session.get_inputs())
+
+    @cached_property
     def outputs(self) -> frozenset[str]:
         """What the graph can say; only models with a memory have gates and attention."""
         return frozenset(value.name for value in self.session.get_outputs())
@@ -79,18 +84,30 @@ class Engine:
         """The share of each chain in each question, (K, A, n); the same for every text."""
         if "attention" not in self.outputs:
             return None
-        size = self.folder.vectors.dim
-        empty = {"words": np.zeros((1, 1, size), np.float32), "lengths": np.ones(1, np.int64)}
-        (attention,) = self.session.run(["attention"], empty)
+        (attention,) = self.session.run(["attention"], self.inputs([["."]]))
         return np.asarray(attention)
+
+    def inputs(self, passages: Sequence[Sequence[str]]) -> dict[str, NDArray[Any]]:
+        """What the graph reads of a batch."""
+        words = self.words.vectors(passages)
+        inputs: dict[str, NDArray[Any]] = {"words": words}
+        inputs["lengths"] = np.array([len(passage) for passage in passages], np.int64)
+        if self.hears_neighbours:
+            count = self.folder.config.targets
+            slots = {target_word(slot): slot for slot in range(count)}
+            whose = np.zeros((*words.shape[:2], count, 2), np.float32)
+            for row, passage in zip(whose, passages, strict=True):
+                row[: len(passage)] = neighbours([slots.get(word) for word in passage], count)
+            inputs["neighbours"] = whose
+        return inputs
 
     def read(self, passages: Sequence[Sequence[str]], *, gates: bool = False) -> list[Read]:
         """Read passages, given as words with target tokens; sorted by length inside, answered in order."""
         results: list[Read | None] = [None] * len(passages)
         for batch in _batches([len(words) for words in passages]):
             session = self.session  # first, because it checks that the folder's files fit
-            lengths = np.array([len(passages[n]) for n in batch], np.int64)
-            inputs = {"words": self.words.vectors([passages[n] for n in batch]), "lengths": lengths}
+            inputs = self.inputs([passages[n] for n in batch])
+            lengths = inputs["lengths"]
             asked = ["probabilities", "gates"] if gates and "gates" in self.outputs else ["probabilities"]
             answers = dict(zip(asked, session.run(asked, inputs), strict=True))
             for row, number in enumerate(batch):

@@ -37,6 +37,7 @@ class DataConfig:
     dev: str = option("dev", "the split that selects")
     aspects: tuple[str, ...] = option((), "the aspects; none named: the dataset's own choice; all: every one")
     targets: int = option(2, "targets a model knows at a time", low=1)
+    composed: float = option(0.0, "two-target sentences made of one-target ones, for each sentence there is", low=0)
     max_length: int = option(50, "words after which a text is cut; 0: never", low=0)
 
 
@@ -103,8 +104,11 @@ def run_config(values: dict[str, Any]) -> RunConfig:
     for name in ("model", *sections):
         if not isinstance(values.get(name, {}), dict):
             raise ConfigError(f"'{name}' is a section: expected [{name}], got {values[name]!r}")
-    return RunConfig(
+    config = RunConfig(
         kind,
         build(CONFIGS[kind], values.get("model", {}), "model."),
         **{name: build(cls, values.get(name, {}), f"{name}.") for name, cls in sections.items()},
     )
+    if config.data.composed and (config.data.targets < 2 or kind == "sentic-lstm"):
+        raise ConfigError("'data.composed' is for models of two targets or more, and not for concepts")
+    return config

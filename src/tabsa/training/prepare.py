@@ -19,6 +19,7 @@ from tabsa.errors import ConfigError, DataError
 from tabsa.files import reason, replacing
 from tabsa.models import MODELS
 from tabsa.schema import Dataset
+from tabsa.training.compose import JOINTS, compose
 from tabsa.training.config import RunConfig
 from tabsa.vectors import Coverage, Fallbacks, WordVectors, candidates, coverage, hashed_vectors, lookup, read_vectors
 from tabsa.vectors.storage import rounded
@@ -100,6 +101,8 @@ def prepare(config: RunConfig, data_dir: Path | None = None) -> tuple[Prepared, 
     data = config.data
     train, dev = datasets(config, data_dir)
     counts = count_words((train, dev), targets=data.targets, max_length=data.max_length)
+    if data.composed:
+        counts.update(JOINTS)
     vectors = _vectors(config, list(counts), data_dir)
     words = [PADDING, *counts]
     table = lookup(words, vectors)
@@ -111,18 +114,23 @@ def prepare(config: RunConfig, data_dir: Path | None = None) -> tuple[Prepared, 
         encode(dataset, rows, targets=data.targets, max_length=data.max_length, concepts=concepts)
         for dataset in (train, dev)
     )
+    target_rows = tuple(rows[target_word(slot)] for slot in range(data.targets))
+    if data.composed:
+        joints = [rows[word] for word in JOINTS]
+        encoded_train = compose(encoded_train, target_rows, joints, share=data.composed, seed=config.training.seed)
     prepared = Prepared(
         encoded_train,
         encoded_dev,
         matrix,
-        tuple(rows[target_word(slot)] for slot in range(data.targets)),
+        target_rows,
         aspect_matrix(train.aspects, vectors),
         train.aspects,
         train.labels,
     )
     if concepts is not None:
         prepared = _with_concepts(prepared, concepts)
-    return prepared, Vocabulary(vectors, coverage(table, counts), concepts)
+    said = {word: count for word, count in counts.items() if word not in {target_word(n) for n in range(data.targets)}}
+    return prepared, Vocabulary(vectors, coverage(table, said), concepts)
 
 
 def datasets(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset]:
