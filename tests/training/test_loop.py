@@ -131,7 +131,7 @@ def test_the_same_seed_gives_the_same_bits(prepared: Prepared) -> None:
         ("turns", "ftrl", {"clip_norm": 0.1}),
         ("sentence", "adamw", {"weight_decay": 0.1, "rate": 0.01, "warmup": 3}),
         ("sentence", "ftrl", {"kind": "entnet"}),
-        ("sentence", "adam", {"shuffle_targets": True}),
+        ("sentence", "adam", {"shuffle_targets": True, "average": 0.9}),
         ("sentence", "adagrad", {"model": {"gate": "vector", "keys": "tied", "chains": 2}}),
     ],
 )
@@ -173,6 +173,24 @@ def test_shuffled_targets_keep_their_labels(prepared: Prepared) -> None:
             assert second in {((3, 1, 0, 0), ((1, 1), (-1, -1))), ((3, 2, 0, 0), ((-1, -1), (1, 1)))}
             seen |= {first, second}
     assert len(seen) == 4
+
+
+def test_the_running_mean_of_the_weights_is_what_is_kept(prepared: Prepared) -> None:
+    trainer = Trainer(config(balance="sentence", average=0.5, epochs=1), prepared, (1, 2))
+    mean = {name: value.double() for name, value in trainer.weights().items()}
+    for update, drawn in enumerate(
+        zip(*(s.epoch(rng) for s, rng in zip(trainer.samplers, trainer.orders, strict=True)), strict=True), start=1
+    ):
+        trainer.update(drawn)
+        keep = min(0.5, update / (update + 10))
+        mean = {name: keep * mean[name] + (1 - keep) * value.double() for name, value in trainer.weights().items()}
+    own = trainer.weights()
+    trainer.progress.epoch = 1
+    evaluation = trainer.evaluate([0.0, 0.0], 0.0)
+    assert evaluation.improved == [True, True]
+    for name, value in trainer.weights().items():
+        assert torch.equal(value, own[name])
+        torch.testing.assert_close(trainer.best[name].double(), mean[name], atol=1e-6, rtol=1e-5)
 
 
 def test_an_update_moves_every_weight_of_every_seed(prepared: Prepared) -> None:

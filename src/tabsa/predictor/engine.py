@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from tabsa.batch import neighbours, target_word
 from tabsa.errors import ModelError
 from tabsa.folder import ModelFolder
+from tabsa.predictor.result import Passage
 from tabsa.text import Token
 from tabsa.vectors import WordVectors, lookup
 
 _BATCH_TOKENS = 1024  # in a batch, padding included: large enough for full products, small enough for the cache
 _UNKNOWN, _END = -1, -2  # in place of a word's row: it has none; the passage has ended
 _REMEMBERED = 20_000  # words outside the vectors whose fallbacks are kept
+_NEEDED = frozenset({"words", "lengths"})  # what every graph reads
+_OFFERED = _NEEDED | {"slots", "neighbours", "concepts"}  # what a graph may read
 
 
 class Read(NamedTuple):
@@ -25,11 +28,25 @@ class Read(NamedTuple):
     gates: NDArray[np.float32] | None  # (directions, tokens, chains), where they were asked for and the model has them
 
 
+class Reader(Protocol):
+    """What the Predictor needs of an engine."""
+
+    at_once: int  # targets that one passage may be read for
+
+    @property
+    def attention(self) -> NDArray[np.float32] | None:
+        """The share of each chain in each question, (K, A, n), where the model has chains."""
+
+    def read_passages(self, passages: Sequence[tuple[str, Passage]], *, gates: bool = False) -> list[Read]:
+        """Read passages, each with the text that it is a part of; answers are in the same order."""
+
+
 class Engine:
-    """Runs one model; safe to use from several threads."""
+    """Runs one neural model; safe to use from several threads."""
 
     def __init__(self, folder: ModelFolder, threads: int = 0) -> None:
         self.folder, self.threads = folder, threads
+        self.at_once = folder.config.targets
         self.words = _Words(folder.vectors)
 
     @cached_property
@@ -58,8 +75,10 @@ class Engine:
         outputs = {value.name: list(value.shape) for value in session.get_outputs()}
         answers = [config.targets, len(config.aspects), len(config.labels)]
         fits = (
-            set(inputs) in ({"words", "lengths"}, {"words", "lengths", "neighbours"})
+            set(inputs) >= _NEEDED
+            and set(inputs) <= _OFFERED
             and inputs["words"][2:] == [vectors.dim]
+            and ("concepts" not in inputs or self.folder.concepts is not None)
             and outputs.get("probabilities", [])[1:] == answers
             and len(vectors) > 0
         )
@@ -70,9 +89,9 @@ class Engine:
             )
 
     @cached_property
-    def hears_neighbours(self) -> bool:
-        """Whether the graph wants to know whose mention each word stands after and before."""
-        return any(value.name == "neighbours" for value in self.session.get_inputs())
+    def asked(self) -> frozenset[str]:
+        """The inputs that the graph reads."""
+        return frozenset(value.name for value in self.session.get_inputs())
 
     @cached_property
     def outputs(self) -> frozenset[str]:
@@ -88,18 +107,29 @@ class Engine:
         return np.asarray(attention)
 
     def inputs(self, passages: Sequence[Sequence[str]]) -> dict[str, NDArray[Any]]:
-        """What the graph reads of a batch."""
+        """What the graph reads of a batch, each passage given as words with target tokens."""
         words = self.words.vectors(passages)
         inputs: dict[str, NDArray[Any]] = {"words": words}
         inputs["lengths"] = np.array([len(passage) for passage in passages], np.int64)
-        if self.hears_neighbours:
-            count = self.folder.config.targets
-            slots = {target_word(slot): slot for slot in range(count)}
-            whose = np.zeros((*words.shape[:2], count, 2), np.float32)
-            for row, passage in zip(whose, passages, strict=True):
-                row[: len(passage)] = neighbours([slots.get(word) for word in passage], count)
-            inputs["neighbours"] = whose
+        count, shape = self.folder.config.targets, words.shape[:2]
+        slot_of = {target_word(slot): slot for slot in range(count)}
+        if "slots" in self.asked:
+            inputs["slots"] = np.full(shape, -1, np.int64)
+            for row, passage in zip(inputs["slots"], passages, strict=True):
+                row[: len(passage)] = [slot_of.get(word, -1) for word in passage]
+        if "neighbours" in self.asked:
+            inputs["neighbours"] = np.zeros((*shape, count, 2), np.float32)
+            for row, passage in zip(inputs["neighbours"], passages, strict=True):
+                row[: len(passage)] = neighbours([slot_of.get(word) for word in passage], count)
+        if "concepts" in self.asked and self.folder.concepts is not None:
+            inputs["concepts"] = np.zeros(shape, np.int64)
+            for row, passage in zip(inputs["concepts"], passages, strict=True):
+                row[: len(passage)] = self.folder.concepts.match(passage)
         return inputs
+
+    def read_passages(self, passages: Sequence[tuple[str, Passage]], *, gates: bool = False) -> list[Read]:
+        """Read passages, each with the text that it is a part of; answers are in the same order."""
+        return self.read([words_of(passage.tokens) for _, passage in passages], gates=gates)
 
     def read(self, passages: Sequence[Sequence[str]], *, gates: bool = False) -> list[Read]:
         """Read passages, given as words with target tokens; sorted by length inside, answered in order."""

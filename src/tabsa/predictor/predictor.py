@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tabsa.errors import DataError, ModelError
 from tabsa.folder import ModelFolder, read_folder
-from tabsa.predictor.engine import Engine, Read, words_of
+from tabsa.predictor.engine import Engine, Read, Reader
 from tabsa.predictor.passages import passages
 from tabsa.predictor.result import Passage, PredictedOpinion, Prediction
 from tabsa.schema import Target
@@ -21,6 +21,7 @@ Targets: TypeAlias = Iterable[str] | Mapping[str, Iterable[str]] | Sequence[Targ
 
 DEFAULT = "places"  # the model in the box
 _SHIPPED = Path(__file__).parents[1] / "pretrained"
+_LINEAR = "lr"  # `tabsa.linear.KIND`, without the time that importing it takes
 _WINDOW = 1024  # texts of `predict_many` that are sorted and batched together
 
 
@@ -37,7 +38,7 @@ class Predictor:
 
     def __init__(self, folder: ModelFolder, *, threads: int = 0) -> None:
         self.folder = folder
-        self.engine = Engine(folder, threads)
+        self.engine = _engine(folder, threads)
         self.aspects, self.labels = folder.config.aspects, folder.config.labels
 
     def predict(self, text: str, targets: Targets, aspects: Sequence[str] | None = None) -> Prediction:
@@ -77,14 +78,14 @@ class Predictor:
     ) -> Iterator[Prediction]:
         """A window of texts at a time: cut into passages, read, put together again."""
         while window := [self._asked(text, finder) for text, finder in islice(asked, _WINDOW)]:
-            words = [words_of(passage.tokens) for item in window for passage in item.passages]
-            reads = iter(self.engine.read(words, gates=explain))
+            cut = [(item.text, passage) for item in window for passage in item.passages]
+            reads = iter(self.engine.read_passages(cut, gates=explain))
             for item in window:
                 yield self._prediction(item, list(islice(reads, len(item.passages))), aspects, explain)
 
     def _asked(self, text: str, finder: "_Finder") -> _Asked:
         config = self.folder.config
-        cut = passages(text, finder.find(text), at_once=config.targets, max_length=config.max_length)
+        cut = passages(text, finder.find(text), at_once=self.engine.at_once, max_length=config.max_length)
         return _Asked(text, finder.names, list(cut))
 
     def _aspects(self, aspects: Sequence[str] | None) -> tuple[str, ...]:
@@ -123,6 +124,15 @@ class Predictor:
         """How many of the model's chains belong to a target: the first ones, in the order of the targets."""
         config = self.folder.config
         return config.targets if config.model.get("keys") in ("tied", "hybrid") else 0
+
+
+def _engine(folder: ModelFolder, threads: int) -> Reader:
+    """What runs the folder's kind of model."""
+    if folder.config.kind == _LINEAR:
+        from tabsa.predictor.linear import LinearEngine
+
+        return LinearEngine(folder)
+    return Engine(folder, threads)
 
 
 class _Finder:

@@ -66,6 +66,9 @@ class TrainingConfig:
     schedule: Literal["constant", "linear", "cosine"] = option("constant", "how the rate falls to 0, or not")
     warmup: int = option(0, "updates over which the rate rises from 0", low=0)
     weight_decay: float = option(0.0, "AdamW's", low=0)
+    average: float = option(
+        0.0, "evaluate and keep a running mean of the weights with this memory; 0: none", low=0, high=0.9999
+    )
     clip: Clip = option("variable", "whose gradient norm is limited: each variable's, all together, or none")
     clip_norm: float = option(5.0, "that limit", low=0)
     evaluate_every: int = option(1, "epochs between evaluations on dev, each of which saves", low=1)

@@ -7,7 +7,8 @@ another's, so a seed goes the same way alone and in a group, up to the rounding 
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,7 +113,8 @@ class Trainer:
             best_figures=[{} for _ in seeds],
             stopped=[False] * len(seeds),
         )
-        self.best = {name: tensor.detach().clone() for name, tensor in self.model.named_parameters()}
+        self.best = self.weights()
+        self.average = self.weights() if training.average else {}
         self.tokens = torch.from_numpy(prepared.train.tokens).to(self.device, torch.long)
         self.lengths = torch.from_numpy(prepared.train.lengths).to(torch.long)
         concepts = prepared.train.concepts
@@ -170,7 +172,36 @@ class Trainer:
         optimisers.clip(self.model.parameters(), training.clip, training.clip_norm)
         self.optimiser.step()
         self.progress.update += 1
+        self.move_average()
         return losses.detach()
+
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of the model's weights."""
+        return {name: tensor.detach().clone() for name, tensor in self.model.named_parameters()}
+
+    @torch.no_grad()
+    def move_average(self) -> None:
+        """Take the weights into their running mean; early on it is short, so that it forgets the start."""
+        done = self.progress.update
+        keep = min(self.config.training.average, done / (done + 10))
+        for name, tensor in self.model.named_parameters():
+            if name in self.average:
+                self.average[name].lerp_(tensor, 1 - keep)
+
+    @contextmanager
+    def with_average(self) -> Iterator[None]:
+        """Put the running mean of the weights, where there is one, into the model for a while."""
+        own = self.weights() if self.average else {}
+        self.put(self.average)
+        yield
+        self.put(own)
+
+    @torch.no_grad()
+    def put(self, weights: Mapping[str, Tensor]) -> None:
+        """Set some of the model's weights."""
+        for name, tensor in self.model.named_parameters():
+            if name in weights:
+                tensor.copy_(weights[name])
 
     def shuffled(self, tokens: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Give each sentence's targets other slots, drawn for each seed: their tokens, and their labels with them."""
@@ -186,6 +217,10 @@ class Trainer:
 
     def evaluate(self, loss: list[float], seconds: float) -> Evaluation:
         """Score every seed on dev, and keep each one's best state; a seed that is no longer finite stops."""
+        with self.with_average():
+            return self._evaluate(loss, seconds)
+
+    def _evaluate(self, loss: list[float], seconds: float) -> Evaluation:
         progress = self.progress
         probabilities = predict(self.model, self.prepared.dev)
         figures, improved = [], []

@@ -141,6 +141,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 def _snapshot(trainer: Trainer) -> tuple[dict[str, Tensor], dict[str, str]]:
     tensors = {f"model.{name}": tensor.detach() for name, tensor in trainer.model.named_parameters()}
     tensors |= {f"best.{name}": tensor for name, tensor in trainer.best.items()}
+    tensors |= {f"average.{name}": tensor for name, tensor in trainer.average.items()}
     tensors |= {f"optimiser.{name}": tensor for name, tensor in optimisers.pack(trainer.optimiser).items()}
     tensors |= {f"draws.{n}": generator.get_state() for n, generator in enumerate(trainer.draws)}
     facts = {
@@ -163,7 +164,7 @@ def _restore(trainer: Trainer, path: Path) -> None:
     with torch.no_grad():
         for name, parameter in trainer.model.named_parameters():
             parameter.copy_(tensors[f"model.{name}"])
-    trainer.best = part("best.")
+    trainer.best, trainer.average = part("best."), part("average.")
     optimisers.unpack(trainer.optimiser, part("optimiser."))
     for n, generator in enumerate(trainer.draws):
         generator.set_state(tensors[f"draws.{n}"].cpu())
