@@ -73,13 +73,13 @@ def _systems(sizes: dict[str, int]) -> "Table":
     from tabsa.published import SYSTEMS
 
     table = Table(box=SIMPLE)
-    for name in ("name", "what it is", "whose"):
-        table.add_column(name, no_wrap=name == "name")
+    table.add_column("name", no_wrap=True)
+    table.add_column("what it is", min_width=30)
     table.add_column("weights", justify="right")
-    table.add_column("needs")
+    table.add_column("needs", max_width=16)
     for system in SYSTEMS.values():
         size = f"{sizes[system.name]:,}" if system.name in sizes else "–"
-        table.add_row(system.name, system.about, system.paper, size, ", ".join(system.needs))
+        table.add_row(system.name, f"{system.about} [dim]({system.paper})[/]", size, ", ".join(system.needs))
     return table
 
 
@@ -93,8 +93,15 @@ def _figures() -> "Table":
     table.add_column("name", no_wrap=True)
     for _, name in _METRICS:
         table.add_column(name, justify="right")
-    table.add_column("source")
+    table.add_column("source", no_wrap=True)
     for name, figures in ({name: s.published for name, s in SYSTEMS.items()} | OTHERS).items():
         values = (getattr(figures, metric) for metric, _ in _METRICS)
-        table.add_row(name, *("–" if value is None else f"{100 * value:.1f}" for value in values), figures.source)
+        table.add_row(
+            name, *("–" if value is None else f"{100 * value:.1f}" for value in values), _short(figures.source)
+        )
     return table
+
+
+def _short(source: str) -> str:
+    """A source in a few letters: who and when."""
+    return source.replace("Liu, Cohn and Baldwin", "Liu et al.").removesuffix(", Table 1")
