@@ -1,0 +1,52 @@
+"""How the model in the box does on sentences written for the purpose, with real names: repro/box/sentences.jsonl.
+
+    python repro/box/ask.py [FOLDER]
+
+Writes repro/results/box-sentences.json: for each kind of sentence, how many are answered without any mistake, how many
+of the opinions are found with the right polarity, and how many opinions are said that are not there.
+"""
+
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import tabsa
+from tabsa.data import load
+from tabsa.schema import NONE
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    """Ask, print, write."""
+    model = tabsa.load(sys.argv[1] if len(sys.argv) > 1 else None)
+    dataset = load(str(HERE / "sentences.jsonl"), "all")
+    kinds: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    answers = []
+    for example in dataset.examples:
+        kind = example.id.partition(" ")[2]
+        result = model.predict(example.text, [target.name for target in example.targets])
+        gold = {(o.target, o.aspect): o.polarity for o in example.opinions}
+        said = {(o.target, o.aspect): o.polarity for o in result.opinions if o.polarity != NONE}
+        counts = kinds[kind]
+        counts["sentences"] += 1
+        counts["without mistake"] += said == gold
+        counts["opinions"] += len(gold)
+        counts["right"] += sum(said.get(pair) == polarity for pair, polarity in gold.items())
+        counts["not there"] += sum(pair not in gold for pair in said)
+        answers.append({"text": example.text, "said": [[*pair, polarity] for pair, polarity in said.items()]})
+        print("ok " if said == gold else "   ", example.text)
+        for pair in gold.keys() | said.keys():
+            if gold.get(pair) != said.get(pair):
+                print("      ", *pair, "gold:", gold.get(pair, NONE), "said:", said.get(pair, NONE))
+    total = {key: sum(counts[key] for counts in kinds.values()) for key in next(iter(kinds.values()))}
+    for kind, counts in [*kinds.items(), ("all", total)]:
+        print(f"{kind:<12}", ", ".join(f"{key} {value}" for key, value in counts.items()))
+    content = {"kinds": {kind: dict(counts) for kind, counts in kinds.items()}, "all": total, "answers": answers}
+    path = HERE.parent / "results" / "box-sentences.json"
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
