@@ -30,3 +30,11 @@ def test_links_to_files_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
         if "://" not in link:
             assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_the_model_card_has_the_figures_that_were_measured():
+    import runpy
+
+    card = runpy.run_path(str(ROOT / "repro" / "box" / "card.py"))["card"]
+    page = ROOT / "src" / "tabsa" / "pretrained" / "places" / "README.md"
+    assert page.read_text(encoding="utf-8") == card(), "stale: run `python repro/box/card.py`"

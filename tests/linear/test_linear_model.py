@@ -108,7 +108,7 @@ def test_a_round_trip_gives_the_same_numbers(model, written, places):
     assert again.config == CONFIG
     assert again.none_bias == -0.3
     expected = dataclasses.replace(model, none_bias=-0.3).predict(places.examples)
-    np.testing.assert_array_equal(predict_dataset(folder, places), expected)
+    np.testing.assert_allclose(predict_dataset(folder, places), expected, atol=1e-12)
     assert (folder.config.kind, folder.config.aspects, folder.config.labels) == ("lr", ASPECTS, LABELS)
     assert len(folder.vectors) == 0
 
