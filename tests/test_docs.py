@@ -38,3 +38,11 @@ def test_the_model_card_has_the_figures_that_were_measured():
     card = runpy.run_path(str(ROOT / "repro" / "box" / "card.py"))["card"]
     page = ROOT / "src" / "tabsa" / "pretrained" / "places" / "README.md"
     assert page.read_text(encoding="utf-8") == card(), "stale: run `python repro/box/card.py`"
+
+
+def test_the_tables_have_the_figures_that_were_measured():
+    import runpy
+
+    script = runpy.run_path(str(ROOT / "repro" / "figures.py"))
+    for page in script["PAGES"]:
+        assert page.read_text(encoding="utf-8") == script["filled"](page), "stale: run `python repro/figures.py`"

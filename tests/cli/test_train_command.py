@@ -412,7 +412,7 @@ def test_spoilt_model_folders_are_one_clear_line(spoilt: Path) -> None:
     change(spoilt, model={"chains": 1})
     assert "config.json: 'model.chains' is 1; hybrid keys need at least 2" in said()
     change(spoilt, model={"chains": 7})
-    assert "the weights do not fit config.json: 'free_keys' has shape (4, 50), expected (5, 50)" in said()
+    assert "the weights do not fit config.json: 'free_keys' has shape (4, 300), expected (5, 300)" in said()
     (spoilt / "config.json").write_text(config)
 
     save_file({name: array for name, array in weights.items() if name != "output"}, spoilt / "weights.safetensors")

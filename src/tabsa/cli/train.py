@@ -73,7 +73,8 @@ def command(
         run.start(run_config, numbers)
     err.print(
         f"{run_config.kind}: {trainer.model.size:,} weights, {len(prepared.train):,} sentences, "
-        f"{100 * kept.coverage.share():.1f}% of the words known, on {device}"
+        f"{100 * kept.coverage.share():.1f}% of the words known, on {device}",
+        soft_wrap=True,
     )
     _follow(trainer, run)
     write_result(folder, run_config, prepared, kept, numbers, trainer.progress, trainer.best)

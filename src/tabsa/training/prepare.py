@@ -18,6 +18,7 @@ from tabsa.data.locate import find
 from tabsa.errors import ConfigError, DataError
 from tabsa.files import reason, replacing
 from tabsa.models import MODELS
+from tabsa.predictor import load as load_predictor
 from tabsa.schema import Dataset
 from tabsa.training.compose import JOINTS, compose
 from tabsa.training.config import RunConfig
@@ -165,6 +166,8 @@ def _vectors(config: RunConfig, words: list[str], data_dir: Path | None) -> Word
 
 def _file_vectors(config: RunConfig, words: list[str], data_dir: Path | None) -> WordVectors:
     """The file's vectors for the data's words and whatever their fallbacks need, and its first words."""
+    if config.vectors.file == "box":
+        return _box_vectors()
     path = Path(config.vectors.file)
     if not any(part.is_file() for part in (path, *path.parents)):  # a part of the path may be a zip
         path = find(config.vectors.file, data_dir)
@@ -195,6 +198,13 @@ def _with_concepts(prepared: Prepared, table: ConceptTable) -> Prepared:
         dev=replace(prepared.dev, concepts=dev),
         concepts=table.matrix[used],
     )
+
+
+def _box_vectors() -> WordVectors:
+    """The words that the model in the box knows."""
+    known = load_predictor().folder.vectors
+    rows = [row for row, word in enumerate(known.words) if not word.startswith("<target")]
+    return WordVectors(tuple(known.words[row] for row in rows), known.matrix[rows], known.scale, known.source)
 
 
 def gold(data: Encoded) -> NDArray[np.int64]:
