@@ -416,9 +416,9 @@ def test_spoilt_model_folders_are_one_clear_line(spoilt: Path) -> None:
     (spoilt / "config.json").write_text(config)
 
     save_file({name: array for name, array in weights.items() if name != "output"}, spoilt / "weights.safetensors")
-    assert "'output' has shape None, expected (50, 3)" in said()
+    assert "'output' has shape None, expected (300, 3)" in said()
     save_file(weights | {"more": weights["output"]}, spoilt / "weights.safetensors")
-    assert "'more' has shape (50, 3), expected None" in said()
+    assert "'more' has shape (300, 3), expected None" in said()
     save_file(weights | {"output": np.full_like(weights["output"], math.nan)}, spoilt / "weights.safetensors")
     assert "'output' of the weights holds something that is not a finite number" in said()
     (spoilt / "weights.safetensors").write_bytes(b"\x80\x04N.")
