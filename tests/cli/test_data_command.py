@@ -89,7 +89,7 @@ def test_the_list_counts_what_is_found(run: Run, folder: Path) -> None:
 
 @pytest.mark.parametrize("columns", [80, 120])
 def test_the_list_fits_the_terminal(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("tabsa.cli.console.out.width", columns)  # COLUMNS counts only before the console is made
     lines = run("--data-dir", folder).out.splitlines()
     assert max(len(line) for line in lines) <= columns
     assert any("2 / 1 / 1 sentences" in line for line in lines)
