@@ -9,21 +9,15 @@ import json
 import re
 from pathlib import Path
 
+from tabsa.metrics import METRICS
+from tabsa.published import SYSTEMS
+
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "repro" / "results"
-METRICS = ("strict_accuracy", "macro_f1", "aspect_auc", "sentiment_accuracy", "sentiment_auc")
-PUBLISHED = {
-    "lr": (None, 39.3, 92.4, 87.5, 90.5),
-    "lstm-final": (None, 68.9, 89.8, 82.0, 85.4),
-    "lstm-loc": (None, 69.3, 89.7, 81.9, 83.9),
-    "lstm-ta-sa": (66.4, 76.7, None, 86.8, None),
-    "sentic-lstm": (67.4, 78.2, None, 89.3, None),
-    "delayed-entnet": (73.5, 78.5, 94.4, 91.0, 94.8),
-}
 
 
-def _percent(value: float | None, scale: float = 100) -> str:
-    return "–" if value is None else f"{scale * value:.1f}"
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}"
 
 
 def runs() -> dict[str, dict[str, object]]:
@@ -42,9 +36,8 @@ def single_seed() -> str:
         both = [" / ".join(_percent(test[family][metric]) for family in ("sun", "ma")) for metric in METRICS[:2]]
         rest = [_percent(test["sun"][metric]) for metric in METRICS[2:]]
         lines.append(f"| {system} | " + " | ".join(both + rest) + " |")
-        if system in PUBLISHED:
-            published = " | ".join(_percent(value, 1) for value in PUBLISHED[system])
-            lines.append(f"| *published* | {published} |")
+        published = " | ".join(_percent(getattr(SYSTEMS[system].published, metric)) for metric in METRICS)
+        lines.append(f"| *published* | {published} |")
     return "\n".join(lines)
 
 

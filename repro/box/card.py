@@ -44,8 +44,8 @@ Says of places named in English texts how each of twelve aspects is judged: posi
 - a Delayed EntNet with {config["model"]["chains"]} memory chains, one for each of {config["targets"]} targets; more
   targets are read in groups of {config["targets"]}
 - word vectors: 35,001 words of GloVe 840B, in int8; other words get a vector from their spelling or a random one
-- trained on Sentihood's training split by `tabsa train repro/box/places.toml --out runs/box`, seed {metrics["seed"]},
-  selected on dev at epoch {metrics["epoch"]}
+- trained on Sentihood's training split by `tabsa train repro/box/places.toml --out runs/box` on one thread,
+  seed {metrics["seed"]}, selected on dev at epoch {metrics["epoch"]}
 - probabilities divided by a temperature of {calibration["temperature"]:.2f} fitted on dev: calibration error
   {100 * calibration["error_before"]:.1f}% before, {100 * calibration["error_after"]:.1f}% after
 
