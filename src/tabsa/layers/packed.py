@@ -22,14 +22,22 @@ def supports(weights: MemoryWeights, words: Tensor) -> bool:
 
 
 def scan_packed(
-    weights: MemoryWeights, projections: Projections, keys: Tensor, lengths: Tensor, products: torch.dtype
+    weights: MemoryWeights,
+    projections: Projections,
+    keys: Tensor,
+    lengths: Tensor,
+    products: torch.dtype,
+    live: tuple[int, ...],
 ) -> tuple[Tensor, Tensor]:
-    """Read a batch; returns the last memory (G, B, n, d) and the gates (G, B, T, n)."""
+    """Read a batch; returns the last memory (G, B, n, d) and the gates (G, B, T, n).
+
+    `live` is how many sentences, from the first, each step computes: at least those that are still going.
+    """
     delay = weights.delay
     delay_tensors = (delay.inputs, delay.gates, delay.new, delay.bias, delay.vector) if delay else ()
     products = torch.float64 if keys.dtype == torch.float64 else products
     result: tuple[Tensor, Tensor] = _Scan.apply(  # type: ignore[no-untyped-call]
-        (lengths, weights.normalise, products), keys, *projections, weights.memory, weights.slope, *delay_tensors
+        (lengths, weights.normalise, products, live), keys, *projections, weights.memory, weights.slope, *delay_tensors
     )
     return result
 
@@ -50,13 +58,16 @@ class _Plan:
         return slice(self.offset[t - 1], self.offset[t - 1] + self.rows[t])
 
 
-def _plan(lengths: Tensor, steps: int) -> _Plan:
-    """Step t computes the rows up to the last one, of any group, that is longer than t."""
+def live_rows(lengths: Tensor) -> tuple[int, ...]:
+    """How many sentences each step must compute: up to the last one, of any group, that is longer; (G, B) -> steps."""
     longest = lengths.amax(0).cpu()  # (B,)
+    steps = torch.arange(int(longest.max()) if len(longest) else 0).unsqueeze(1)
     position = torch.arange(1, len(longest) + 1)
-    rows: list[int] = ((longest > torch.arange(steps).unsqueeze(1)) * position).amax(1).tolist()
-    offset = torch.tensor([0, *rows]).cumsum(0).tolist()
-    return _Plan([count for count in rows if count], offset)
+    return tuple(((longest > steps) * position).amax(1).tolist()) if len(steps) else ()
+
+
+def _plan(live: tuple[int, ...]) -> _Plan:
+    return _Plan(list(live), torch.tensor([0, *live]).cumsum(0).tolist())
 
 
 class _Tape:
@@ -128,7 +139,7 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        settings: tuple[Tensor, bool, torch.dtype],
+        settings: tuple[Tensor, bool, torch.dtype, tuple[int, ...]],
         start: Tensor,
         word: Tensor,
         candidate: Tensor,
@@ -138,13 +149,13 @@ class _Scan(torch.autograd.Function):
         slope: Tensor,
         *delay_tensors: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        lengths, normalise, products = settings
+        lengths, normalise, products, live = settings
         matrix = matrix.to(products)
         delay_tensors = (*(m.to(products) for m in delay_tensors[:3]), *delay_tensors[3:])
         delay = DelayWeights(*delay_tensors) if delay_tensors else None
         groups, batch, steps, _ = word.shape
         chains = start.shape[1]
-        plan = _plan(lengths, steps)
+        plan = _plan(live)
         tape = _Tape(word, plan.offset[-1], chains, delayed=delay is not None)
         gates = word.new_zeros(groups, batch, steps, chains)
         last = start.unsqueeze(1).repeat(1, batch, 1, 1)

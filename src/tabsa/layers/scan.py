@@ -1,18 +1,20 @@
 """The memory's step run over whole sentences, each over its own length.
 
 `scan` is the one entry; it picks the fast path where there is one. `scan_by_step` is the reference: autograd through
-`memory.step`, word by word over the padded batch. `packed.py` holds the fast path.
+`memory.step`, word by word over the padded batch. `packed.py` is the fast path of a CPU, `fused.py` that of a GPU.
 """
 
+from importlib.util import find_spec
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
+from tabsa.layers.fused import scan_fused
 from tabsa.layers.memory import MemoryWeights, Projections, State, project, step
-from tabsa.layers.packed import scan_packed, supports
+from tabsa.layers.packed import live_rows, scan_packed, supports
 
-Path = Literal["auto", "step", "packed"]
+Path = Literal["auto", "step", "packed", "fused"]
 
 
 class Scanned(NamedTuple):
@@ -29,22 +31,36 @@ def scan(
     lengths: Tensor,
     *,
     nearby: Tensor | None = None,
+    live: tuple[int, ...] | None = None,
     path: Path = "auto",
     products: torch.dtype = torch.float32,
 ) -> Scanned:
     """Read `words` (G, B, T, d), each sentence up to its `lengths` (G, B), into chains with `keys` (G, n, d).
 
-    The memory starts as the keys and the delay as 0. `nearby` (G, B, T, n) is added inside the gate. `products` is
-    the type that matrix products are computed in by the fast path; states and sums are float32 whatever it is.
+    The memory starts as the keys and the delay as 0. `nearby` (G, B, T, n) is added inside the gate. `live` is how many
+    sentences, from the first, each step computes in a fast path, where that is known already (see `live_rows`).
+    `products` is the type that matrix products are computed in by a fast path; states and sums are float32.
     """
+    if path == "auto":
+        path = _best(weights, words)
+    if path != "step" and live is None:
+        live = live_rows(lengths)
+    if path == "fused" and live:
+        return Scanned(*scan_fused(weights, words, keys, lengths, nearby, products, live))
     projections = project(weights, words, keys)
     if nearby is not None:
         extra = nearby.unsqueeze(-1) if weights.vector_gate else nearby
         projections = projections._replace(location=projections.location + extra)
-    if path == "packed" or (path == "auto" and supports(weights, words)):
-        memory, gates = scan_packed(weights, projections, keys, lengths, products)
-        return Scanned(memory, gates)
-    return scan_by_step(weights, projections, keys, lengths)
+    if path == "step" or live is None:
+        return scan_by_step(weights, projections, keys, lengths)
+    return Scanned(*scan_packed(weights, projections, keys, lengths, products, live))
+
+
+def _best(weights: MemoryWeights, words: Tensor) -> Path:
+    if not supports(weights, words):
+        return "step"
+    # Triton's kernels are float32's; PyTorch for NVIDIA GPUs comes with it.
+    return "fused" if words.is_cuda and words.dtype == torch.float32 and find_spec("triton") else "packed"
 
 
 def scan_by_step(weights: MemoryWeights, projections: Projections, keys: Tensor, lengths: Tensor) -> Scanned:

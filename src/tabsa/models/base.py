@@ -38,6 +38,7 @@ class Model(nn.Module):
     name: ClassVar[str]
     config_class: ClassVar[type[Any]]
     inputs: ClassVar[tuple[str, ...]] = ("tokens", "lengths")  # what `forward` takes; some read `concepts` too
+    capturable: ClassVar[bool] = False  # whether `forward` never waits for the GPU, given `live`
 
     words: Tensor
     target_vectors: Tensor
@@ -53,6 +54,7 @@ class Model(nn.Module):
         self.register_buffer("aspect_vectors", vocabulary.aspects, persistent=False)
         self.products = torch.float32  # the type matrix products are computed in, where a layer offers a choice
         self.generators: Sequence[torch.Generator] | None = None  # dropout's, one a seed, while training
+        self.live: tuple[int, ...] | None = None  # of the batch to come, where it is known: see `layers.scan`
 
     def starts(self) -> list[torch.Generator]:
         """One generator a seed, for drawing the initial weights."""

@@ -51,6 +51,7 @@ class EntNet(Model):
 
     name: ClassVar[str] = "entnet"
     config_class = EntNetConfig
+    capturable = True
 
     def __init__(self, config: EntNetConfig, vocabulary: Vocabulary, seeds: Sequence[int]) -> None:
         super().__init__(vocabulary, seeds)
@@ -109,21 +110,27 @@ class EntNet(Model):
 
     def read(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Encode sentences once: memories of both directions summed (S, B, n, d), gates (S, directions, B, T, n)."""
-        words = self.words[tokens]  # (S, B, T, d)
-        batch, _, d = words.shape[1:]
-        words = dropout(words, self.config.input_dropout, self.generators, shape=(batch, 1, d))
         readings = {
-            "forward": lambda: [words],
-            "backward": lambda: [reverse(words, lengths)],
-            "both": lambda: [words, reverse(words, lengths)],
+            "forward": lambda: [tokens],
+            "backward": lambda: [reverse(tokens, lengths)],
+            "both": lambda: [tokens, reverse(tokens, lengths)],
         }[self.config.directions]()
-        ways = len(readings)
-        groups = torch.stack(readings, dim=1).flatten(0, 1)  # (S x directions, B, T, d)
+        ways, batch = len(readings), tokens.shape[1]
+        words = self.words[torch.stack(readings, dim=1)]  # (S, directions, B, T, d)
+        words = dropout(words, self.config.input_dropout, self.generators, shape=(1, batch, 1, words.shape[-1]))
+        groups = words.flatten(0, 1)
         keys = self.keys().unsqueeze(1).expand(-1, ways, -1, -1).flatten(0, 1)
         nearby = self.nearby(tokens, lengths)
         group_lengths = lengths.unsqueeze(1).expand(-1, ways, -1).flatten(0, 1)
         result = scan(
-            self.weights(), groups, keys, group_lengths, nearby=nearby, path=self.path, products=self.products
+            self.weights(),
+            groups,
+            keys,
+            group_lengths,
+            nearby=nearby,
+            live=self.live,
+            path=self.path,
+            products=self.products,
         )
         gates = result.gates.view(-1, ways, *result.gates.shape[1:])
         if self.config.directions != "forward":  # gates of the backward reading, back in the order of the words

@@ -19,11 +19,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from tabsa.batch import NOT_ASKED, Encoded
+from tabsa.layers.packed import live_rows
 from tabsa.metrics import all_metrics
 from tabsa.models import MODELS, Model, Vocabulary
 from tabsa.samplers import Drawn, Sampler, class_weights
 from tabsa.training import optimisers
 from tabsa.training.config import RunConfig, Selection, TrainingConfig
+from tabsa.training.graphs import Batch, Graphs
 from tabsa.training.prepare import Prepared, gold
 
 Figures = dict[str, dict[str, float]]  # family, metric
@@ -92,9 +94,9 @@ class Trainer:
         self.config, self.prepared, self.seeds = config, prepared, tuple(seeds)
         self.device = torch.device(device)
         training = config.training
-        if training.precision == "tf32":
-            torch.backends.cuda.matmul.allow_tf32 = True
-        torch.backends.cudnn.allow_tf32 = training.precision == "tf32"  # on by default, unlike the other
+        # bf16 is the recurrence's; the few other products are as precise as that is.
+        torch.backends.cuda.matmul.allow_tf32 = training.precision != "float32"
+        torch.backends.cudnn.allow_tf32 = training.precision != "float32"
         if training.threads:
             torch.set_num_threads(training.threads)
         self.model = build_model(config, prepared, seeds).to(self.device)
@@ -122,6 +124,8 @@ class Trainer:
         weights = class_weights(prepared.train, len(prepared.labels), training.class_power)
         self.class_weights = torch.from_numpy(weights).to(self.device) if training.balance == "sentence" else None
         self.dev_gold = gold(prepared.dev)
+        captured = self.device.type == "cuda" and self.model.capturable and training.optimiser != "adagrad"
+        self.graphs = Graphs(self.learn, self.draws, self.tokens.shape[1]) if captured else None
 
     @property
     def updates(self) -> int:
@@ -150,29 +154,46 @@ class Trainer:
     def update(self, drawn: Sequence[Drawn]) -> Tensor:
         """One update of every seed, each on its own batch; returns the losses (S,)."""
         training = self.config.training
-        for group in self.optimiser.param_groups:
-            group["lr"] = training.rate * rate_factor(training, self.progress.update, training.epochs * self.updates)
+        factor = rate_factor(training, self.progress.update, training.epochs * self.updates)
+        optimisers.set_rate(self.optimiser, training.rate * factor)
+        batch = self.batch(drawn)
+        losses = self.learn(batch) if self.graphs is None else self.graphs.learn(batch)
+        self.progress.update += 1
+        self.move_average()
+        return losses
+
+    def batch(self, drawn: Sequence[Drawn]) -> Batch:
+        """What was drawn, on the device."""
         rows = torch.from_numpy(np.stack([d.rows for d in drawn]))  # (S, B)
-        labels = torch.from_numpy(np.stack([d.labels for d in drawn])).to(self.device, torch.long)
+        labels = self.send(torch.from_numpy(np.stack([d.labels for d in drawn]).astype(np.int64)))
         lengths = self.lengths[rows]
-        tokens, *concepts = (
-            words[rows.to(self.device), : int(lengths.max())]
-            for words in (self.tokens, self.concepts)
-            if words is not None
-        )
-        if training.shuffle_targets:
+        live = live_rows(lengths)
+        rows = self.send(rows)
+        tokens, *concepts = (words[rows, : len(live)] for words in (self.tokens, self.concepts) if words is not None)
+        if self.config.training.shuffle_targets:
             tokens, labels = self.shuffled(tokens, labels)
+        return Batch(tokens, self.send(lengths), labels, concepts[0] if concepts else None, live)
+
+    def send(self, tensor: Tensor) -> Tensor:
+        """To the device, without waiting for what it is doing."""
+        if self.device.type == "cpu":
+            return tensor
+        return tensor.pin_memory().to(self.device, non_blocking=True)
+
+    def learn(self, batch: Batch) -> Tensor:
+        """Change the weights by what a batch says; returns the losses (S,). On a GPU nothing here waits for it."""
+        training = self.config.training
         self.model.train()
         self.model.generators = self.draws
-        answer = self.model(tokens, lengths.to(self.device), *concepts)
-        losses = cross_entropy(answer.logits, labels, self.class_weights)
+        self.model.live = batch.live
+        answer = self.model(*batch.inputs)
+        self.model.live = None
+        losses = cross_entropy(answer.logits, batch.labels, self.class_weights)
         total = losses.sum() if answer.penalty is None else (losses + answer.penalty).sum()
         self.optimiser.zero_grad(set_to_none=True)
         total.backward()
         optimisers.clip(self.model.parameters(), training.clip, training.clip_norm)
         self.optimiser.step()
-        self.progress.update += 1
-        self.move_average()
         return losses.detach()
 
     def weights(self) -> dict[str, Tensor]:
@@ -184,9 +205,9 @@ class Trainer:
         """Take the weights into their running mean; early on it is short, so that it forgets the start."""
         done = self.progress.update
         keep = min(self.config.training.average, done / (done + 10))
-        for name, tensor in self.model.named_parameters():
-            if name in self.average:
-                self.average[name].lerp_(tensor, 1 - keep)
+        if self.average:
+            parameters = dict(self.model.named_parameters())
+            torch._foreach_lerp_(list(self.average.values()), [parameters[n] for n in self.average], 1 - keep)
 
     @contextmanager
     def with_average(self) -> Iterator[None]:
@@ -207,7 +228,7 @@ class Trainer:
         """Give each sentence's targets other slots, drawn for each seed: their tokens, and their labels with them."""
         count = labels.shape[2]
         places = np.tile(np.arange(count), (labels.shape[1], 1))
-        slots = torch.from_numpy(np.stack([order.permuted(places, axis=1) for order in self.orders])).to(self.device)
+        slots = self.send(torch.from_numpy(np.stack([order.permuted(places, axis=1) for order in self.orders])))
         rows = torch.tensor(self.model.targets, device=self.device)
         moved = tokens
         for target in range(count):

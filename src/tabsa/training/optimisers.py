@@ -33,42 +33,68 @@ class FTRL(torch.optim.Optimizer):
     def step(self, closure: None = None) -> None:  # type: ignore[override]  # noqa: ARG002
         """Update every parameter that has a gradient."""
         for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    self._update(parameter, group["lr"], group["keep_start"])
+            parameters = [p for p in group["params"] if p.grad is not None]
+            # A tensor, made in float32: a captured graph reads what it holds when it is replayed.
+            rate = group["lr"]
+            rate = rate if isinstance(rate, Tensor) else torch.tensor(rate, device=parameters[0].device)
+            self._update(parameters, rate.to(parameters[0].dtype), group["keep_start"])
 
-    def _update(self, parameter: Tensor, rate: float, keep_start: bool) -> None:
-        state = self.state[parameter]
-        rate = torch.tensor(rate).item()  # as it is kept, in float32
-        if not state:
-            state["squares"] = torch.full_like(parameter, START)
-            state["linear"] = parameter * (-(START**0.5) / rate) if keep_start else torch.zeros_like(parameter)
-            state["rate"] = torch.tensor(rate)
-        squares, linear, gradient = state["squares"], state["linear"], parameter.grad
-        assert gradient is not None  # noqa: S101
-        before = squares.sqrt() / float(state["rate"])
-        squares.addcmul_(gradient, gradient)
-        new_root = squares.sqrt()
-        linear.add_(gradient).sub_((new_root / rate - before).mul_(parameter))
-        state["rate"].fill_(rate)
-        torch.div(linear, new_root, out=parameter)
-        parameter.mul_(-rate)
+    def _update(self, parameters: list[Tensor], rate: Tensor, keep_start: bool) -> None:
+        """All parameters at once, in few kernels."""
+        for parameter in parameters:
+            if not (state := self.state[parameter]):
+                state["squares"] = torch.full_like(parameter, START)
+                state["linear"] = parameter * (-(START**0.5) / rate) if keep_start else torch.zeros_like(parameter)
+                state["rate"] = rate.clone()
+        squares, linear, rates = ([self.state[p][name] for p in parameters] for name in ("squares", "linear", "rate"))
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        before = torch._foreach_sqrt(squares)
+        torch._foreach_div_(before, rates[0])  # they are all the same
+        torch._foreach_addcmul_(squares, gradients, gradients)
+        roots = torch._foreach_sqrt(squares)
+        change = torch._foreach_div(roots, rate)
+        torch._foreach_sub_(change, before)
+        torch._foreach_mul_(change, parameters)
+        torch._foreach_add_(linear, gradients)
+        torch._foreach_sub_(linear, change)
+        torch._foreach_copy_(rates, [rate] * len(rates))
+        new = torch._foreach_div(linear, roots)
+        torch._foreach_mul_(new, -rate)
+        torch._foreach_copy_(parameters, new)
 
 
 _OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "ftrl": lambda p, lr, **_: FTRL(p, lr, keep_start=True),
     "ftrl-tf": lambda p, lr, **_: FTRL(p, lr, keep_start=False),
     "adagrad": lambda p, lr, **_: torch.optim.Adagrad(p, lr, initial_accumulator_value=START),
-    "adam": lambda p, lr, **_: torch.optim.Adam(p, lr),
-    "adamw": lambda p, lr, weight_decay: torch.optim.AdamW(p, lr, weight_decay=weight_decay),
+    "adam": lambda p, lr, **_: torch.optim.Adam(p, lr, capturable=_on_gpu(p)),
+    "adamw": lambda p, lr, weight_decay: torch.optim.AdamW(p, lr, weight_decay=weight_decay, capturable=_on_gpu(p)),
 }
+
+
+def _on_gpu(parameters: list[Tensor]) -> bool:
+    return parameters[0].is_cuda
 
 
 def optimiser(
     name: Name, parameters: Iterable[Tensor], *, rate: float, weight_decay: float = 0.0
 ) -> torch.optim.Optimizer:
-    """The optimiser called `name`; `weight_decay` is AdamW's."""
-    return _OPTIMISERS[name](list(parameters), rate, weight_decay=weight_decay)
+    """The optimiser called `name`; `weight_decay` is AdamW's. On a GPU its rate is a tensor there, to be filled."""
+    own = list(parameters)
+    made = _OPTIMISERS[name](own, rate, weight_decay=weight_decay)
+    if _on_gpu(own) and name != "adagrad":  # PyTorch's Adagrad takes no tensor, so it is not captured
+        for group in made.param_groups:
+            group["lr"] = torch.tensor(rate, device=own[0].device)
+    return made
+
+
+def set_rate(opt: torch.optim.Optimizer, rate: float) -> None:
+    """The learning rate of the next step."""
+    for group in opt.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
 
 
 def clip(parameters: Iterable[Tensor], how: Clip, norm: float) -> None:
@@ -79,11 +105,11 @@ def clip(parameters: Iterable[Tensor], how: Clip, norm: float) -> None:
     gradients = [p.grad for p in parameters if p.grad is not None]
     if how == "none" or not gradients:
         return
-    squares = [gradient.flatten(1).square().sum(1) for gradient in gradients]  # (S,) each
+    squares = torch.stack([square.flatten(1).sum(1) for square in torch._foreach_mul(gradients, gradients)])
     if how == "global":
-        squares = [torch.stack(squares).sum(0)] * len(gradients)
-    for gradient, square in zip(gradients, squares, strict=True):
-        scale = (norm / square.sqrt().clamp(min=1e-12)).clamp(max=1.0)
+        squares = squares.sum(0, keepdim=True).expand_as(squares)
+    scales = (norm / squares.sqrt().clamp(min=1e-12)).clamp(max=1.0)  # (variables, S)
+    for gradient, scale in zip(gradients, scales, strict=True):
         gradient.mul_(scale.view(-1, *[1] * (gradient.dim() - 1)))
 
 
