@@ -1,10 +1,10 @@
 """What `tabsa score` takes in memory: the peak on 100,000 rows and on 1,000,000, which should be the same.
 
-    python benchmarks/score_memory.py                               # half an hour or more
+    python benchmarks/score_memory.py                               # a quarter of an hour or more
     python benchmarks/score_memory.py --rows 2000 20000             # the same, fifty times smaller
     python benchmarks/score_memory.py --model FOLDER                # another model than the one in the box
 
-Every row has a text of its own that mentions one or two of five places. Each size runs in a process of its own, from
+Every row has a short text of its own that mentions one of five places. Each size runs in a process of its own, from
 CSV to CSV; the peak is the resident memory that Linux reports for it, model and interpreter included. The figures go
 to benchmarks/results/score_memory.json.
 """
@@ -24,8 +24,7 @@ from typing import Any
 
 RESULTS = Path(__file__).parent / "results" / "score_memory.json"
 PLACES = ("Camden", "Brixton", "Croydon", "Richmond", "Walthamstow")
-OPENINGS = ("I have lived in {0} for {1} years and", "Compared with {2},", "My sister moved to {0} and says")
-CLAIMS = ("{0} is far too dear", "{0} feels safe at night", "the trains from {0} are slow", "{0} has lovely parks")
+CLAIMS = ("{} is far too dear", "{} feels safe at night", "the trains from {} are slow", "{} has lovely parks")
 CHILD = """
 from pathlib import Path
 from tabsa.cli import main
@@ -43,10 +42,7 @@ def write_table(path: Path, rows: int) -> None:
         writer = csv.writer(stream)
         writer.writerow(["id", "date", "text", "likes"])
         for number in range(rows):
-            here, there = chosen.sample(PLACES, 2)
-            words = (here, chosen.randrange(2, 30), there)
-            claims = ", but ".join(claim.format(here) for claim in chosen.sample(CLAIMS, 2))
-            text = f"{chosen.choice(OPENINGS).format(*words)} {claims} (comment {number})."
+            text = f"{chosen.choice(CLAIMS).format(chosen.choice(PLACES))} ({number})."
             writer.writerow([number, f"2024-{number % 12 + 1:02}-01", text, chosen.randrange(100)])
 
 

@@ -1,34 +1,46 @@
 """Sentences a second for all target-aspect pairs: the model in the box against what a user would pick instead.
 
-    python benchmarks/scoring.py [--model FOLDER] [--sentences 1491]
+    python benchmarks/scoring.py [--model FOLDER] [--sentences 1491] [--threads 2]
 
 In one run, on the same sentences (Sentihood's test split where it is found, else the package's `places`, repeated):
 
     tabsa        tabsa.load().predict_many, from text to opinions, tokenisation included
+    tabsa int8   the same with precision="int8"
     pytorch      the same model as an eager PyTorch network, from arrays
     bert-base    a pair classifier, one pass for each target-aspect pair: 12 layers of 768
     minilm       one pass for each sentence: 6 layers of 384
 
 The two transformers have random weights of the right shape, run on token ids (PyTorch's own encoder, its fast path for
 inference), and are spared tokenisation. They read a sample, because they are slow; the table gives rates.
+
+Then the floating-point operations a second that the recurrence needs, padding not counted, over those that plain
+products of its shape reach on the same threads, in PyTorch and in onnxruntime: from text to opinions, and for the
+reading alone.
 """
 
 import argparse
 import json
+import os
 import platform
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import torch
+from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
 import tabsa
 from tabsa.batch import PADDING, count_words, encode, target_word
 from tabsa.data import load
 from tabsa.errors import DataNotFoundError
-from tabsa.schema import Dataset
+from tabsa.predictor import Predictor
+from tabsa.predictor.engine import words_of
+from tabsa.schema import Dataset, Target
+from tabsa.text import tokenise_marked
 from tabsa.training.loop import predict
 from tabsa.training.result import load_model, rows_of
 
@@ -46,25 +58,23 @@ def sentences(count: int) -> Dataset:
     return Dataset(dataset.name, dataset.split, dataset.aspects, dataset.labels, examples)
 
 
-def rate(work: int, run: object, repeats: int = 3) -> float:
-    """Units of work a second, the best of several runs."""
-    best = float("inf")
+def rates(runs: dict[str, tuple[float, Callable[[], object]]], repeats: int) -> dict[str, float]:
+    """Units of work a second of each, given as work and what does it: the best of several rounds, in turns."""
+    best = dict.fromkeys(runs, float("inf"))
     for _ in range(repeats):
-        start = time.perf_counter()
-        run()  # type: ignore[operator]
-        best = min(best, time.perf_counter() - start)
-    return work / best
+        for name, (_, run) in runs.items():
+            start = time.perf_counter()
+            run()
+            best[name] = min(best[name], time.perf_counter() - start)
+    return {name: work / best[name] for name, (work, _) in runs.items()}
 
 
-def encoder(layers: int, size: int, heads: int) -> nn.Module:
-    """A transformer encoder of a shape, with random weights."""
+def transformer(
+    layers: int, size: int, heads: int, lengths: list[int], passes: list[int], extra: int
+) -> tuple[float, Callable[[], object]]:
+    """A run over sentences of `lengths` words, each read `passes` times with `extra` pieces more."""
     layer = nn.TransformerEncoderLayer(size, heads, 4 * size, activation="gelu", batch_first=True)
-    return nn.TransformerEncoder(layer, layers, enable_nested_tensor=False).eval()
-
-
-def transformer_rate(layers: int, size: int, heads: int, lengths: list[int], passes: list[int], extra: int) -> float:
-    """Sentences a second for sentences of `lengths` words, each read `passes` times with `extra` pieces more."""
-    model = encoder(layers, size, heads)
+    model = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False).eval()
     pieces = [int(PIECES * n) + 2 + extra for n, p in zip(lengths, passes, strict=True) for _ in range(p)]
     pieces.sort()
     batches = [pieces[i : i + 32] for i in range(0, len(pieces), 32)]
@@ -74,7 +84,38 @@ def transformer_rate(layers: int, size: int, heads: int, lengths: list[int], pas
             for batch in batches:
                 model(torch.randn(len(batch), batch[-1], size))
 
-    return rate(len(lengths), run, 1)
+    return len(lengths), run
+
+
+def eager(model: Predictor, dataset: Dataset) -> tuple[Callable[[], object], list[int], int]:
+    """The model in PyTorch on all sentences; and their lengths, and the number of chains."""
+    config = model.folder.config
+    asked = Dataset(dataset.name, dataset.split, config.aspects, config.labels, dataset.examples)
+    names = [PADDING, *count_words([asked], targets=config.targets, max_length=config.max_length)]
+    rows = {word: row for row, word in enumerate(names)}
+    vectors = rows_of(names, model.folder.vectors)
+    network = load_model(model.folder, vectors, tuple(rows[target_word(n)] for n in range(config.targets)))
+    encoded = encode(asked, rows, targets=config.targets, max_length=config.max_length)
+    return lambda: predict(network, encoded), encoded.lengths.tolist(), int(network.keys().shape[1])
+
+
+def plain_products(d: int, threads: int) -> dict[str, tuple[float, Callable[[], object]]]:
+    """Products of the recurrence's shape, in floating-point operations."""
+    rows, wide, times = 768, 3 * d, 100
+    a, b = torch.randn(rows, d), torch.randn(d, wide)
+    sizes = {"a": d, "c": wide}
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["rows", size]) for name, size in sizes.items()]
+    node = helper.make_node("MatMul", ["a", "b"], ["c"])
+    graph = helper.make_graph([node], "product", values[:1], values[1:], [numpy_helper.from_array(b.numpy(), "b")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    inputs, work = {"a": a.numpy()}, float(times * 2 * rows * d * wide)
+    return {
+        "torch": (work, lambda: [a @ b for _ in range(times)]),
+        "onnxruntime": (work, lambda: [session.run(None, inputs) for _ in range(times)]),
+    }
 
 
 def main() -> None:
@@ -82,56 +123,74 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default=None)
     parser.add_argument("--sentences", type=int, default=1491)
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
-    model = tabsa.load(options.model)
+    torch.set_num_threads(options.threads)
+    models = {
+        "tabsa": tabsa.load(options.model, threads=options.threads),
+        "tabsa int8": tabsa.load(options.model, threads=options.threads, precision="int8"),
+    }
+    full = models["tabsa"]
     dataset = sentences(options.sentences)
     texts = [example.text for example in dataset.examples]
     targets = [example.targets for example in dataset.examples]
-    list(model.predict_many(texts[:64], targets_of_each=targets[:64]))
-    ours = rate(len(texts), lambda: list(model.predict_many(texts, targets_of_each=targets)))
+    network, lengths, chains = eager(full, dataset)
+    d, cut = full.folder.vectors.dim, full.folder.config.max_length
+    needed = 2 * 2 * (7 * chains + 1) * d * d * sum(lengths)  # operations
+    passages = [words_of(tokenise_marked(text, own))[:cut] for text, own in zip(texts, targets, strict=True)]
+    whole = {n: (len(texts), partial(score, model, texts, targets)) for n, model in models.items()}
+    reading = {f"{n}, reading": (needed, partial(model.engine.read, passages)) for n, model in models.items()}
+    products = plain_products(d, options.threads)
+    found = rates({**whole, "pytorch": (len(texts), network), **reading, **products}, 9)
 
-    config = model.folder.config
-    asked = Dataset(dataset.name, dataset.split, config.aspects, config.labels, dataset.examples)
-    names = [PADDING, *count_words([asked], targets=config.targets, max_length=config.max_length)]
-    rows = {word: row for row, word in enumerate(names)}
-    eager = load_model(
-        model.folder, rows_of(names, model.folder.vectors), tuple(rows[target_word(n)] for n in range(config.targets))
-    )
-    encoded = encode(asked, rows, targets=config.targets, max_length=config.max_length)
-    pytorch = rate(len(texts), lambda: predict(eager, encoded))
-
-    sample = range(0, len(texts), max(1, len(texts) // 24))
-    lengths = [int(encoded.lengths[n]) for n in sample]
-    pairs = [len(targets[n]) * len(config.aspects) for n in sample]
-    bert = transformer_rate(12, 768, 12, lengths, pairs, extra=4)
-    minilm = transformer_rate(6, 384, 12, lengths, [1] * len(lengths), extra=0)
-
-    chains, d = eager.keys().shape[1:]
-    flops = 2 * 2 * (7 * chains + 1) * d * d * float(encoded.lengths.sum())
-    a, b = torch.randn(768, d), torch.randn(d, 3 * d)
-    ceiling = rate(200 * 2 * a.numel() * 3 * d, lambda: [a @ b for _ in range(200)])
-    achieved = flops / (len(texts) / ours)
-    results = {"tabsa": ours, "pytorch": pytorch, "minilm": minilm, "bert-base": bert}
-    print(f"{len(texts)} sentences of {dataset.name}, {len(config.aspects)} aspects, {torch.get_num_threads()} threads")
-    for name, value in results.items():
-        print(f"{name:<12}{value:>10.1f} sentences/s{ours / value:>10.1f}x")
-    print(
-        f"recurrence: {achieved / 1e9:.0f} GFLOP/s of {ceiling / 1e9:.0f} in plain products ({achieved / ceiling:.0%})"
-    )
+    sample = range(0, len(texts), max(1, len(texts) // 8))
+    words = [lengths[n] for n in sample]
+    pairs = [len(targets[n]) * len(full.aspects) for n in sample]
+    others = {
+        "minilm": transformer(6, 384, 12, words, [1] * len(words), extra=0),
+        "bert-base": transformer(12, 768, 12, words, pairs, extra=4),
+    }
+    found |= rates(others, 3)
+    speed = {name: found[name] for name in (*whole, "pytorch", *others)}
+    flops = {
+        "from_text_to_opinions": {name: needed * found[name] / len(texts) for name in models},
+        "reading_alone": {name: found[f"{name}, reading"] for name in models},
+        "plain_products": {name: found[name] for name in products},
+    }
+    print(f"{len(texts)} sentences of {dataset.name}, {len(full.aspects)} aspects, {options.threads} threads")
+    show(speed, flops)
     facts = {
         "python": platform.python_version(),
         "onnxruntime": onnxruntime.__version__,
         "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
+        "threads": options.threads,
         "sentences": len(texts),
         "data": dataset.name,
-        "aspects": len(config.aspects),
-        "mean_length": float(np.mean(encoded.lengths)),
-        "chains": int(chains),
+        "aspects": len(full.aspects),
+        "mean_length": float(np.mean(lengths)),
+        "chains": chains,
     }
-    content = {"facts": facts, "sentences_per_second": results, "flop_rate": achieved, "sgemm_rate": ceiling}
+    content = {"facts": facts, "sentences_per_second": speed, "flop_per_second": flops}
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(content, indent=2) + "\n")
+
+
+def score(model: Predictor, texts: list[str], targets: list[tuple[Target, ...]]) -> None:
+    """From texts to opinions."""
+    for _ in model.predict_many(texts, targets_of_each=targets):
+        pass
+
+
+def show(speed: dict[str, float], flops: dict[str, dict[str, float]]) -> None:
+    """Print what was found."""
+    for name, value in speed.items():
+        print(f"{name:<12}{value:>10.1f} sentences/s{speed['tabsa'] / value:>10.1f}x")
+    limits = flops["plain_products"]
+    print("plain products:", ", ".join(f"{name} {value / 1e9:.0f} GFLOP/s" for name, value in limits.items()))
+    for what in ("from_text_to_opinions", "reading_alone"):
+        for name, value in flops[what].items():
+            shares = ", ".join(f"{value / limit:.0%} of {library}'s" for library, limit in limits.items())
+            print(f"{name}, {what.replace('_', ' ')}: {value / 1e9:.0f} GFLOP/s, {shares}")
 
 
 if __name__ == "__main__":

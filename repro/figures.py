@@ -7,31 +7,35 @@ Each table stands between `<!-- NAME -->` and `<!-- end -->`.
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
-from tabsa.metrics import METRICS
+from tabsa.metrics import FAMILIES, METRICS
 from tabsa.published import SYSTEMS
+from tabsa.reproduce.tables import markdown, table_of
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "repro" / "results"
+Table = Callable[[Path], str | None]  # from the folder of results
+_SHORT = "| | strict | F1 | aspect AUC | sentiment accuracy | sentiment AUC |"
 
 
 def _percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f}"
 
 
-def runs() -> dict[str, dict[str, object]]:
+def runs(results: Path) -> dict[str, dict[str, object]]:
     """One seed of each system: dev and test figures."""
-    return json.loads((RESULTS / "single-seed.json").read_text())
+    return json.loads((results / "single-seed.json").read_text())
 
 
-def single_seed() -> str:
+def single_seed(results: Path) -> str:
     """Both families and the published figures."""
     lines = [
         "| system | strict sun / ma | F1 sun / ma | aspect AUC | sentiment accuracy | sentiment AUC |",
         "|---|---|---|---|---|---|",
     ]
-    for system, run in runs().items():
+    for system, run in runs(results).items():
         test = run["test"]
         both = [" / ".join(_percent(test[family][metric]) for family in ("sun", "ma")) for metric in METRICS[:2]]
         rest = [_percent(test["sun"][metric]) for metric in METRICS[2:]]
@@ -41,25 +45,77 @@ def single_seed() -> str:
     return "\n".join(lines)
 
 
-def short() -> str:
+def short(results: Path) -> str:
     """A table for the front page."""
     lines = [
         "| | strict (ma) | F1 (sun) | aspect AUC | sentiment accuracy | sentiment AUC |",
         "|---|---|---|---|---|---|",
     ]
-    for system, run in runs().items():
+    for system, run in runs(results).items():
         test = run["test"]
         row = [test["ma"]["strict_accuracy"], *(test["sun"][metric] for metric in METRICS[1:])]
         lines.append(f"| {system} | " + " | ".join(map(_percent, row)) + " |")
     return "\n".join(lines)
 
 
-def filled(page: Path) -> str:
-    """The page with its tables renewed."""
+def reproduced(experiment: str) -> Table:
+    """All seeds of an experiment, with what was published; nothing before it has been run."""
+
+    def table(results: Path) -> str | None:
+        path = results / f"{experiment}.json"
+        return markdown(table_of(experiment, json.loads(path.read_text()))) if path.exists() else None
+
+    return table
+
+
+def table1_short(results: Path) -> str | None:
+    """Means of all seeds for the front page, the better family where there are two, above the published figures."""
+    path = results / "table1.json"
+    if not path.exists():
+        return None
+    lines = [_SHORT, "|---|---|---|---|---|---|"]
+    for record in json.loads(path.read_text()):
+        test, system = record["mean"]["test"], record["system"]
+        row = [max(test[family][metric] for family in FAMILIES) for metric in METRICS]
+        published = [getattr(SYSTEMS[system].published, metric) for metric in METRICS]
+        lines.append(f"| {system} | " + " | ".join(map(_percent, row)) + " |")
+        lines.append("| *published* | " + " | ".join(map(_percent, published)) + " |")
+    return "\n".join(lines)
+
+
+def figure2(results: Path) -> str | None:
+    """How much of a gate is left far from any mention."""
+    path = results / "figure2.json"
+    if not path.exists():
+        return None
+    lines = ["| system | gate beside a mention | ten words on or more | share that is left |", "|---|---|---|---|"]
+    for record in json.loads(path.read_text())["systems"]:
+        found = record["gates"]["far_over_near"]
+        spread = "" if found["sd"] is None else f" ± {_percent(found['sd'])}"
+        row = (f"{found['near']:.3f}", f"{found['far']:.3f}", f"{_percent(found['share'])}%{spread}")
+        lines.append(f"| {record['system']} | " + " | ".join(row) + " |")
+    return "\n".join(lines)
+
+
+TABLES: dict[str, Table] = {
+    "single-seed": single_seed,
+    "short": short,
+    "table1": reproduced("table1"),
+    "table1-short": table1_short,
+    "ablations": reproduced("ablations"),
+    "figure3": reproduced("figure3"),
+    "figure2": figure2,
+}
+
+
+def filled(page: Path, results: Path = RESULTS) -> str:
+    """The page with its tables renewed, those whose results are there."""
     text = page.read_text(encoding="utf-8")
-    for name, table in (("single-seed", single_seed), ("short", short)):
+    for name, table in TABLES.items():
         block = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
-        text = block.sub(lambda match, table=table: match[1] + table() + match[2], text)
+        made = table(results) if block.search(text) else None
+        if made is not None:
+            text = block.sub(lambda match, made=made: match[1] + made + match[2], text)
     return text
 
 

@@ -14,7 +14,7 @@ from tabsa.models import MODELS
 from tabsa.training.config import CONFIGS, DataConfig, RunConfig, TrainingConfig, VectorsConfig, read_config, run_config
 
 REPOSITORY = Path(__file__).parents[1]
-SHIPPED = sorted((REPOSITORY / "repro").rglob("*.toml"))
+SHIPPED = sorted(path for folder in ("repro", "src") for path in (REPOSITORY / folder).rglob("*.toml"))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,10 @@
 """Documentation that can go stale is made from the code, or compared with it."""
 
+import json
 import os
 import re
+import shlex
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -30,6 +33,86 @@ def test_links_to_files_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
         if "://" not in link:
             assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+USING = ROOT / "docs" / "using.md"
+BLOCK = re.compile(
+    r"(?P<made><!-- made by tests/test_docs\.py -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S
+)
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-\d+)?")
+
+
+def run_command(line: str, monkeypatch, capsys) -> str:
+    """What a `tabsa` command prints on a terminal of 80 columns."""
+    from tabsa.cli import main
+    from tabsa.cli.console import out
+
+    monkeypatch.setattr(out, "_width", 80)
+    monkeypatch.setattr("sys.argv", shlex.split(line, comments=True))
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
+    return capsys.readouterr().out
+
+
+def written_anew(page: Path, monkeypatch, capsys) -> str:
+    """The page with its Python and its commands run, in order, and what they print put into the blocks made so."""
+    names: dict[str, object] = {}
+    printed = ""
+
+    def remade(block: re.Match) -> str:
+        nonlocal printed
+        if block["made"]:
+            lines = "\n".join(line.rstrip() for line in printed.strip("\n").split("\n"))
+            return f"{block['made']}```{block['kind']}\n{lines}\n```"
+        if block["kind"] == "python":
+            capsys.readouterr()
+            exec(compile(block["text"], str(page), "exec"), names)
+            printed = capsys.readouterr().out
+        elif block["kind"] == "sh":
+            commands = [line for line in block["text"].splitlines() if line.startswith("tabsa ")]
+            printed = "".join(run_command(command, monkeypatch, capsys) for command in commands)
+        return block[0]
+
+    return BLOCK.sub(remade, page.read_text(encoding="utf-8"))
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether texts are the same but for the last digits of numbers, which depend on the processor."""
+    numbers = [[float(number) for number in NUMBER.findall(text)] for text in (one, other)]
+    return NUMBER.sub("#", one) == NUMBER.sub("#", other) and numbers[0] == pytest.approx(numbers[1], abs=1e-3)
+
+
+def test_the_page_on_using_a_model_shows_what_happens(monkeypatch, capsys, tmp_path):
+    for package in ("pandas", "matplotlib"):
+        pytest.importorskip(package)
+    (tmp_path / "docs").symlink_to(ROOT / "docs")  # commands name files as seen from the repository
+    monkeypatch.chdir(tmp_path)
+    made = written_anew(USING, monkeypatch, capsys)
+    if os.environ.get("TABSA_WRITE_DOCS"):
+        USING.write_text(made, encoding="utf-8")
+    assert alike(USING.read_text(encoding="utf-8"), made), "stale: run this test with TABSA_WRITE_DOCS=1"
+
+
+def test_the_page_on_using_a_model_has_the_figures_of_int8():
+    found = json.loads((ROOT / "benchmarks" / "results" / "int8.json").read_text(encoding="utf-8"))
+    same, loss = found["probabilities"]["all aspects"]["same_label"], max(0, found["largest_loss"])
+    told = (
+        f"Measured on Sentihood's test split from text to opinions (`benchmarks/int8.py`): "
+        f"{found['times_as_fast']:.1f} times as fast on {found['machine']['threads']} cores "
+        f"with{'' if found['machine']['vnni'] else 'out'} VNNI instructions, the same label for "
+        f"{same:.2%} of pairs, and at most {loss:.2f} points lost of any metric."
+    )
+    text = USING.read_text(encoding="utf-8")
+    paragraph = re.compile(
+        r"(<!-- made by tests/test_docs\.py from benchmarks/results/int8\.json -->\n).*?(?=\n\n)", re.S
+    )
+    assert paragraph.search(text)
+    made = paragraph.sub(lambda m: m[1] + textwrap.fill(told, 120), text)
+    if os.environ.get("TABSA_WRITE_DOCS"):
+        USING.write_text(made, encoding="utf-8")
+    assert USING.read_text(encoding="utf-8") == made, "stale: run this test with TABSA_WRITE_DOCS=1"
 
 
 def test_the_model_card_has_the_figures_that_were_measured():

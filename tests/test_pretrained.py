@@ -48,3 +48,17 @@ def test_probabilities_are_probabilities(model):
     for opinion in result.opinions:
         assert sum(opinion.probabilities.values()) == pytest.approx(1, abs=1e-5)
         assert opinion.confidence == max(opinion.probabilities.values())
+
+
+def test_its_int8_graph_was_made_of_the_same_weights(model):
+    texts = [e.text for e in load(str(ROOT / "repro" / "box" / "sentences.jsonl"), "all").examples]
+    targets = [["Camden", "Leith", "Brixton"]] * len(texts)
+    small = tabsa.load(threads=1, precision="int8")
+    both = zip(*(m.predict_many(texts, targets_of_each=targets) for m in (model, small)), strict=True)
+    differences = [
+        abs(one.probabilities[label] - other.probabilities[label])
+        for a, b in both
+        for one, other in zip(a.opinions, b.opinions, strict=True)
+        for label in model.labels
+    ]
+    assert sum(differences) / len(differences) < 0.005, "run `tabsa export` on it again, with --precision int8"

@@ -1,9 +1,13 @@
-"""Probabilities that mean what they say: one temperature, fitted on dev (Guo et al., 2017).
+"""Probabilities that mean what they say, fitted on dev (Guo et al., 2017): one temperature, and a bias for each class.
+
+The biases are for models that were trained on other shares of the classes than there are: with classes made equal in
+training, a model says `none` too rarely. A temperature alone changes no decision; biases do.
 
 Shapes as in `metrics`: `gold` (groups, aspects), `probabilities` (groups, aspects, labels).
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,11 +16,25 @@ from tabsa.metrics import FloatArray, IntArray
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-def scaled(probabilities: FloatArray, temperature: float) -> FloatArray:
-    """The probabilities after dividing their logits by `temperature`."""
-    logs = np.log(np.maximum(probabilities, 1e-30)) / temperature
-    raised = np.exp(logs - logs.max(-1, keepdims=True))
-    return np.asarray(raised / raised.sum(-1, keepdims=True))
+_PENALTY = 1e-4  # on the biases, so that a class that dev does not have keeps a finite one
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What makes a model's logits calibrated: logits / temperature + bias."""
+
+    temperature: float = 1.0
+    bias: tuple[float, ...] = ()  # one a label, or none at all
+
+    def apply(self, probabilities: FloatArray) -> FloatArray:
+        """The probabilities as they should be."""
+        return scaled(probabilities, self.temperature, self.bias)
+
+
+def scaled(probabilities: FloatArray, temperature: float, bias: tuple[float, ...] = ()) -> FloatArray:
+    """The probabilities after dividing their logits by `temperature` and adding a `bias`."""
+    logs = np.log(np.maximum(probabilities, 1e-30)) / temperature + (np.asarray(bias) if bias else 0.0)
+    return _softmax(logs)
 
 
 def calibration_error(gold: IntArray, probabilities: FloatArray, bins: int = 15) -> float:
@@ -44,3 +62,33 @@ def fit_temperature(gold: IntArray, probabilities: FloatArray) -> float:
         else:
             low = left
     return math.exp((low + high) / 2)
+
+
+def fit(gold: IntArray, probabilities: FloatArray, *, classes: bool) -> Calibration:
+    """The calibration that makes the gold labels likeliest; with `classes`, a bias for each, `none` at 0."""
+    if not classes:
+        return Calibration(fit_temperature(gold, probabilities))
+    labels = probabilities.shape[-1]
+    logs = np.log(np.maximum(probabilities, 1e-30)).reshape(-1, labels)
+    # The features of a label are its logit and which label it is; the loss is convex in their weights: Newton's way.
+    own = np.broadcast_to(np.eye(labels)[:, 1:], (len(logs), labels, labels - 1))
+    features = np.concatenate([logs[..., None], own], axis=-1)  # (rows, labels, labels)
+    asked = features[np.arange(len(logs)), gold.ravel()].mean(0)
+    ridge = np.array([0.0, *[_PENALTY] * (labels - 1)])
+    weights = np.array([1.0, *[0.0] * (labels - 1)])
+    for _ in range(50):
+        shares = _softmax(features @ weights)
+        expected = np.einsum("rl,rlf->rf", shares, features)
+        gradient = expected.mean(0) - asked + ridge * weights
+        square = np.einsum("rl,rlf,rlg->fg", shares, features, features) - expected.T @ expected
+        step = np.linalg.solve(square / len(logs) + np.diag(ridge + 1e-9), gradient)
+        weights = weights - np.clip(step, -0.5, 0.5)
+        weights[0] = min(max(weights[0], 0.05), 20.0)
+        if np.abs(step).max() < 1e-8:
+            break
+    return Calibration(1 / float(weights[0]), (0.0, *(float(bias) for bias in weights[1:])))
+
+
+def _softmax(logits: FloatArray) -> FloatArray:
+    raised = np.exp(logits - logits.max(-1, keepdims=True))
+    return np.asarray(raised / raised.sum(-1, keepdims=True))

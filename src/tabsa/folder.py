@@ -4,6 +4,7 @@ config.json           kind, options, aspects, labels, text processing, format ve
 weights.safetensors   the trained numbers
 vectors.safetensors   words and their vectors, in float16
 concepts.safetensors  concepts and their vectors, in float16, where the model reads them
+model.onnx            the trained network as a graph, and model.int8.onnx the same in eight bits, where exported
 metrics.json          how well it does, and what it was trained on
 README.md             a model card
 """
@@ -15,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ from tabsa.vectors import Source, WordVectors
 from tabsa.vectors.storage import Storage, pack, unpack
 
 FORMAT: Final = "tabsa model 1"
+Precision: TypeAlias = Literal["float32", "int8"]  # of a graph's products
+GRAPHS: Final[dict[Precision, str]] = {"float32": "model.onnx", "int8": "model.int8.onnx"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class ModelConfig:
     targets: int
     max_length: int
     temperature: float = 1.0  # what logits are divided by, so that probabilities are calibrated
+    bias: tuple[float, ...] = ()  # what is added to them after that, one number a label, or none
     tokeniser: str = "treebank, case folded"
     format: str = FORMAT
 
@@ -152,7 +156,7 @@ def write_folder(
             stream.write(content)
 
     try:
-        for name in ("config.json", "concepts.safetensors", "model.onnx"):
+        for name in ("config.json", "concepts.safetensors", *GRAPHS.values()):
             (path / name).unlink(missing_ok=True)
     except OSError as e:
         raise OutputError(f"cannot write {path}: {reason(e)}") from e
@@ -186,6 +190,7 @@ def _model_config(values: Mapping[str, Any], path: Path) -> ModelConfig:
         "targets": lambda value: number(value) and value > 0,
         "max_length": number,
         "temperature": lambda value: type(value) in (int, float) and 0 < value < math.inf,
+        "bias": lambda value: isinstance(value, list) and all(type(b) in (int, float) and abs(b) < 1e6 for b in value),
         "tokeniser": lambda value: isinstance(value, str),
     }
     given: dict[str, Any] = {}
@@ -197,7 +202,10 @@ def _model_config(values: Mapping[str, Any], path: Path) -> ModelConfig:
             given[field.name] = tuple(value) if isinstance(value, list) else value
         elif field.default is dataclasses.MISSING:
             raise ModelError(f"{path} has no '{field.name}'; the folder is incomplete")
-    return ModelConfig(**given)
+    config = ModelConfig(**given)
+    if config.bias and len(config.bias) != len(config.labels):
+        raise ModelError(f"{path}: 'bias' has {len(config.bias)} numbers; expected one for each of the labels, or none")
+    return config
 
 
 def _source(source: Source | None) -> dict[str, str]:

@@ -1,9 +1,12 @@
+import json
 import re
 import shutil
 
 import pytest
 
 from tabsa.predictor import load
+
+PRECISE = ("--precision", "int8")
 
 
 @pytest.fixture
@@ -18,6 +21,27 @@ def test_export_makes_what_predicting_needs(command_line, folder, tiny_model):
     assert re.fullmatch(rf"{re.escape(str(folder / 'model.onnx'))}: \d+\.\d MB\n", stdout)
     again = load(folder).predict("Camden is cheap", ["Camden"]).to_dict()
     assert again == load(tiny_model).predict("Camden is cheap", ["Camden"]).to_dict()
+
+
+def test_export_in_int8(command_line, folder):
+    code, stdout, stderr = command_line("export", folder, "--precision", "int8")
+    assert (code, stderr) == (0, "")
+    assert stdout.startswith(str(folder / "model.int8.onnx"))
+    said = load(folder, precision="int8").predict("Camden is cheap", ["Camden"]).opinions[0].probabilities
+    assert said == pytest.approx(
+        load(folder).predict("Camden is cheap", ["Camden"]).opinions[0].probabilities, abs=0.02
+    )
+    code, stdout, _ = command_line("predict", "Camden is cheap", "-t", "Camden", "--model", folder, *PRECISE, "--json")
+    assert code == 0
+    assert json.loads(stdout)["opinions"][0]["probabilities"] == said
+
+
+def test_without_the_int8_graph(command_line, folder):
+    code, stdout, stderr = command_line("predict", "Camden is cheap", "-t", "Camden", "--model", folder, *PRECISE)
+    assert (code, stdout) == (1, "")
+    assert stderr == (
+        f"error: {folder} has no model.int8.onnx; make it with `tabsa export {folder} --precision int8`\n"
+    )
 
 
 def test_a_folder_that_is_none(command_line, tmp_path):

@@ -18,6 +18,8 @@ from rich.console import Console
 from tabsa.cli import main
 from tabsa.cli.score import command
 from tabsa.data import load
+from tabsa.export import export
+from tabsa.folder import read_folder
 from tabsa.predictions import read_predictions
 
 Tabsa = Callable[..., tuple[int, str, str]]
@@ -32,7 +34,7 @@ def tabsa(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[b
     """Runs `tabsa score` with arguments and the tiny model; gives the exit code, stdout and stderr."""
 
     def run(*arguments: object) -> tuple[int, str, str]:
-        given = ["--model", tiny_model, "--threads", 1]
+        given = ["--threads", 1, *([] if "--model" in arguments else ["--model", tiny_model])]
         monkeypatch.setattr(sys, "argv", ["tabsa", "score", *map(str, [*arguments, *given])])
         code = 0
         try:
@@ -62,6 +64,21 @@ def test_the_analysts_command(tabsa: Tabsa, tmp_path: Path) -> None:
     assert [{name: row[name] for name in given[0]} for row in rows] == given
     places = ["Camden", "Brixton", "Croydon", "Richmond", "Walthamstow"]
     assert list(rows[0])[5:] == [f"{place}/{aspect}" for place in places for aspect in ("price", "safety")]
+
+
+def test_int8(tabsa: Tabsa, tmp_path: Path, tiny_model: Path) -> None:
+    arguments = (COMMENTS, tmp_path / "out.csv", "--targets", PLACES, "--probabilities", "--precision", "int8")
+    code, _, stderr = tabsa(*arguments)
+    assert code == 1
+    assert f"has no model.int8.onnx; make it with `tabsa export {tiny_model} --precision int8`" in stderr
+    folder = shutil.copytree(tiny_model, tmp_path / "model")
+    export(read_folder(folder), "int8")
+    assert tabsa(*arguments, "--overwrite", "--model", folder)[0] == 0
+    full = tmp_path / "full.csv"
+    assert tabsa(COMMENTS, full, "--targets", PLACES, "--probabilities")[0] == 0
+    small, shares = records(tmp_path / "out.csv"), [name for name in records(full)[0] if name.endswith("/none")]
+    for one, other in zip(records(full), small, strict=True):
+        assert [float(one[name]) for name in shares] == pytest.approx([float(other[name]) for name in shares], abs=0.05)
 
 
 def test_every_option(tabsa: Tabsa, tmp_path: Path) -> None:

@@ -77,3 +77,41 @@ def test_constants_stored_in_half_precision_give_nearly_the_same():
     full, *_ = run(exported(model, 0), model, tokens, lengths)
     half, *_ = run(exported(model, 0, half=True), model, tokens, lengths)
     np.testing.assert_allclose(half, full, atol=2e-3)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_int8_answers_nearly_as_the_model(variant):
+    model = make(**variant)
+    tokens, lengths = (value[0].numpy() for value in batch())
+    full, gates, attention = run(exported(model, 0), model, tokens, lengths)
+    small, small_gates, same = run(exported(model, 0, precision="int8"), model, tokens, lengths)
+    np.testing.assert_allclose(small, full, atol=0.05)
+    np.testing.assert_allclose(small_gates, gates, atol=0.05)
+    np.testing.assert_array_equal(same, attention)
+    assert np.abs(small - full).max() > 0  # it is another computation
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_what_is_read_beside_a_sentence_does_not_matter(precision):
+    model = make(keys="tied", chains=2, mention_term=True)
+    session = exported(model, 0, precision=precision)
+    tokens, lengths = (value[0].numpy() for value in batch())
+    whole, gates, _ = run(session, model, tokens, lengths)
+    for first in range(3):
+        pair = slice(first, first + 2)
+        some, some_gates, _ = run(session, model, tokens[pair], lengths[pair])
+        np.testing.assert_array_equal(some, whole[pair])
+        np.testing.assert_array_equal(some_gates, gates[pair])
+
+
+@pytest.mark.parametrize("slope", [0.3, 1.0, 1.7])
+def test_slopes_on_both_sides_of_one(slope):
+    model = make()
+    with torch.no_grad():
+        model.slope.copy_(slope + 0.5 * torch.randn(model.slope.shape, generator=torch.Generator().manual_seed(1)))
+        if slope == 0.3:
+            model.slope.clamp_(max=1)
+    tokens, lengths = batch()
+    expected = model(tokens, lengths).logits[0].softmax(-1).detach()
+    found, *_ = run(exported(model, 0), model, tokens[0].numpy(), lengths[0].numpy())
+    np.testing.assert_allclose(found, expected, atol=1e-5)

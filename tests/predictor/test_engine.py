@@ -1,3 +1,5 @@
+import math
+import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -6,6 +8,7 @@ import numpy as np
 import pytest
 
 from tabsa.errors import ModelError
+from tabsa.export import export
 from tabsa.folder import read_folder, write_folder
 from tabsa.predictor import engine as module
 from tabsa.predictor import load
@@ -42,13 +45,87 @@ def test_gates_are_given_only_when_asked_for(tiny_model: Path) -> None:
 
 
 def test_batches_hold_all_passages_once_and_no_more_tokens_than_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_BATCH_TOKENS", 20)
+    monkeypatch.setattr(module, "_MOST_TOKENS", 20)
     lengths = [3, 50, 1, 7, 7, 2, 19, 4, 1]
     batches = list(module._batches(lengths))
     assert sorted(number for batch in batches for number in batch) == list(range(len(lengths)))
     for batch in batches:
         assert lengths[batch[0]] == max(lengths[number] for number in batch)
         assert len(batch) == 1 or len(batch) * lengths[batch[0]] <= 20
+
+
+@pytest.mark.parametrize(("passages", "threads"), [(100, 1), (100, 2), (100, 3), (1000, 4), (9, 8), (1, 4), (0, 2)])
+def test_batches_keep_every_thread_busy(passages: int, threads: int) -> None:
+    lengths = [10] * passages
+    batches = list(module._batches(lengths, threads))
+    assert sorted(number for batch in batches for number in batch) == list(range(passages))
+    rounds = math.ceil(10 * passages / (module._MOST_TOKENS * threads))
+    if 10 * passages >= threads * module._LEAST_TOKENS:
+        assert rounds * threads <= len(batches) <= rounds * threads + 1  # one more for what rounding leaves
+    else:
+        assert all(10 * len(batch) >= module._LEAST_TOKENS - 10 for batch in batches[:-1])
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_more_threads_give_the_same(tiny_model: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    passages = [f"<target1> is {'not ' * (number % 7)}nice".split() for number in range(60)]
+    alone = Engine(read_folder(tiny_model), threads=1).read(passages, gates=True)
+    monkeypatch.setattr(module, "_LEAST_TOKENS", 8)
+    together = Engine(read_folder(tiny_model), threads=threads).read(passages, gates=True)
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one.probabilities, other.probabilities)
+        np.testing.assert_array_equal(one.gates, other.gates)
+
+
+def test_an_error_in_a_thread_comes_out(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LEAST_TOKENS", 1)
+    engine = Engine(read_folder(tiny_model), threads=2)
+    monkeypatch.setattr(engine, "inputs", lambda passages: {}["what is not there"])
+    with pytest.raises(KeyError, match="what is not there"):
+        engine.read([["a"], ["b"], ["c"]])
+
+
+def test_all_cores_by_default(tiny_model: Path) -> None:
+    assert 1 <= Engine(read_folder(tiny_model)).threads <= (os.cpu_count() or 1)
+
+
+# ---- int8
+
+
+def test_int8_is_another_graph_with_nearly_the_same_answers(copy: Path) -> None:
+    texts = [f"Camden is {'not ' * number}cheap" for number in range(4)]
+    export(read_folder(copy), "int8")
+    full, small = (
+        [
+            [o.probabilities for o in answer.opinions]
+            for answer in load(copy, precision=p).predict_many(texts, ["Camden"])
+        ]
+        for p in ("float32", "int8")
+    )
+    for one, other in zip(full, small, strict=True):
+        for shares, others in zip(one, other, strict=True):
+            assert others == pytest.approx(shares, abs=0.02)
+    assert full != small
+
+
+def test_without_an_int8_graph_there_is_one_clear_line(copy: Path) -> None:
+    with pytest.raises(ModelError, match=rf"no model\.int8\.onnx; make it with `tabsa export {copy} --precision int8`"):
+        load(copy, precision="int8").predict("Camden", ["Camden"])
+
+
+def test_a_precision_that_there_is_not(copy: Path) -> None:
+    with pytest.raises(ModelError, match="there is no precision 'int4'; expected one of: float32, int8"):
+        load(copy, precision="int4")  # type: ignore[arg-type]
+
+
+def test_writing_a_folder_again_takes_its_graphs_away(copy: Path) -> None:
+    folder = read_folder(copy)
+    export(folder, "int8")
+    write_folder(copy, folder.config, folder.weights, folder.vectors, {}, "")
+    assert not list(copy.glob("*.onnx"))
+
+
+# ---- words
 
 
 def test_vectors_are_the_words_and_then_zeros() -> None:

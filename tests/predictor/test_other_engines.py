@@ -128,6 +128,24 @@ def test_weights_that_do_not_fit_cannot_be_exported(kind: str, tmp_path: Path) -
         assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("kind", SYSTEMS)
+def test_int8_is_for_models_with_a_memory(kind: str, tmp_path: Path) -> None:
+    folder = make(kind, tmp_path)
+    if kind == "entnet":
+        assert export(folder, "int8").name == "model.int8.onnx"
+        load(folder.path, precision="int8").predict(TEXTS[0], NAMES)
+    else:
+        with pytest.raises(ModelError, match=f"a '{kind}' cannot be exported in int8; these can: entnet, delayed-ent"):
+            export(folder, "int8")
+
+
+def test_gates_are_what_models_with_a_memory_have(tmp_path: Path) -> None:
+    for kind in SYSTEMS:
+        predictor = load(make(kind, tmp_path / kind).path)
+        (passage, *_) = predictor.predict(TEXTS[0], NAMES).passages
+        assert predictor.gated == (passage.gates is not None)
+
+
 # ---- the linear model
 
 
@@ -179,6 +197,13 @@ def test_the_linear_model_uses_the_tags_it_was_trained_with(tmp_path: Path, monk
     folder, data = make_linear(tmp_path, pos_ngrams=2), dataset(TEXTS)
     monkeypatch.setattr("tabsa.linear.tagging.load_tagger", lambda _: tags)
     np.testing.assert_allclose(predicted(folder, data), linear.predict_dataset(folder, data), atol=1e-6)
+
+
+def test_the_linear_model_has_one_precision_and_no_gates(tmp_path: Path) -> None:
+    folder = make_linear(tmp_path)
+    assert not load(folder.path).gated
+    with pytest.raises(ModelError, match="holds an 'lr', which has no other precision than float32"):
+        load(folder.path, precision="int8")
 
 
 def test_an_absent_tagger_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

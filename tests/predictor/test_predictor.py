@@ -166,7 +166,7 @@ def test_answers_do_not_depend_on_how_texts_are_batched(
     texts, targets = texts_and_targets()
     alone = [model.predict(text, own) for text, own in zip(texts, targets, strict=True)]
     monkeypatch.setattr(predictor, "_WINDOW", window)
-    monkeypatch.setattr(engine, "_BATCH_TOKENS", tokens)
+    monkeypatch.setattr(engine, "_MOST_TOKENS", tokens)
     many = list(model.predict_many(texts, targets_of_each=targets, explain=True))
     assert [result.text for result in many] == texts
     for one, other in zip(alone, many, strict=True):

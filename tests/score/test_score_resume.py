@@ -239,6 +239,8 @@ def test_resuming_asks_for_the_same_again(stopped, model):
     other = Request(targets=BOTH, chunk=5, layout=Layout.LONG)
     with pytest.raises(OutputError, match=r"cannot resume .*out\.csv: --layout is not what it was"):
         score(source, out, model, other, resume=True)
+    with pytest.raises(OutputError, match=r"cannot resume .*out\.csv: --precision is not what it was"):
+        score(source, out, load(model.folder.path, precision="int8"), request, resume=True)
     with pytest.raises(OutputError, match="--rejects is not what it was"):
         score(source, out, model, request, resume=True, rejects=out.with_name("bad.jsonl"))
     with source.open("a") as stream:

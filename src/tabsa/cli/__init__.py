@@ -5,7 +5,7 @@ import sys
 import typer
 
 from tabsa import __version__
-from tabsa.cli import data, demo, evaluate, export, models, predict, score, train
+from tabsa.cli import data, demo, evaluate, export, models, predict, reproduce, score, serve, train
 from tabsa.cli.console import fail, show_warnings_as_lines
 from tabsa.errors import TabsaError
 
@@ -33,8 +33,10 @@ def _options(
 
 app.command("predict")(predict.command)
 app.command("score")(score.command)
+app.command("serve")(serve.command)
 app.command("train")(train.command)
 app.command("evaluate")(evaluate.command)
+app.command("reproduce")(reproduce.command)
 app.command("export")(export.command)
 app.command("models")(models.command)
 app.add_typer(data.app, name="data")

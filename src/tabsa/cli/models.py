@@ -24,7 +24,7 @@ def command(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, fi
 
     Weights are counted for word vectors of 300 numbers, two targets and four aspects; counting needs PyTorch.
 
-    Example: `tabsa models`; train one with `tabsa train repro/table1/NAME.toml --out FOLDER`
+    Example: `tabsa models`; train one, as the paper has it, with `tabsa reproduce table1 --only NAME`
     """
     sizes = _sizes()
     if as_json:

@@ -4,12 +4,12 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from tabsa.cli.console import err, warn
-from tabsa.errors import DataError
+from tabsa.errors import DataError, ModelError
 
 _EXAMPLE = 'tabsa predict "Camden is lovely but far too dear" -t Camden'
 
@@ -41,6 +41,9 @@ def command(
         typer.Option(metavar="FILE", help="Write the words shaded by the model's gates: .html, .png or .svg."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show every pair, also where the text is silent.")] = False,
+    precision: Annotated[
+        Literal["float32", "int8"], typer.Option(help="Of the model's products; int8 needs a graph exported in it.")
+    ] = "float32",
 ) -> None:
     """Say who is judged in a text, on what, and how.
 
@@ -52,12 +55,19 @@ def command(
         raise typer.BadParameter(f"name at least one target, such as: {_EXAMPLE}", param_hint="'-t'")
     asked = _targets(targets)
     read = _text(text)
-    from tabsa.explain import check_format, write_explanation
     from tabsa.predictor import load
 
     if explain is not None:
+        from tabsa.explain import check_format
+
         check_format(explain)
-    prediction = load(model).predict(read, asked, aspects or None)
+    predictor = load(model, precision=precision)
+    if explain is not None and not predictor.gated:
+        from tabsa.predictor.predictor import GATED
+
+        kind = predictor.folder.config.kind
+        raise ModelError(f"--explain shows gates, and an '{kind}' has none; these have: {', '.join(GATED)}")
+    prediction = predictor.predict(read, asked, aspects or None)
     for name in prediction.unmentioned():
         warn(f"the text does not mention '{name}'; give other names for it with -t '{name}=ALIAS'")
     if as_json:
@@ -67,6 +77,8 @@ def command(
 
         show(prediction, every=every)
     if explain is not None:
+        from tabsa.explain import write_explanation
+
         write_explanation(prediction, explain)
         err.print(f"explanation: {explain}", markup=False, highlight=False, soft_wrap=True)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -76,6 +76,9 @@ def command(
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a run into OUT was stopped.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT, or a stopped run into it.")] = False,
     threads: Annotated[int, typer.Option(min=0, metavar="N", help="Threads of the model; 0 is one a core.")] = 0,
+    precision: Annotated[
+        Literal["float32", "int8"], typer.Option(help="Of the model's products; int8 needs a graph exported in it.")
+    ] = "float32",
     chunk: Annotated[
         int, typer.Option(min=1, metavar="ROWS", help="Rows scored and saved together; a kill loses at most these.")
     ] = 1024,
@@ -111,7 +114,7 @@ def command(
     )
     if not to_stdout:
         rejects = rejects or rejects_file(out)
-    predictor = load(model, threads=threads)
+    predictor = load(model, threads=threads, precision=precision)
     started = time.perf_counter()
     with _progress_bar() as show, _word_on_resuming(resumable=not to_stdout):
         ended = score(

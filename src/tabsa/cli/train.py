@@ -1,28 +1,20 @@
 """`tabsa train`: from a configuration to a model folder."""
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tabsa.cli.console import err, out
-from tabsa.errors import ConfigError, TabsaError
+from tabsa.cli.progress import SHOWN, device_name, followed, percent
+from tabsa.errors import TabsaError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from tabsa.training.config import RunConfig
     from tabsa.training.linear import Fitted
-    from tabsa.training.loop import Evaluation, Trainer
-
-_SHOWN = (
-    ("ma", "strict_accuracy", "strict (ma)"),
-    ("sun", "macro_f1", "F1 (sun)"),
-    ("sun", "aspect_auc", "aspect AUC"),
-    ("sun", "sentiment_accuracy", "sentiment acc."),
-    ("sun", "sentiment_auc", "sentiment AUC"),
-)
+    from tabsa.training.loop import Trainer
 
 
 def command(
@@ -60,7 +52,7 @@ def command(
     if run_config.kind == LR:
         _fit_linear(run_config, folder, seeds, resume, data_dir)
         return
-    device = _device(device, cuda=torch.cuda.is_available())
+    device = device_name(device, cuda=torch.cuda.is_available())
     run = RunFolder(folder / "run")
     if not resume:
         run.must_be_new()  # said before the data is read, which may take a while
@@ -82,63 +74,14 @@ def command(
     out.print(f"model folder: {folder}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _device(name: str, *, cuda: bool) -> str:
-    if name == "auto":
-        return "cuda" if cuda else "cpu"
-    if name not in ("cpu", "cuda"):
-        raise ConfigError(f"--device is '{name}'; expected cpu, cuda or auto")
-    if name == "cuda" and not cuda:
-        raise ConfigError("PyTorch finds no CUDA device here; leave --device out, or say cpu")
-    return name
-
-
 def _follow(trainer: "Trainer", run: Any) -> None:
-    """Train to the end, showing where it stands: a bar on a terminal, a line an improvement elsewhere."""
-    from rich import progress as bars
-
+    """Train to the end, showing where it stands and saving after every evaluation."""
     from tabsa.training.events import Events
 
-    total = trainer.config.training.epochs * trainer.updates
-    bar = bars.Progress(
-        bars.TextColumn("epoch {task.fields[epoch]}/" + str(trainer.config.training.epochs)),
-        bars.BarColumn(),
-        bars.TextColumn("{task.fields[speed]}"),
-        bars.TimeRemainingColumn(),
-        bars.TextColumn("{task.fields[shown]}"),
-        console=err,
-        disable=not err.is_terminal,
-    )
-    with bar, Events(run.path, trainer.progress.update, trainer.seeds) as events:
-        task = bar.add_task(
-            "", total=total, completed=trainer.progress.update, epoch=trainer.progress.epoch, speed="", shown=""
-        )
-
-        def on_update(update: int, _: object) -> None:
-            speed = bar.tasks[0].speed
-            bar.update(task, completed=update, speed=f"{speed:.1f} updates/s" if speed else "")
-
-        for evaluation in trainer.run(on_update):
+    with Events(run.path, trainer.progress.update, trainer.seeds) as events:
+        for evaluation in followed(trainer):
             events.write(evaluation)  # before the state: points after the last state are hidden on resuming
             run.save(trainer, evaluation)
-            line = _line(evaluation)
-            bar.update(task, epoch=evaluation.epoch, shown=line)
-            if any(evaluation.improved) and not err.is_terminal:
-                err.print(f"epoch {evaluation.epoch}: {line}", highlight=False, soft_wrap=True)
-
-
-def _line(evaluation: "Evaluation") -> str:
-    """The loss and the dev figures, means over the seeds."""
-    figures = (
-        f"{name} {_percent([of_seed[family][metric] for of_seed in evaluation.figures])}"
-        for family, metric, name in _SHOWN
-    )
-    return f"loss {sum(evaluation.loss) / len(evaluation.loss):.3f}, dev: " + ", ".join(figures)
-
-
-def _percent(fractions: list[float]) -> str:
-    """The mean of those that are defined."""
-    defined = [fraction for fraction in fractions if not math.isnan(fraction)]
-    return f"{100 * sum(defined) / len(defined):.1f}" if defined else "–"
 
 
 def _results(trainer: "Trainer") -> "Table":
@@ -149,12 +92,12 @@ def _results(trainer: "Trainer") -> "Table":
     table = Table(title=Text(f"{trainer.config.data.name} {trainer.config.data.dev}, %"), title_justify="left")
     table.add_column("seed")
     table.add_column("epoch", justify="right")
-    for _, _, name in _SHOWN:
+    for _, _, name in SHOWN:
         table.add_column(name, justify="right")
     for seed, epoch, figures in zip(
         trainer.seeds, trainer.progress.best_epoch, trainer.progress.best_figures, strict=True
     ):
-        shown = (_percent([figures[family][metric]] if figures else []) for family, metric, _ in _SHOWN)
+        shown = (percent([figures[family][metric]] if figures else []) for family, metric, _ in SHOWN)
         table.add_row(str(seed), str(epoch), *shown)
     return table
 
@@ -184,9 +127,9 @@ def _decisions(config: "RunConfig", fitted: "Fitted") -> "Table":
     size, kept = f"{len(fitted.model.space.ngrams):,} n-grams", f"C {fitted.best.c:g} and {config.model.decision} kept"
     table = Table(title=Text(f"{config.data.name} {config.data.dev}, %; {size}, {kept}"), title_justify="left")
     table.add_column("decision")
-    for _, _, name in _SHOWN:
+    for _, _, name in SHOWN:
         table.add_column(name, justify="right")
     for decision, report in fitted.reports.items():
-        shown = (_percent([getattr(report, family)[metric]]) for family, metric, _ in _SHOWN)
+        shown = (percent([getattr(report, family)[metric]]) for family, metric, _ in SHOWN)
         table.add_row(decision, *shown)
     return table

@@ -1,7 +1,7 @@
 """A small builder of ONNX graphs: operators as method calls that return the names of their results.
 
-Written out by hand rather than traced, because the memory's scan then keeps its batch and length dynamic and both
-directions share one product; see docs/architecture.md.
+Written out by hand rather than traced, because the memory's scan then keeps its batch and length dynamic and does no
+more than it must; see docs/architecture.md.
 """
 
 from collections.abc import Sequence
@@ -47,10 +47,14 @@ class Graph:
         array = np.asarray(array)
         array = array.astype(np.int64 if np.issubdtype(array.dtype, np.integer) else np.float32)
         narrow = self.half and array.dtype == np.float32 and array.size > 100
-        name = self.fresh("constant")
-        stored = array.astype(np.float16) if narrow else array
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(stored), name))
+        name = self.raw(array.astype(np.float16) if narrow else array)
         return self.op("Cast", name, to=TensorProto.FLOAT) if narrow else name
+
+    def raw(self, array: NDArray[Any]) -> str:
+        """A constant of the array's own type."""
+        name = self.fresh("constant")
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
 
     def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Add an operator with one result."""
@@ -80,9 +84,10 @@ class Graph:
 
     def prelu(self, value: str, slope: NDArray[Any]) -> str:
         """The parametric ReLU."""
-        zero = self.constant(0.0)
-        below = self.op("Mul", self.op("Min", value, zero), self.constant(slope))
-        return self.op("Add", self.op("Max", value, zero), below)
+        if (slope <= 1).all():
+            return self.op("Max", value, self.op("Mul", value, self.constant(slope)))
+        below = self.op("Mul", self.op("Min", value, self.constant(0.0)), self.constant(slope - 1))
+        return self.op("Add", value, below)
 
     def proto(self) -> onnx.GraphProto:
         """The finished graph."""
@@ -90,7 +95,8 @@ class Graph:
 
     def model(self) -> onnx.ModelProto:
         """The finished graph as a checked model."""
-        model = helper.make_model(self.proto(), opset_imports=[helper.make_opsetid("", OPSET)], producer_name="tabsa")
+        versions = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
+        model = helper.make_model(self.proto(), opset_imports=versions, producer_name="tabsa")
         model.ir_version = 9  # what every onnxruntime since 1.17 reads
         onnx.checker.check_model(model, full_check=True)
         return model

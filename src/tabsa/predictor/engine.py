@@ -1,7 +1,10 @@
 """A model folder's graph run by onnxruntime on batches of passages, each read once."""
 
+import math
+import os
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -9,14 +12,16 @@ from numpy.typing import NDArray
 
 from tabsa.batch import neighbours, target_word
 from tabsa.errors import ModelError
-from tabsa.folder import ModelFolder
+from tabsa.folder import GRAPHS, ModelFolder, Precision
 from tabsa.predictor.result import Passage
 from tabsa.text import Token
 from tabsa.vectors import WordVectors, lookup
 
-_BATCH_TOKENS = 1024  # in a batch, padding included: large enough for full products, small enough for the cache
+# Tokens in a batch, padding included. At most: small enough for the cache. At least: large enough for full products.
+_MOST_TOKENS, _LEAST_TOKENS = 1024, 256
 _UNKNOWN, _END = -1, -2  # in place of a word's row: it has none; the passage has ended
 _REMEMBERED = 20_000  # words outside the vectors whose fallbacks are kept
+_COMPANY = (".",)  # read with a passage that would be read alone
 _NEEDED = frozenset({"words", "lengths"})  # what every graph reads
 _OFFERED = _NEEDED | {"slots", "neighbours", "concepts"}  # what a graph may read
 
@@ -42,10 +47,19 @@ class Reader(Protocol):
 
 
 class Engine:
-    """Runs one neural model; safe to use from several threads."""
+    """Runs one neural model; safe to use from several threads.
 
-    def __init__(self, folder: ModelFolder, threads: int = 0) -> None:
-        self.folder, self.threads = folder, threads
+    Batches are read side by side, each by one thread: that scales better than several threads to a batch.
+
+    Args:
+        folder: the model.
+        threads: how many batches are read at a time; 0 is one a core.
+        precision: which of the folder's graphs is run.
+    """
+
+    def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:
+        self.folder, self.precision = folder, precision
+        self.threads = threads or _cores()
         self.at_once = folder.config.targets
         self.words = _Words(folder.vectors)
 
@@ -54,19 +68,25 @@ class Engine:
         """The onnxruntime session, made at first use."""
         import onnxruntime
 
-        path = self.folder.path / "model.onnx"
+        path = self.folder.path / GRAPHS[self.precision]
         if not path.is_file():
-            raise ModelError(f"{self.folder.path} has no model.onnx; make it with `tabsa export {self.folder.path}`")
+            raise ModelError(f"{self.folder.path} has no {path.name}; make it with `{self._remedy}`")
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self.threads
+        options.intra_op_num_threads = 1
         options.log_severity_level = 4  # a bad file is told of below, in one line
         try:
             session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         except Exception as e:  # onnxruntime raises classes of its own for a bad file
             told = str(e).splitlines()[0]
-            raise ModelError(f"{path} cannot be run ({told}); make it again with `tabsa export`") from e
+            raise ModelError(f"{path} cannot be run ({told}); make it again with `{self._remedy}`") from e
         self._check(session)
         return session
+
+    @property
+    def _remedy(self) -> str:
+        """The command that makes the graph."""
+        command = f"tabsa export {self.folder.path}"
+        return command if self.precision == "float32" else f"{command} --precision {self.precision}"
 
     def _check(self, session: Any) -> None:
         """Refuse a graph that was not made from this folder."""
@@ -84,8 +104,8 @@ class Engine:
         )
         if not fits:
             raise ModelError(
-                f"{self.folder.path / 'model.onnx'} does not fit the folder's other files; make it again with "
-                f"`tabsa export {self.folder.path}`"
+                f"{self.folder.path / GRAPHS[self.precision]} does not fit the folder's other files; make it again "
+                f"with `{self._remedy}`"
             )
 
     @cached_property
@@ -134,27 +154,51 @@ class Engine:
     def read(self, passages: Sequence[Sequence[str]], *, gates: bool = False) -> list[Read]:
         """Read passages, given as words with target tokens; sorted by length inside, answered in order."""
         results: list[Read | None] = [None] * len(passages)
-        for batch in _batches([len(words) for words in passages]):
-            session = self.session  # first, because it checks that the folder's files fit
-            inputs = self.inputs([passages[n] for n in batch])
-            lengths = inputs["lengths"]
-            asked = ["probabilities", "gates"] if gates and "gates" in self.outputs else ["probabilities"]
-            answers = dict(zip(asked, session.run(asked, inputs), strict=True))
-            for row, number in enumerate(batch):
-                # A copy, because a part of the array would keep the whole batch's in memory.
-                shown = answers["gates"][row, :, : lengths[row]].copy() if "gates" in answers else None
-                results[number] = Read(answers["probabilities"][row], shown)
+        batches = list(_batches([len(words) for words in passages], self.threads))
+        if not batches:
+            return []
+        read = partial(self._read_batch, self.session, gates=gates)  # first, because it checks that the files fit
+        chosen = [[passages[n] for n in batch] for batch in batches]
+        if min(self.threads, len(batches)) == 1:
+            answers = [read(batch) for batch in chosen]
+        else:
+            with ThreadPoolExecutor(min(self.threads, len(batches))) as pool:
+                answers = list(pool.map(read, chosen))
+        for batch, answer in zip(batches, answers, strict=True):
+            for number, result in zip(batch, answer, strict=True):
+                results[number] = result
         return [result for result in results if result is not None]
 
+    def _read_batch(self, session: Any, passages: Sequence[Sequence[str]], *, gates: bool) -> list[Read]:
+        # A lone passage's products are rounded otherwise than those of several: in company always, no answer depends
+        # on what is read beside it, down to the last bit.
+        company = [_COMPANY] if len(passages) == 1 else []
+        inputs = self.inputs([*passages, *company])
+        asked = ["probabilities", "gates"] if gates and "gates" in self.outputs else ["probabilities"]
+        answers = dict(zip(asked, session.run(asked, inputs), strict=True))
+        results = []
+        for row, words in enumerate(passages):
+            # A copy, because a part of the array would keep the whole batch's in memory.
+            shown = answers["gates"][row, :, : len(words)].copy() if "gates" in answers else None
+            results.append(Read(answers["probabilities"][row], shown))
+        return results
 
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Numbers of passages, longest first, in batches of about `_BATCH_TOKENS`."""
+
+def _batches(lengths: Sequence[int], threads: int = 1) -> Iterator[list[int]]:
+    """Numbers of passages, longest first, in batches of about as many tokens, enough to keep all threads busy."""
+    rounds = math.ceil(sum(lengths) / (_MOST_TOKENS * threads))
+    most = min(_MOST_TOKENS, max(_LEAST_TOKENS, math.ceil(sum(lengths) / max(1, rounds * threads))))
     order = sorted(range(len(lengths)), key=lambda n: -lengths[n])
     start = 0
     while start < len(order):
-        count = max(1, _BATCH_TOKENS // max(1, lengths[order[start]]))
+        count = max(1, most // max(1, lengths[order[start]]))
         yield order[start : start + count]
         start += count
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Words:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.errors import DataError, ModelError
-from tabsa.folder import ModelFolder, read_folder
+from tabsa.folder import GRAPHS, ModelFolder, Precision, read_folder
 from tabsa.predictor.engine import Engine, Read, Reader
 from tabsa.predictor.passages import passages
 from tabsa.predictor.result import Passage, PredictedOpinion, Prediction
@@ -20,6 +20,7 @@ from tabsa.text import TargetFinder
 Targets: TypeAlias = Iterable[str] | Mapping[str, Iterable[str]] | Sequence[Target]
 
 DEFAULT = "places"  # the model in the box
+GATED = ("entnet", "delayed-entnet")  # the kinds that have gates
 _SHIPPED = Path(__file__).parents[1] / "pretrained"
 _LINEAR = "lr"  # `tabsa.linear.KIND`, without the time that importing it takes
 _WINDOW = 1024  # texts of `predict_many` that are sorted and batched together
@@ -36,9 +37,9 @@ class _Asked(NamedTuple):
 class Predictor:
     """Answers who is judged, on what, and how."""
 
-    def __init__(self, folder: ModelFolder, *, threads: int = 0) -> None:
-        self.folder = folder
-        self.engine = _engine(folder, threads)
+    def __init__(self, folder: ModelFolder, *, threads: int = 0, precision: Precision = "float32") -> None:
+        self.folder, self.precision = folder, precision
+        self.engine = _engine(folder, threads, precision)
         self.aspects, self.labels = folder.config.aspects, folder.config.labels
 
     def predict(self, text: str, targets: Targets, aspects: Sequence[str] | None = None) -> Prediction:
@@ -120,19 +121,28 @@ class Predictor:
         return Prediction(item.text, tuple(opinions), shown, asked, aspects, self.tied if asked is not None else 0)
 
     @property
+    def gated(self) -> bool:
+        """Whether the model has gates, which explanations show."""
+        return self.folder.config.kind in GATED
+
+    @property
     def tied(self) -> int:
         """How many of the model's chains belong to a target: the first ones, in the order of the targets."""
         config = self.folder.config
         return config.targets if config.model.get("keys") in ("tied", "hybrid") else 0
 
 
-def _engine(folder: ModelFolder, threads: int) -> Reader:
+def _engine(folder: ModelFolder, threads: int, precision: Precision) -> Reader:
     """What runs the folder's kind of model."""
+    if precision not in GRAPHS:
+        raise ModelError(f"there is no precision '{precision}'; expected one of: {', '.join(GRAPHS)}")
     if folder.config.kind == _LINEAR:
         from tabsa.predictor.linear import LinearEngine
 
+        if precision != "float32":
+            raise ModelError(f"{folder.path} holds an '{_LINEAR}', which has no other precision than float32")
         return LinearEngine(folder)
-    return Engine(folder, threads)
+    return Engine(folder, threads, precision)
 
 
 class _Finder:
@@ -183,16 +193,17 @@ def _paired(texts: Iterable[str], finders: Iterable[_Finder]) -> Iterator[tuple[
         raise DataError("there are targets for more texts than were given; give each text its own")
 
 
-def load(name: str | Path | None = None, *, threads: int = 0) -> Predictor:
+def load(name: str | Path | None = None, *, threads: int = 0, precision: Precision = "float32") -> Predictor:
     """A model that is ready to use: the one in the box, another of the package by name, or a model folder.
 
-    `threads` is how many cores one text or batch may use; 0 means all.
+    `threads` is how many cores one call may use; 0 means all. `precision` "int8" is faster where there are many texts,
+    and nearly as good.
     """
     if name is not None and Path(name).is_dir():
-        return Predictor(read_folder(Path(name)), threads=threads)
+        return Predictor(read_folder(Path(name)), threads=threads, precision=precision)
     shipped = {path.parent.name: path.parent for path in _SHIPPED.glob("*/config.json")}
     asked = str(name or DEFAULT)
     if asked not in shipped:
         known = f"the package has: {', '.join(sorted(shipped))}" if shipped else "the package has none"
         raise ModelError(f"there is no model '{asked}': no folder of that name, and {known}")
-    return Predictor(read_folder(shipped[asked]), threads=threads)
+    return Predictor(read_folder(shipped[asked]), threads=threads, precision=precision)

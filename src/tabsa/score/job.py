@@ -10,6 +10,7 @@ from tabsa import __version__
 from tabsa.data.rows import suffix_of
 from tabsa.errors import DataError, OutputError
 from tabsa.files import sha256
+from tabsa.folder import GRAPHS
 from tabsa.predictor import Predictor
 from tabsa.score import parquet
 from tabsa.score.reading import Source
@@ -18,7 +19,7 @@ from tabsa.score.saving import Counts, FileOutput, StandardOutput
 from tabsa.score.scorer import Scorer
 
 _STREAM_SUFFIX: Final = ".jsonl"  # of standard output
-_MODEL_FILES: Final = ("config.json", "weights.safetensors", "vectors.safetensors", "model.onnx")
+_MODEL_FILES: Final = ("config.json", "weights.safetensors", "vectors.safetensors")
 
 
 class Progress(NamedTuple):
@@ -109,10 +110,12 @@ def _output(
 def _asked(table: Source, predictor: Predictor, request: Request) -> dict[str, Any]:
     """All that decides what the output is; a run can be resumed only where it is the same."""
     folder = predictor.folder.path
-    model = {name: sha256(folder / name) for name in _MODEL_FILES if (folder / name).is_file()}
+    files = (*_MODEL_FILES, GRAPHS[predictor.precision])
+    model = {name: sha256(folder / name) for name in files if (folder / name).is_file()}
     targets = json.dumps([(name, *aliases) for name, aliases in (request.targets or {}).items()])
     return {
         "the input": table.identity(),
+        "--precision": predictor.precision,
         "the model": hashlib.sha256(json.dumps(model).encode()).hexdigest(),
         "the list of targets": hashlib.sha256(targets.encode()).hexdigest(),
         "--target-column": request.target_column,

@@ -50,6 +50,8 @@ class VectorsConfig:
     target_scale: float = option(1.0, "size of a target token's random vector, as a share of the others'", low=0)
     storage: Storage = option("float16", "how the model folder keeps them: float16, or int8 with weights in float16")
     first: int = option(50_000, "words of the file kept for texts to come, besides the data's own", low=0)
+    more: str = option("", "GloVe with more words, of any size: those that `file` lacks are placed by a linear map")
+    more_first: int = option(0, "words of `more` kept for texts to come, besides the data's own", low=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +75,9 @@ class TrainingConfig:
     clip_norm: float = option(5.0, "that limit", low=0)
     evaluate_every: int = option(1, "epochs between evaluations on dev, each of which saves", low=1)
     select: Selection = option("mean", "the dev metric that chooses the best state; mean: of all")
+    calibrate: Literal["temperature", "classes"] = option(
+        "temperature", "fitted on dev: one temperature, or also a bias for each class, which changes decisions"
+    )
     patience: int = option(0, "evaluations without a better one after which a seed stops; 0: never", low=0)
     precision: Literal["float32", "tf32", "bf16"] = option("float32", "of the matrix products; sums are float32")
     seed: int = option(1, "the first seed; several take the numbers after it", low=0, high=2**31)

@@ -8,6 +8,7 @@ one is made.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -48,12 +49,14 @@ class Batch:
 class _Graph:
     """One captured update, the batch it reads and the losses it leaves."""
 
-    def __init__(self, learn: Callable[[Batch], Tensor], batch: Batch, generators: Sequence[torch.Generator]) -> None:
+    def __init__(
+        self, learn: Callable[[Batch], Tensor], batch: Batch, generators: Sequence[torch.Generator], pool: Any
+    ) -> None:
         self.batch = batch
         self.graph = torch.cuda.CUDAGraph()
         for generator in generators:
             self.graph.register_generator_state(generator)
-        with torch.cuda.graph(self.graph):
+        with torch.cuda.graph(self.graph, pool=pool):
             self.losses = learn(batch)
 
     def fits(self, batch: Batch) -> bool:
@@ -79,6 +82,8 @@ class Graphs:
     def __init__(self, learn: Callable[[Batch], Tensor], generators: Sequence[torch.Generator], longest: int) -> None:
         self.plainly, self.generators, self.longest = learn, generators, longest
         self.graphs: dict[tuple[int, int], list[_Graph]] = {}
+        # One for all: they run one after the other, and what one leaves there is read before the next.
+        self.pool: Any = None
 
     def learn(self, batch: Batch) -> Tensor:
         """One update; returns the losses (S,)."""
@@ -96,7 +101,8 @@ class Graphs:
         live = _allowing(batch.live, length, sentences, before, _ROOM * (len(graphs) + 1))
         batch = replace(batch, live=live)
         losses = self.plainly(batch)
-        graphs.append(_Graph(self.plainly, _copied(batch), self.generators))
+        self.pool = self.pool or torch.cuda.graph_pool_handle()
+        graphs.append(_Graph(self.plainly, _copied(batch), self.generators, self.pool))
         return losses
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from tabsa import calibration
 from tabsa.batch import NOT_ASKED, Encoded
 from tabsa.layers.packed import live_rows
 from tabsa.metrics import all_metrics
@@ -100,7 +101,8 @@ class Trainer:
         if training.threads:
             torch.set_num_threads(training.threads)
         self.model = build_model(config, prepared, seeds).to(self.device)
-        self.model.products = torch.bfloat16 if training.precision == "bf16" else torch.float32
+        half = training.precision == "bf16" and self.device.type == "cuda"  # which a CPU is no faster with
+        self.model.products = torch.bfloat16 if half else torch.float32
         self.optimiser = optimisers.optimiser(
             training.optimiser, self.model.parameters(), rate=training.rate, weight_decay=training.weight_decay
         )
@@ -236,6 +238,12 @@ class Trainer:
         index = slots.unsqueeze(-1).expand_as(labels)
         return moved, torch.empty_like(labels).scatter_(2, index, labels)
 
+    def decided(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The dev probabilities of a seed, by which it is judged: calibrated where that changes decisions."""
+        if self.config.training.calibrate == "temperature":
+            return probabilities
+        return calibration.fit(self.dev_gold, probabilities, classes=True).apply(probabilities)
+
     def evaluate(self, loss: list[float], seconds: float) -> Evaluation:
         """Score every seed on dev, and keep each one's best state; a seed that is no longer finite stops."""
         with self.with_average():
@@ -247,7 +255,7 @@ class Trainer:
         figures, improved = [], []
         for number in range(len(self.seeds)):
             finite = bool(np.isfinite(probabilities[number]).all())
-            of_seed = figures_of(self.dev_gold, probabilities[number])
+            of_seed = figures_of(self.dev_gold, self.decided(probabilities[number]) if finite else probabilities[number])
             score = selected(of_seed, self.config.training.select)
             better = finite and not progress.stopped[number] and score > progress.best[number]
             if better:

@@ -4,7 +4,8 @@
 """
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tabsa.predictor import load as load_predictor
 from tabsa.schema import Dataset
 from tabsa.training.compose import JOINTS, compose
 from tabsa.training.config import RunConfig
-from tabsa.vectors import Coverage, Fallbacks, WordVectors, candidates, coverage, hashed_vectors, lookup, read_vectors
+from tabsa.vectors import Coverage, Fallbacks, WordVectors, candidates, coverage, hashed_vectors, lookup, place, read_vectors
 from tabsa.vectors.storage import rounded
 
 _MOST_LABELS = 1 + int(np.iinfo(np.int8).max)  # what `Encoded.labels` can tell apart
@@ -42,17 +43,21 @@ class Prepared:
     concepts: NDArray[np.float32] | None = (
         None  # vectors of the data's concepts, row 0 zero, for a model that reads them
     )
+    test: Encoded | None = None  # a split that nothing is learnt from and nothing selected by
+    words: tuple[str, ...] = ()  # of each row of `matrix`
+    vectors: dict[str, Any] = field(default_factory=dict)  # what they are, for a report
 
     def save(self, path: Path) -> None:
         """Write everything to one safetensors file."""
         from safetensors.numpy import save
 
         arrays: dict[str, NDArray[Any]] = {"matrix": self.matrix, "aspect_vectors": self.aspect_vectors}
-        for name, data in (("train", self.train), ("dev", self.dev)):
-            arrays |= {f"{name}.{key}": array for key, array in data.arrays().items()}
+        for name, data in (("train", self.train), ("dev", self.dev), ("test", self.test)):
+            arrays |= {} if data is None else {f"{name}.{key}": array for key, array in data.arrays().items()}
         if self.concepts is not None:
             arrays["concepts"] = self.concepts
-        facts = {"targets": self.targets, "aspects": self.aspects, "labels": self.labels}
+        names = ("targets", "aspects", "labels", "words", "vectors")
+        facts = {name: getattr(self, name) for name in names}
         with replacing(path, "wb") as stream:
             stream.write(save(arrays, {"prepared": json.dumps(facts)}))
 
@@ -69,23 +74,24 @@ class Prepared:
             raise DataError(f"cannot read {path}: {reason(e)}") from e
         except (SafetensorError, KeyError) as e:
             raise DataError(f"{path} is damaged, or not what `Prepared.save` wrote ({e})") from e
-        train, dev = (
-            Encoded(
-                **{key: arrays[f"{name}.{key}"] for key in ("tokens", "lengths", "labels", "groups")},
-                concepts=arrays.get(f"{name}.concepts"),
-            )
-            for name in ("train", "dev")
-        )
         return cls(
-            train,
-            dev,
+            _encoded(arrays, "train"),
+            _encoded(arrays, "dev"),
             arrays["matrix"],
             tuple(facts["targets"]),
             arrays["aspect_vectors"],
             tuple(facts["aspects"]),
             tuple(facts["labels"]),
             arrays.get("concepts"),
+            _encoded(arrays, "test") if "test.tokens" in arrays else None,
+            tuple(facts.get("words", ())),
+            facts.get("vectors", {}),
         )
+
+
+def _encoded(arrays: Mapping[str, NDArray[Any]], split: str) -> Encoded:
+    parts = {key: arrays[f"{split}.{key}"] for key in ("tokens", "lengths", "labels", "groups")}
+    return Encoded(**parts, concepts=arrays.get(f"{split}.concepts"))
 
 
 @dataclass(frozen=True)
@@ -97,8 +103,12 @@ class Vocabulary:
     concepts: ConceptTable | None = None
 
 
-def prepare(config: RunConfig, data_dir: Path | None = None) -> tuple[Prepared, Vocabulary]:
-    """Load the data and the vectors that `config` names, and encode them."""
+def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") -> tuple[Prepared, Vocabulary]:
+    """Load the data and the vectors that `config` names, and encode them.
+
+    `test` names a split to encode besides. What is learnt does not depend on it: words that only it has get their rows
+    after all others.
+    """
     data = config.data
     train, dev = datasets(config, data_dir)
     counts = count_words((train, dev), targets=data.targets, max_length=data.max_length)
@@ -127,11 +137,48 @@ def prepare(config: RunConfig, data_dir: Path | None = None) -> tuple[Prepared, 
         aspect_matrix(train.aspects, vectors),
         train.aspects,
         train.labels,
+        words=tuple(words),
+        vectors=_described(config, vectors),
     )
+    if test:
+        prepared = _with_test(prepared, config, split(config, test, train, data_dir), concepts, data_dir)
     if concepts is not None:
         prepared = _with_concepts(prepared, concepts)
     said = {word: count for word, count in counts.items() if word not in {target_word(n) for n in range(data.targets)}}
     return prepared, Vocabulary(vectors, coverage(table, said), concepts)
+
+
+def _described(config: RunConfig, vectors: WordVectors) -> dict[str, Any]:
+    """What vectors these are, for a report."""
+    source = None if vectors.source is None else asdict(vectors.source)
+    made_up = config.data.targets  # the target tokens' are among them
+    return {"file": config.vectors.file or "random", "source": source, "words": len(vectors) - made_up}
+
+
+def _with_test(
+    prepared: Prepared, config: RunConfig, dataset: Dataset, concepts: ConceptTable | None, data_dir: Path | None
+) -> Prepared:
+    """With a further split; words are looked up anew, because a file is read for the words it is asked for."""
+    data = config.data
+    counts = count_words((dataset,), targets=data.targets, max_length=data.max_length)
+    own = set(prepared.words)
+    added = [word for word in counts if word not in own]
+    words = (*prepared.words, *added)
+    matrix = lookup(added, _vectors(config, list(words[1:]), data_dir)).matrix
+    rows = {word: row for row, word in enumerate(words)}
+    test = encode(dataset, rows, targets=data.targets, max_length=data.max_length, concepts=concepts)
+    return replace(prepared, test=test, words=words, matrix=np.concatenate([prepared.matrix, matrix]))
+
+
+def split(config: RunConfig, name: str, train: Dataset, data_dir: Path | None) -> Dataset:
+    """Another split of a run's data, with the aspects and labels of what it learns from."""
+    dataset = load(config.data.name, name, data_dir=data_dir, aspects=train.aspects)
+    if not any(example.opinions for example in dataset.examples):
+        raise DataError(f"{dataset.name} {dataset.split} has no opinions on {', '.join(train.aspects)}")
+    strange = sorted({o.polarity for e in dataset.examples for o in e.opinions} - set(train.labels))
+    if strange:
+        raise DataError(f"{dataset.name} {name} has the polarity '{strange[0]}', which {train.split} does not have")
+    return replace(dataset, labels=train.labels)
 
 
 def datasets(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset]:
@@ -140,18 +187,14 @@ def datasets(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset
     asked = data.aspects or None
     aspects: Any = "all" if asked == ("all",) else asked
     train = load(data.name, data.train, data_dir=data_dir, aspects=aspects)
-    dev = load(data.name, data.dev, data_dir=data_dir, aspects=train.aspects)
-    for dataset in (train, dev):
-        if not any(example.opinions for example in dataset.examples):
-            raise DataError(f"{dataset.name} {dataset.split} has no opinions on {', '.join(train.aspects)}")
-    strange = sorted({o.polarity for e in dev.examples for o in e.opinions} - set(train.labels))
-    if strange:
-        raise DataError(f"{dev.name} {dev.split} has the polarity '{strange[0]}', which {train.split} does not have")
+    if not any(example.opinions for example in train.examples):
+        raise DataError(f"{train.name} {train.split} has no opinions on {', '.join(train.aspects)}")
+    dev = split(config, data.dev, train, data_dir)
     if len(train.labels) > _MOST_LABELS:
         raise DataError(
             f"{train.name} has {len(train.labels) - 1} polarities; expected at most {_MOST_LABELS - 1}, each a class"
         )
-    return train, replace(dev, labels=train.labels)
+    return train, dev
 
 
 def _vectors(config: RunConfig, words: list[str], data_dir: Path | None) -> WordVectors:
@@ -168,11 +211,23 @@ def _file_vectors(config: RunConfig, words: list[str], data_dir: Path | None) ->
     """The file's vectors for the data's words and whatever their fallbacks need, and its first words."""
     if config.vectors.file == "box":
         return _box_vectors()
-    path = Path(config.vectors.file)
-    if not any(part.is_file() for part in (path, *path.parents)):  # a part of the path may be a zip
-        path = find(config.vectors.file, data_dir)
     wanted = {spelling for word in words for spelling in candidates(word, Fallbacks())}
-    return read_vectors(path, wanted, first=config.vectors.first)
+    vectors = read_vectors(_vector_file(config.vectors.file, data_dir), wanted, first=config.vectors.first)
+    if not config.vectors.more:
+        return vectors
+    own = set(vectors.words)
+    lacking = [word for word in words if own.isdisjoint(candidates(word, Fallbacks()))]
+    other = read_vectors(
+        _vector_file(config.vectors.more, data_dir), {*own, *lacking}, first=config.vectors.more_first
+    )
+    return place([*lacking, *other.words], vectors, other)
+
+
+def _vector_file(name: str, data_dir: Path | None) -> Path:
+    path = Path(name)
+    if not any(part.is_file() for part in (path, *path.parents)):  # a part of the path may be a zip
+        path = find(name, data_dir)
+    return path
 
 
 def _concepts(config: RunConfig, data_dir: Path | None) -> ConceptTable | None:
@@ -188,14 +243,22 @@ def _concepts(config: RunConfig, data_dir: Path | None) -> ConceptTable | None:
 
 
 def _with_concepts(prepared: Prepared, table: ConceptTable) -> Prepared:
-    """The data with its concepts numbered anew, and the vectors of those that it has."""
-    of_splits = [np.zeros(0) if data.concepts is None else data.concepts for data in (prepared.train, prepared.dev)]
-    used = np.unique(np.concatenate([[0], *(rows.ravel() for rows in of_splits)])).astype(np.int32)
-    train, dev = (np.searchsorted(used, rows).astype(np.int32) for rows in of_splits)
+    """The data with its concepts numbered anew, and the vectors of those that it has; test's own come last."""
+    learnt = [data.concepts for data in (prepared.train, prepared.dev) if data.concepts is not None]
+    used = np.unique(np.concatenate([[0], *(rows.ravel() for rows in learnt)])).astype(np.int32)
+    if prepared.test is not None and prepared.test.concepts is not None:
+        used = np.concatenate([used, np.setdiff1d(prepared.test.concepts, used)])
+    number = np.zeros(len(table.matrix), np.int32)
+    number[used] = np.arange(len(used))
+
+    def renumbered(data: Encoded) -> Encoded:
+        return data if data.concepts is None else replace(data, concepts=number[data.concepts])
+
     return replace(
         prepared,
-        train=replace(prepared.train, concepts=train),
-        dev=replace(prepared.dev, concepts=dev),
+        train=renumbered(prepared.train),
+        dev=renumbered(prepared.dev),
+        test=None if prepared.test is None else renumbered(prepared.test),
         concepts=table.matrix[used],
     )
 

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from tabsa.batch import PADDING, aspect_matrix, count_words, encode, target_word
-from tabsa.calibration import calibration_error, fit_temperature, scaled
+from tabsa.calibration import calibration_error, fit, scaled
 from tabsa.config import build
 from tabsa.errors import ConfigError, ModelError
 from tabsa.export import EXPORTED, export
@@ -61,6 +61,7 @@ def write_result(
         targets=config.data.targets,
         max_length=config.data.max_length,
         temperature=calibration["temperature"],
+        bias=tuple(calibration["bias"]),
     )
     arrays = {name: tensor[0].numpy().astype(np.float16 if compact else np.float32) for name, tensor in weights.items()}
     card = _card(config, prepared, figures)
@@ -73,15 +74,16 @@ def write_result(
 
 def _measured(
     config: RunConfig, prepared: Prepared, weights: dict[str, torch.Tensor]
-) -> tuple[Figures, dict[str, float]]:
-    """The dev figures of what the folder will hold, and its temperature with the calibration error before and after."""
+) -> tuple[Figures, dict[str, Any]]:
+    """The dev figures of what the folder will hold, and its calibration with the error before and after."""
     model = build_model(config, prepared, (0,))
     model.load_state_dict(weights)
     labels, probabilities = gold(prepared.dev), predict(model, prepared.dev)[0]
-    temperature = fit_temperature(labels, probabilities)
-    after = scaled(probabilities, temperature)
+    fitted = fit(labels, probabilities, classes=config.training.calibrate == "classes")
+    after = fitted.apply(probabilities)
     calibration = {
-        "temperature": temperature,
+        "temperature": fitted.temperature,
+        "bias": list(fitted.bias),
         "error_before": calibration_error(labels, probabilities),
         "error_after": calibration_error(labels, after),
     }
@@ -143,7 +145,7 @@ def predict_dataset(folder: ModelFolder, dataset: Dataset) -> NDArray[np.float64
     rows = {word: row for row, word in enumerate(names)}
     model = load_model(folder, table, tuple(rows[target_word(slot)] for slot in range(config.targets)))
     encoded = encode(asked, rows, targets=config.targets, max_length=config.max_length, concepts=folder.concepts)
-    return as_asked(config, dataset, scaled(predict(model, encoded)[0], config.temperature))
+    return as_asked(config, dataset, scaled(predict(model, encoded)[0], config.temperature, config.bias))
 
 
 def rows_of(words: Sequence[str], vectors: WordVectors) -> NDArray[np.float32]:

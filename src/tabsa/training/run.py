@@ -58,9 +58,9 @@ class RunFolder:
             leftover.unlink(missing_ok=True)
         if not self.config.exists():
             return self.start(config, seeds)
-        difference = _difference(read_toml(self.config), tomllib.loads(_described(config, seeds)))
-        if difference:
-            raise OutputError(f"{self.path} holds another run ({difference}); choose another --out")
+        unlike = difference(read_toml(self.config), tomllib.loads(_described(config, seeds)))
+        if unlike:
+            raise OutputError(f"{self.path} holds another run ({unlike}); choose another --out")
         self._restore(trainer)
         self._keep_metrics(trainer.progress.epoch)
         return None
@@ -114,7 +114,7 @@ def _described(config: RunConfig, seeds: tuple[int, ...]) -> str:
     return f"seeds = {list(seeds)}\n{to_toml(config)}"
 
 
-def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """The first option that two runs do not share, in words; empty where there is none."""
     olds, news = _flat(old), _flat(new)
     for name in [*news, *olds]:

@@ -5,11 +5,12 @@
     print(coverage(table, token_counts))
 
 Parts: `sources` (files to bytes), `reading` (bytes to rows), `fallbacks` (what stands in for a missing word), `table`
-(one row for each word asked), `cache` (that table on disk).
+(one row for each word asked), `placing` (words from another file), `cache` (that table on disk).
 """
 
 from tabsa.vectors.cache import load_vectors
 from tabsa.vectors.fallbacks import Fallbacks, How, candidates, random_vector
+from tabsa.vectors.placing import place
 from tabsa.vectors.reading import WordVectors, read_vectors
 from tabsa.vectors.sources import Source
 from tabsa.vectors.table import Coverage, EmbeddingTable, coverage, hashed_vectors, lookup
@@ -26,6 +27,7 @@ __all__ = [
     "hashed_vectors",
     "load_vectors",
     "lookup",
+    "place",
     "random_vector",
     "read_vectors",
 ]

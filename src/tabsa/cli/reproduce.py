@@ -1,0 +1,176 @@
+"""`tabsa reproduce`: the paper's results, ours beside theirs."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tabsa.cli.console import err, out, warn
+from tabsa.cli.progress import device_name, followed
+from tabsa.errors import OutputError, TabsaError
+
+if TYPE_CHECKING:
+    from tabsa.reproduce.running import Request
+    from tabsa.training.loop import Trainer
+
+_OUT, _QUICK_OUT = Path("repro/results"), Path("runs/reproduce-quick")
+_QUICK = "--quick trains for minutes instead of hours: its figures show that everything runs, and are no comparison"
+
+
+class Experiment(StrEnum):
+    """What there is to reproduce."""
+
+    TABLE1 = "table1"
+    FIGURE2 = "figure2"
+    FIGURE3 = "figure3"
+    ABLATIONS = "ablations"
+
+
+def command(
+    experiment: Annotated[
+        Experiment,
+        typer.Argument(
+            help="**table1**: all systems. **figure2**: gates, EntNet against Delayed EntNet. **figure3**: 2 to 10 "
+            "chains. **ablations**: the paper's model without each of its ideas.",
+            show_choices=False,
+        ),
+    ],
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this system, or change; repeatable.")
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Seeds of each. [default: 5; 1 with --quick]", show_default=False),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A short schedule that a CPU ends in minutes, to see that everything runs.")
+    ] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FOLDER",
+            help=f"Where results go. [default: {_OUT}; {_QUICK_OUT} with --quick]",
+            show_default=False,
+        ),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Run what is there already, too, and replace it.")] = False,
+    draw: Annotated[
+        bool, typer.Option("--draw", help="Train nothing: tables and pictures of what is there already.")
+    ] = False,
+    prepare: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write the data as files for a machine that has none, and stop."),
+    ] = None,
+    prepared: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Train from files of --prepare.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one option of every run; repeatable."),
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, or auto: cuda where there is one.")] = "auto",
+    data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Look for data here first.")] = None,
+) -> None:
+    """Train what a table or figure of the paper shows, with several seeds, and compare.
+
+    States are selected on dev; test is looked at once a seed, at the end. Every finished part is kept, so that the
+    same command goes on where it was stopped.
+
+    Examples: `tabsa reproduce table1 --only entnet --seeds 1 --quick`; on two machines: `tabsa reproduce table1
+    --prepare ready` where the data is, then `tabsa reproduce table1 --prepared ready --device cuda`
+    """
+    try:
+        import torch
+    except ImportError as e:
+        raise TabsaError("reproducing needs PyTorch: pip install 'tabsa[train]'") from e
+    from tabsa.reproduce.running import SEEDS, Request
+
+    request = Request(
+        str(experiment),
+        folder or (_QUICK_OUT if quick else _OUT),
+        only=tuple(only or ()),
+        seeds=seeds or (1 if quick else SEEDS),
+        quick=quick,
+        device=device_name(device, cuda=torch.cuda.is_available()),
+        settings=tuple(settings or ()),
+        again=again,
+        data_dir=data_dir,
+        prepared=prepared,
+    )
+    if prepare:
+        _prepare(request, prepare)
+        return
+    if quick:
+        warn(_QUICK)
+    _reproduce(request, draw=draw)
+
+
+def _prepare(request: "Request", folder: Path) -> None:
+    from tabsa.reproduce.preparation import write_prepared
+
+    for path in write_prepared(folder, request.configs.values(), request.data_dir):
+        _print(f"{path}: {path.stat().st_size / 2**20:.1f} MiB")
+
+
+def _reproduce(request: "Request", *, draw: bool) -> None:
+    """Run, write and show."""
+    from tabsa.reproduce.records import read_json
+    from tabsa.reproduce.running import combine, run
+    from tabsa.reproduce.store import Store
+
+    store = Store(request.out)
+    if draw:
+        combine(store, request.experiment)
+        records = store.records(request.experiment)
+        if not records:
+            raise OutputError(f"{request.out} has nothing of {request.experiment} yet; leave --draw out")
+    else:
+        records = run(request, _follow, _say)
+    if not records:
+        return
+    _show(request.experiment, list(records.values()))
+    path = store.combined(request.experiment)
+    pictures = _pictures(request, read_json(path), must=draw)
+    _print(f"written: {', '.join(map(str, [path, *pictures]))}")
+
+
+def _pictures(request: "Request", content: Any, *, must: bool) -> list[Path]:
+    """Draw; where matplotlib is absent and nothing asked for a picture, say how to draw later."""
+    from tabsa.reproduce.drawing import write_pictures
+
+    try:
+        return write_pictures(request.experiment, content, request.out)
+    except OutputError as e:
+        if must:
+            raise
+        warn(f"{e}; then `tabsa reproduce {request.experiment} --draw --out {request.out}`")
+        return []
+
+
+def _follow(trainer: "Trainer") -> None:
+    for _ in followed(trainer):
+        pass
+
+
+def _say(line: str) -> None:
+    err.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _print(line: str) -> None:
+    out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _show(experiment: str, records: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from tabsa.reproduce.tables import table_of
+
+    header, *rows = table_of(experiment, records, names=True)
+    title = f"{records[0]['config']['data']['name']} test, %: mean ± standard deviation of the seeds"
+    table = Table(title=Text(title), title_justify="left", box=None, padding=(0, 1, 0, 0))
+    for number, name in enumerate(header):
+        table.add_column(name, justify="left" if number < 2 else "right", no_wrap=number > 0)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    out.print(table)

@@ -1,0 +1,78 @@
+"""`tabsa serve`: the page and the API."""
+
+import os
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Annotated, Any
+
+import typer
+
+from tabsa.cli.console import err, warn
+from tabsa.errors import ConfigError
+
+_KEY = "TABSA_API_KEY"
+_NEEDED = ("fastapi", "uvicorn", "python_multipart", "prometheus_client")
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+def command(
+    host: Annotated[str, typer.Option(metavar="NAME", help="Where to listen; 0.0.0.0 is every network.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes any free one.")] = 8000,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FOLDER", help="The model. [default: the one in the box]", show_default=False),
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, metavar="N", help="Processes, each with the model.")] = 1,
+    threads: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Cores of one model call; 0 is all.", show_default=False)
+    ] = None,
+    cors: Annotated[
+        list[str] | None, typer.Option("--cors", metavar="ORIGIN", help="Let web pages of this origin in; repeatable.")
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="Answer only to this name; repeatable."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any other setting; see docs/serving.md.")
+    ] = None,
+    access_log: Annotated[bool, typer.Option("--access-log", help="Print a line for each request.")] = False,
+) -> None:
+    """Start the page and the API.
+
+    It listens on this machine only unless told otherwise. With TABSA_API_KEY in the environment, clients must send
+    that key. Stop it with Ctrl-C or SIGTERM: it answers what it has taken first.
+
+    Examples: `tabsa serve`, `tabsa serve --port 9000 --workers 2 --set max_targets=20`,
+    `TABSA_API_KEY=secret tabsa serve --host 0.0.0.0`
+    """
+    values = _values(settings or [], model=model, threads=threads, cors_origins=cors, allowed_hosts=allow_host)
+    if host in _LOCAL and "allowed_hosts" not in values:
+        values["allowed_hosts"] = ["127.0.0.1", "localhost", "[::1]"]  # a web page may give this machine any name
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise ConfigError(f"tabsa serve needs {missing[0]}; install it with `pip install 'tabsa[serve]'`")
+    from tabsa.config import build
+    from tabsa.predictor import load
+    from tabsa.serve.run import run
+    from tabsa.serve.settings import Settings
+
+    checked = build(Settings, values)
+    load(checked.model).predict("Camden", ["Camden"])  # tell of a model that is not there before anything starts
+    if host not in _LOCAL and checked.api_key is None:
+        warn(f"anyone who reaches this machine can use the service; set {_KEY}, or put a proxy before it")
+    run(checked, host=host, port=port, workers=workers, access_log=access_log, on_listening=_say)
+
+
+def _values(settings: Sequence[str], **options: Any) -> dict[str, Any]:
+    """The settings given, by name; options go before the environment, and `--set` before both."""
+    from tabsa.config import override
+
+    values = {name: value for name, value in options.items() if value is not None}
+    if key := os.environ.get(_KEY):
+        values["api_key"] = key
+    return override(values, settings)
+
+
+def _say(address: str) -> None:
+    err.print(f"tabsa: {address} (Ctrl-C stops it)", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,60 @@
+"""A prediction as JSON. Plain dicts, not pydantic models: building those costs more than the model's own time."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import Response
+
+from tabsa.predictor import Passage, Prediction, Predictor
+from tabsa.serve.batching import Answer
+
+_DIGITS = 4  # of a gate or an attention: for the eye
+_DIRECTIONS = {"both": ["forward", "backward"], "forward": ["forward"], "backward": ["backward"]}
+
+
+def to_json(content: object) -> Response:
+    """A JSON answer; a number that JSON has no word for (NaN, infinity) is an error, never sent."""
+    written = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(written.encode(), media_type="application/json")
+
+
+def result(answer: Answer, predictor: Predictor, aspects: Sequence[int], *, explain: bool = False) -> dict[str, Any]:
+    """What is told of one text; `aspects` are the places of those asked for."""
+    prediction = answer.prediction
+    count = len(predictor.aspects)
+    opinions = [
+        prediction.opinions[first + place] for first in range(0, len(prediction.opinions), count) for place in aspects
+    ]
+    return {
+        "text": prediction.text,
+        "opinions": [
+            {"target": o.target, "aspect": o.aspect, "polarity": o.polarity, "probabilities": o.probabilities}
+            for o in opinions
+        ],
+        "mentions": [{"target": target.name, "spans": target.mentions} for target in answer.found],
+        "explanation": _explanation(prediction, predictor, aspects) if explain else None,
+    }
+
+
+def _explanation(prediction: Prediction, predictor: Predictor, aspects: Sequence[int]) -> dict[str, Any]:
+    gated = any(passage.gates is not None for passage in prediction.passages)
+    directions = _DIRECTIONS.get(str(predictor.folder.config.model.get("directions")), [])
+    attention = prediction.attention
+    return {
+        "passages": [_passage(passage) for passage in prediction.passages],
+        "directions": directions if gated else [],
+        "attention": None if attention is None else attention[:, aspects].astype(float).round(_DIGITS).tolist(),
+        "aspects": [predictor.aspects[place] for place in aspects],
+        "tied": prediction.tied,
+    }
+
+
+def _passage(passage: Passage) -> dict[str, Any]:
+    return {
+        "start": passage.start,
+        "end": passage.end,
+        "targets": passage.targets,
+        "tokens": [{"text": t.text, "start": t.start, "end": t.end, "target": t.target} for t in passage.tokens],
+        "gates": None if passage.gates is None else passage.gates.astype(float).round(_DIGITS).tolist(),
+    }

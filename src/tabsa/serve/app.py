@@ -1,0 +1,114 @@
+"""The app: every part put together."""
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.responses import FileResponse
+from fastapi.security import HTTPBearer
+from fastapi.staticfiles import StaticFiles
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware.cors import CORSMiddleware
+
+from tabsa import __version__
+from tabsa.predictor import Predictor, load
+from tabsa.predictor.predictor import DEFAULT
+from tabsa.serve import routes, tables
+from tabsa.serve.batching import Batcher
+from tabsa.serve.guard import Guard
+from tabsa.serve.jobs import Jobs
+from tabsa.serve.metrics import Metrics
+from tabsa.serve.problems import handle_problems
+from tabsa.serve.service import Service
+from tabsa.serve.settings import Settings
+
+PAGE: Final = Path(__file__).parent / "page"
+_SWEEP_SECONDS: Final = 60
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The service as an ASGI app; the model is loaded when it starts, in the event loop's own process."""
+    settings = settings or Settings()
+    metrics = Metrics()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with _service(settings, metrics) as service:
+            app.state.service = service
+            yield
+
+    app = FastAPI(
+        title="tabsa",
+        summary="Who is judged, on what, and how: targeted aspect-based sentiment analysis.",
+        version=__version__,
+        docs_url=None,  # FastAPI's page of documentation loads scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    handle_problems(app)
+    # The guard asks for the key; this tells of it in the OpenAPI document.
+    keyed = [Depends(HTTPBearer(auto_error=False))] if settings.api_key else []
+    app.include_router(routes.router, tags=["opinions"], dependencies=keyed)
+    app.include_router(tables.router, tags=["tables"], dependencies=keyed)
+    app.include_router(routes.health, tags=["health"])
+    app.include_router(_page())
+    app.mount("/static", StaticFiles(directory=PAGE), name="static")
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(settings.cors_origins),
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "X-API-Key"],
+            expose_headers=["Content-Disposition", "Retry-After"],
+        )
+    app.add_middleware(Guard, settings=settings, metrics=metrics)
+    return app
+
+
+def _page() -> APIRouter:
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/")
+    async def page() -> FileResponse:
+        return FileResponse(PAGE / "index.html", headers={"Cache-Control": "no-cache"})
+
+    return router
+
+
+@asynccontextmanager
+async def _service(settings: Settings, metrics: Metrics) -> AsyncIterator[Service]:
+    """The parts of the service, while it runs."""
+    predictor = await run_in_threadpool(_loaded, settings)
+    with contextlib.ExitStack() as stack:
+        folder = Path(settings.folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="tabsa-")))
+        for name in ("jobs", "uploads"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        batcher = Batcher(predictor, settings, metrics)
+        jobs = Jobs(folder / "jobs", predictor, settings, metrics)
+        name = Path(settings.model or DEFAULT).resolve().name
+        batcher.start()
+        sweeper = asyncio.create_task(_sweep(jobs))
+        try:
+            yield Service(name, settings, predictor, batcher, jobs, metrics, folder / "uploads")
+        finally:
+            sweeper.cancel()
+            await batcher.stop()
+            await run_in_threadpool(jobs.close)
+
+
+def _loaded(settings: Settings) -> Predictor:
+    """The model, having read a text: whatever it reads late is there before the first request."""
+    predictor = load(settings.model, threads=settings.threads)
+    predictor.predict("Camden is dear.", ["Camden"])
+    return predictor
+
+
+async def _sweep(jobs: Jobs) -> None:
+    while True:
+        await asyncio.sleep(_SWEEP_SECONDS)
+        await run_in_threadpool(jobs.sweep)

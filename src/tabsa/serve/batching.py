@@ -1,0 +1,141 @@
+"""The requests of many clients in one model call.
+
+Texts wait in a line, and one thread reads them, as many at a time as there are up to `batch_texts`. While it reads,
+more gather. Only when the last call had company does the next one wait a moment (`batch_window_ms`) for stragglers, so
+that a lone client never waits. What is read beside a text does not change its answer (see `Engine.read`).
+"""
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypeAlias
+
+from tabsa.predictor import Prediction, Predictor
+from tabsa.schema import Target
+from tabsa.serve.metrics import Metrics
+from tabsa.serve.problems import busy
+from tabsa.serve.settings import Settings
+from tabsa.text import TargetFinder
+
+
+class Question(NamedTuple):
+    """One text, and who may be judged in it."""
+
+    text: str
+    finder: TargetFinder
+    explain: bool = False
+
+
+class Answer(NamedTuple):
+    """All aspects of every target, and where the text mentions them."""
+
+    prediction: Prediction
+    found: tuple[Target, ...]
+
+
+_Future: TypeAlias = "asyncio.Future[Answer]"
+
+
+class Batcher:
+    """Reads texts for whoever asks, in one thread; to be used from one event loop."""
+
+    def __init__(self, predictor: Predictor, settings: Settings, metrics: Metrics) -> None:
+        self._predictor, self._metrics = predictor, metrics
+        self._most, self._texts = settings.max_waiting, settings.batch_texts
+        self._window = settings.batch_window_ms / 1000
+        self._line: deque[tuple[Question, _Future]] = deque()
+        self._some = asyncio.Event()  # is in the line
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
+        self.waiting = 0  # texts without an answer, in the line or being read
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._task = asyncio.create_task(self._read_on())
+
+    async def stop(self) -> None:
+        """Stop, once everything in the line has its answer."""
+        while self.waiting and not self._task.done():
+            await asyncio.sleep(0.01)
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+        self._thread.shutdown()
+
+    @property
+    def alive(self) -> bool:
+        """Whether questions are being answered."""
+        return not self._task.done()
+
+    @property
+    def full(self) -> bool:
+        """Whether another question would be refused."""
+        return self.waiting >= self._most
+
+    async def ask(self, questions: Sequence[Question]) -> list[Answer]:
+        """The answers, in order; raises a Problem at once where too much is waiting."""
+        if self.waiting + len(questions) > self._most:
+            raise busy("too many texts are waiting; come again in a moment")
+        loop = asyncio.get_running_loop()
+        futures: list[_Future] = [loop.create_future() for _ in questions]
+        self._line.extend(zip(questions, futures, strict=True))
+        self._count(len(questions))
+        self._some.set()
+        return await asyncio.gather(*futures)
+
+    def _count(self, more: int) -> None:
+        self.waiting += more
+        self._metrics.waiting.set(self.waiting)
+
+    async def _read_on(self) -> None:
+        loop = asyncio.get_running_loop()
+        crowd = False
+        while True:
+            await self._some.wait()
+            if crowd and self._window and len(self._line) < self._texts:
+                await asyncio.sleep(self._window)
+            batch = [self._line.popleft() for _ in range(min(len(self._line), self._texts))]
+            if not self._line:
+                self._some.clear()
+            crowd = len(batch) > 1
+            answers = await loop.run_in_executor(self._thread, self._answers, [question for question, _ in batch])
+            for (_, future), answer in zip(batch, answers, strict=True):
+                if future.done():  # whoever asked is gone
+                    continue
+                if isinstance(answer, Answer):
+                    future.set_result(answer)
+                else:
+                    future.set_exception(answer)
+            self._count(-len(batch))
+
+    def _answers(self, questions: Sequence[Question]) -> Sequence[Answer | Exception]:
+        """In the model's thread: read together or, should that fail, one by one, so that a failure is its own only."""
+        try:
+            return self._read(questions)
+        except Exception as error:
+            if len(questions) == 1:
+                return [error]
+            return [answer for question in questions for answer in self._answers([question])]
+
+    def _read(self, questions: Sequence[Question]) -> list[Answer]:
+        started = time.perf_counter()
+        found = [question.finder.find(question.text) for question in questions]
+        asked = [_all_targets(question.finder, targets) for question, targets in zip(questions, found, strict=True)]
+        predictions = self._predictor.predict_many(
+            [question.text for question in questions],
+            targets_of_each=asked,
+            explain=any(question.explain for question in questions),
+        )
+        answers = [Answer(*pair) for pair in zip(predictions, found, strict=True)]
+        self._metrics.texts.inc(len(questions))
+        self._metrics.batch.observe(len(questions))
+        self._metrics.model.observe(time.perf_counter() - started)
+        return answers
+
+
+def _all_targets(finder: TargetFinder, found: Sequence[Target]) -> list[Target]:
+    """Every target asked for, those that the text does not mention as well."""
+    mentioned = {target.name: target for target in found}
+    return [mentioned.get(name) or Target(name) for name in finder.names]

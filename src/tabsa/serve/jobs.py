@@ -1,0 +1,183 @@
+"""Scoring that outlives a request.
+
+A job is a folder, so that any worker can answer for it: `job.json` says how far it is, beside it lie the input, the
+result and the rejects. The worker that took it scores it, in a thread of its own; should that worker be killed, the
+others say so. Jobs are few and are removed when they are old; when the service stops, so do they.
+"""
+
+import json
+import logging
+import os
+import re
+import secrets
+import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+from tabsa.errors import TabsaError
+from tabsa.files import replacing
+from tabsa.predictor import Predictor
+from tabsa.score import Progress, Request, score
+from tabsa.serve.metrics import Metrics, is_alive
+from tabsa.serve.problems import Problem, busy
+from tabsa.serve.schema import JobStatus
+from tabsa.serve.settings import Settings
+
+_log = logging.getLogger("uvicorn.error")
+
+_STATE: Final = "job.json"
+_DELETED: Final = "deleted"  # a file that tells whoever scores a job that nobody wants it
+_REJECTS: Final = "rejects.jsonl"
+_ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
+_RETRY_SECONDS: Final = 60
+
+
+class _StoppedError(Exception):
+    """The job was deleted, or the service stops."""
+
+
+class Jobs:
+    """The jobs of all workers, and the threads that score those of this one."""
+
+    def __init__(self, folder: Path, predictor: Predictor, settings: Settings, metrics: Metrics) -> None:
+        self._folder, self._predictor, self._settings, self._metrics = folder, predictor, settings, metrics
+        self._threads = ThreadPoolExecutor(settings.max_scoring, thread_name_prefix="job")
+        self._mine: set[str] = set()
+        self._closing = threading.Event()
+
+    def make_folder(self) -> Path:
+        """A folder for a new job, named by its id; raises a Problem where there are too many jobs."""
+        self.sweep()
+        if sum(1 for _ in self._folder.iterdir()) >= self._settings.max_jobs:
+            message = f"there are {self._settings.max_jobs} jobs already; delete one, or come again later"
+            raise busy(message, _RETRY_SECONDS, status=429)
+        folder = self._folder / secrets.token_urlsafe(16)
+        folder.mkdir()
+        return folder
+
+    def start(self, source: Path, form: str, request: Request) -> str:
+        """Score a file that lies in a job's folder, soon; returns the job's id."""
+        folder = source.parent
+        self._mine.add(folder.name)
+        self._save(folder, JobStatus(id=folder.name, state="running"), form)
+        self._threads.submit(self._score, source, form, request)
+        return folder.name
+
+    def _score(self, source: Path, form: str, request: Request) -> None:
+        """In a thread: the whole job."""
+        folder = source.parent
+        status = JobStatus(id=folder.name, state="running")
+
+        def save(progress: Progress) -> None:
+            if self._closing.is_set() or (folder / _DELETED).exists():
+                raise _StoppedError
+            status.scored, status.rejected = progress.counts.scored, progress.counts.rejected
+            status.share = progress.share
+            self._save(folder, status, form)
+
+        try:
+            if self._closing.is_set():
+                raise _StoppedError
+            ended = score(
+                source, _result(folder, form), self._predictor, request, rejects=folder / _REJECTS, on_progress=save
+            )
+            status.state, status.share = "done", 1.0
+            self._metrics.rows.inc(ended.counts.rows)
+        except _StoppedError:
+            status.state, status.error = "failed", "the service was stopped; send the file again"
+        except TabsaError as e:
+            status.state, status.error = "failed", told(e, source)
+        except Exception:  # the job must not stay `running` for ever
+            _log.exception("a job failed")
+            status.state, status.error = "failed", "something went wrong in the service; its log says more"
+        finally:
+            self._save(folder, status, form)
+            self._mine.discard(folder.name)
+            if (folder / _DELETED).exists():
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _save(self, folder: Path, status: JobStatus, form: str) -> None:
+        with replacing(folder / _STATE) as stream:
+            json.dump({"process": os.getpid(), "format": form, **status.model_dump()}, stream)
+
+    def _read(self, identity: str) -> tuple[Path, dict[str, Any]]:
+        folder = self._folder / identity
+        try:
+            if not _ID.fullmatch(identity) or (folder / _DELETED).exists():
+                raise FileNotFoundError
+            state = json.loads((folder / _STATE).read_text(encoding="utf-8"))
+        except FileNotFoundError as e:
+            raise Problem(404, "no_job", "there is no such job; it was deleted, or its time is over") from e
+        if state["state"] == "running" and not self._is_worked_on(identity, state["process"]):
+            state |= {"state": "failed", "error": "the worker that scored it was stopped; send the file again"}
+        return folder, state
+
+    def _is_worked_on(self, identity: str, process: int) -> bool:
+        return identity in self._mine if process == os.getpid() else is_alive(process)
+
+    def status(self, identity: str) -> JobStatus:
+        """How far a job is; raises a Problem where there is none."""
+        _, state = self._read(identity)
+        return JobStatus(**{name: state[name] for name in JobStatus.model_fields})
+
+    def result(self, identity: str) -> tuple[Path, str]:
+        """The finished result, and its format."""
+        folder, state = self._read(identity)
+        if state["state"] != "done":
+            raise Problem(404, "no_result", "the job has no result yet" if not state["error"] else state["error"])
+        return _result(folder, state["format"]), state["format"]
+
+    def rejects(self, identity: str) -> Path | None:
+        """The rejected rows of a job that has ended; None where there are none."""
+        folder, state = self._read(identity)
+        if state["state"] == "running":
+            raise Problem(404, "no_result", "the job has not ended yet")
+        path = folder / _REJECTS
+        return path if path.exists() else None
+
+    def delete(self, identity: str) -> None:
+        """Remove a job; whoever is scoring it notices, stops, and removes what is left."""
+        folder, state = self._read(identity)
+        (folder / _DELETED).touch()
+        if state["state"] != "running":
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def sweep(self) -> None:
+        """Remove jobs that ended long ago."""
+        oldest = time.time() - 60 * self._settings.job_minutes
+        for folder in self._folder.iterdir():
+            try:
+                running = self._read(folder.name)[1]["state"] == "running"
+                changed = (folder / _STATE).stat().st_mtime
+            except Problem:  # not begun, or deleted
+                running, changed = False, _changed(folder)
+            except FileNotFoundError:  # another worker was faster
+                continue
+            if changed < oldest and not running:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """Stop what is running, after its present chunk of rows."""
+        self._closing.set()
+        self._threads.shutdown()
+
+
+def told(error: TabsaError, source: Path) -> str:
+    """An error as a client may read it: without the service's folders, and with the form's names for options."""
+    message = str(error).replace(f"; see {source.parent / _REJECTS}", "; see the rejects")
+    message = message.replace(str(source), "the file")
+    return re.sub(r"--([a-z]+)(?:-([a-z]+))?", lambda m: f"'{'_'.join(filter(None, m.groups()))}'", message)
+
+
+def _changed(folder: Path) -> float:
+    try:
+        return folder.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _result(folder: Path, form: str) -> Path:
+    return folder / f"result.{form}"

@@ -1,0 +1,194 @@
+// A table to score: choosing it, and what its columns are for.
+
+import { byId, fill, make, radios, redraw, unseen } from "./dom.js";
+import { headOf, textColumn } from "./table.js";
+
+/**
+ * @typedef {import("./state.js").State} State
+ * @typedef {import("./table.js").Table} Table
+ * @typedef {{text: string, id: string, target: string, layout: string, format: string}} Choices
+ */
+
+const PREVIEWED = 3;
+
+/**
+ * @param {{state: () => State,
+ *          start: (form: FormData, file: File, columns: string[], choices: Choices) => void,
+ *          problem: (message: string | null) => void}} what
+ */
+export function attachFile({ state, start, problem }) {
+  const input = byId("file");
+  const drop = byId("drop");
+  const into = byId("file-options");
+  /** @type {{file: File, table: Table, choices: Choices} | null} */
+  let chosen = null;
+
+  /** @param {File} file */
+  async function choose(file) {
+    problem(null);
+    try {
+      const table = await headOf(file);
+      const id = table.columns.includes("id") ? "id" : "";
+      chosen = { file, table, choices: { text: textColumn(table), id, target: "", layout: "wide", format: "csv" } };
+    } catch (error) {
+      chosen = null;
+      problem(error instanceof Error ? error.message : String(error));
+    }
+    draw();
+  }
+
+  function draw() {
+    byId("score").hidden = !chosen || byId("main").dataset.mode !== "file";
+    if (!chosen) return fill(into);
+    const { file, table, choices } = chosen;
+    /** @param {Partial<Choices>} patch */
+    const change = (patch) => {
+      Object.assign(choices, patch);
+      draw();
+    };
+    const { targets } = state();
+    const count = `${table.columns.length} column${table.columns.length === 1 ? "" : "s"}`;
+    const bare = !choices.target && targets.some(({ aliases }) => aliases.length);
+    redraw(
+      into,
+      make("p", { class: "file-name" }, make("strong", {}, file.name), ` ${size(file.size)}, ${count}`),
+      preview(table, choices.text),
+      columnPicks(table, choices, targets.length, change),
+      make("div", { class: "controls" }, ...layoutPicks(choices, change)),
+      bare && make("p", { class: "note" }, "A table is read for the names of the targets, without their other names."),
+    );
+  }
+
+  function submit() {
+    if (!chosen) return;
+    const { file, table, choices } = chosen;
+    const { targets, aspects } = state();
+    if (!choices.target && !targets.length) {
+      problem("Nobody to look for yet: add a target, or choose a column of targets.");
+      byId("add-target").focus();
+      return;
+    }
+    if (aspects && !aspects.length) return problem("No aspect is chosen: choose at least one.");
+    problem(null);
+    const form = new FormData();
+    form.append("text_column", choices.text);
+    if (choices.id) form.append("id_column", choices.id);
+    if (choices.target) form.append("target_column", choices.target);
+    else targets.forEach(({ name }) => form.append("targets", name));
+    aspects?.forEach((aspect) => form.append("aspect", aspect));
+    form.append("layout", choices.layout);
+    form.append("format", choices.format);
+    form.append("file", file); // last, so that the service knows what is asked before it reads
+    start(form, file, table.columns, choices);
+  }
+
+  input.addEventListener("change", () => {
+    if (input.files[0]) choose(input.files[0]);
+    input.value = ""; // the same file may be chosen again after a change
+  });
+  byId("score").addEventListener("click", submit);
+  for (const kind of ["dragover", "dragleave", "drop"]) {
+    addEventListener(kind, (event) => drop.classList.toggle("over", kind === "dragover" && carriesFile(event)));
+  }
+  return { choose, redraw: draw };
+}
+
+/** @param {Event} event */
+export function carriesFile(event) {
+  return event instanceof DragEvent && Boolean(event.dataTransfer?.types.includes("Files"));
+}
+
+/**
+ * @param {Table} table
+ * @param {Choices} choices
+ * @param {number} targets how many
+ * @param {(patch: Partial<Choices>) => void} change
+ */
+function columnPicks({ columns }, choices, targets, change) {
+  const named = columns.map((column) => ({ value: column, label: column }));
+  const own = { value: "", label: `the ${targets || "chosen"} target${targets === 1 ? "" : "s"} below` };
+  const theirs = columns.map((column) => ({ value: column, label: `from column ${column}` }));
+  return make(
+    "div",
+    { class: "picks" },
+    pick("Text", named, choices.text, (text) => change({ text })),
+    pick("Id", [{ value: "", label: "none" }, ...named], choices.id, (id) => change({ id })),
+    pick("Targets", [own, ...theirs], choices.target, (target) => change({ target })),
+  );
+}
+
+/** @param {Choices} choices @param {(patch: Partial<Choices>) => void} change */
+function layoutPicks(choices, change) {
+  const layouts = [
+    { value: "wide", label: "wide", hint: "the table with a column for each target and aspect" },
+    { value: "long", label: "long", hint: "a row for each opinion" },
+  ];
+  const formats = [
+    { value: "csv", label: "CSV" },
+    { value: "jsonl", label: "JSON Lines" },
+  ];
+  const { layout, format } = choices;
+  return [
+    radios({
+      legend: "Layout",
+      group: "layout",
+      options: layouts,
+      chosen: layout,
+      choose: (layout) => change({ layout }),
+    }),
+    radios({
+      legend: "Format",
+      group: "format",
+      options: formats,
+      chosen: format,
+      choose: (format) => change({ format }),
+    }),
+  ];
+}
+
+/**
+ * @param {string} label
+ * @param {{value: string, label: string}[]} options
+ * @param {string} chosen
+ * @param {(value: string) => void} change
+ */
+function pick(label, options, chosen, change) {
+  const select = /** @type {HTMLSelectElement} */ (
+    make(
+      "select",
+      { "data-key": label },
+      ...options.map((one) => make("option", { value: one.value, selected: one.value === chosen }, one.label)),
+    )
+  );
+  select.addEventListener("change", () => change(select.value));
+  return make("label", { class: "pick" }, make("span", {}, label), select);
+}
+
+/** @param {Table} table @param {string} text */
+function preview({ columns, rows }, text) {
+  /** @param {string} column */
+  const look = (column) => ({ class: column === text ? "chosen" : undefined });
+  const head = make("tr", {}, ...columns.map((column) => make("th", { scope: "col", ...look(column) }, column)));
+  const lines = rows
+    .slice(0, PREVIEWED)
+    .map((row) =>
+      make("tr", {}, ...columns.map((column) => make("td", { dir: "auto", ...look(column) }, row[column] ?? ""))),
+    );
+  return make(
+    "div",
+    { class: "preview", tabindex: 0, role: "group", "aria-label": "The first rows" },
+    make(
+      "table",
+      {},
+      make("caption", {}, unseen("The first rows of the table")),
+      make("thead", {}, head),
+      make("tbody", {}, ...lines),
+    ),
+  );
+}
+
+/** @param {number} bytes */
+function size(bytes) {
+  const [unit, name] = bytes < 1e6 ? [1e3, "kB"] : bytes < 1e9 ? [1e6, "MB"] : [1e9, "GB"];
+  return `${(bytes / unit).toLocaleString("en", { maximumFractionDigits: 1 })} ${name}`;
+}

@@ -1,0 +1,108 @@
+// Places in a text, and the names of targets.
+
+/**
+ * @typedef {[start: number, end: number]} Span
+ * @typedef {{name: string, aliases: string[]}} Target
+ */
+
+const LONGEST_NAME = 100;
+
+/**
+ * The service counts characters (code points), a string here counts UTF-16 units: an emoji is one and two.
+ * @param {string} text
+ * @returns {(offset: number) => number} from code points to units
+ */
+export function toUnits(text) {
+  if (!/[\ud800-\udfff]/.test(text)) return (offset) => Math.min(offset, text.length);
+  /** @type {number[]} */
+  const starts = [];
+  let at = 0;
+  for (const character of text) {
+    starts.push(at);
+    at += character.length;
+  }
+  starts.push(at);
+  return (offset) => starts[Math.min(offset, starts.length - 1)];
+}
+
+/** Without null and halves of characters, which the service does not take; every offset stays. @param {string} text */
+export function wellFormed(text) {
+  return text.replace(/\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+}
+
+/**
+ * Spans of a text carried over to an edited one: those behind the edit move, those it touches go.
+ * @template {{span: Span}} T
+ * @param {T[]} marks
+ * @param {string} before
+ * @param {string} after
+ * @returns {T[]}
+ */
+export function moved(marks, before, after) {
+  const shorter = Math.min(before.length, after.length);
+  let first = 0;
+  while (first < shorter && before[first] === after[first]) first++;
+  let last = 0;
+  while (last < shorter - first && before.at(-1 - last) === after.at(-1 - last)) last++;
+  const end = before.length - last;
+  const by = after.length - before.length;
+  return marks.flatMap((mark) => {
+    const [start, stop] = mark.span;
+    if (stop <= first) return [mark];
+    return start >= end ? [{ ...mark, span: /** @type {Span} */ ([start + by, stop + by]) }] : [];
+  });
+}
+
+/** A selection as a name: one line, nothing but the name; empty if it cannot be one. @param {string} selected */
+export function asName(selected) {
+  const name = selected.replace(/\s+/g, " ").replace(/^[\s"'“”‘’(),.;:!?]+|[\s"'“”‘’(),;:!?]+$/gu, "");
+  return name.length <= LONGEST_NAME && /[\p{L}\p{N}]/u.test(name) ? name : "";
+}
+
+/** @param {string} a @param {string} b */
+export function sameName(a, b) {
+  const plain = (/** @type {string} */ name) => name.normalize("NFKC").toLowerCase().trim();
+  return plain(a) === plain(b);
+}
+
+/**
+ * Names as typed: `Camden; Brixton`, or one with other names for it, `Stoke Newington=Stokey,N16`; as on the command
+ * line, `\=` and `\,` stand for themselves.
+ * @param {string} typed
+ * @returns {Target[]}
+ */
+export function readTargets(typed) {
+  return split(typed, "\n")
+    .flatMap((line) => {
+      const [first, ...rest] = split(line, "=");
+      if (rest.length) return [{ name: plain(first), aliases: split(rest.join("="), ",").map(plain).filter(Boolean) }];
+      return split(line, ",")
+        .flatMap((part) => split(part, ";"))
+        .map((part) => ({ name: plain(part), aliases: [] }));
+    })
+    .filter((target) => target.name);
+}
+
+/** The same the other way. @param {Target} target */
+export function writeTarget({ name, aliases }) {
+  const escaped = (/** @type {string} */ part) => part.replace(/[\\=,;]/g, "\\$&");
+  return [escaped(name), aliases.map(escaped).join(",")].filter(Boolean).join("=");
+}
+
+/** Parts of a text between unescaped separators, escapes left in. @param {string} text @param {string} separator */
+function split(text, separator) {
+  const parts = [""];
+  for (const piece of text.match(/\\[^]|[^]/g) ?? []) {
+    if (piece === separator) parts.push("");
+    else parts[parts.length - 1] += piece;
+  }
+  return parts;
+}
+
+/** @param {string} part */
+function plain(part) {
+  return part
+    .replace(/\\([\\=,;])/g, "$1")
+    .replace(/\s+/g, " ")
+    .trim();
+}

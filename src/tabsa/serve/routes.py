@@ -1,0 +1,117 @@
+"""Text in, opinions out; and how the service is."""
+
+import math
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from tabsa.serve import answers
+from tabsa.serve.asking import check_predict, check_text
+from tabsa.serve.batching import Answer
+from tabsa.serve.metrics import CONTENT_TYPE
+from tabsa.serve.problems import Problem, busy
+from tabsa.serve.schema import (
+    ModelOut,
+    ModelsResponse,
+    PredictMany,
+    PredictOne,
+    PredictRequest,
+    StatusResponse,
+    SuggestedName,
+    SuggestRequest,
+    SuggestResponse,
+)
+from tabsa.serve.service import Service, TheService, problems
+from tabsa.serve.suggest import suggest
+
+
+async def _only_json(request: Request) -> None:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Problem(415, "not_json", "the body's type is not application/json; say so in Content-Type")
+
+
+router = APIRouter(prefix="/v1")
+health = APIRouter()
+_JSON = [Depends(_only_json)]
+
+
+@router.post(
+    "/predict", dependencies=_JSON, response_model=PredictOne | PredictMany, responses=problems(413, 415, 422, 503)
+)
+async def predict(asked: PredictRequest, service: TheService) -> Response:
+    """Say who is judged, on what, and how.
+
+    With `text`, one result; with `texts`, `{"results": [...]}`, one a text. Every target-aspect pair is answered; the
+    polarity `none` means that the text is silent. Offsets count Unicode code points.
+    """
+    checked = check_predict(asked, service.predictor.aspects, service.settings)
+    told = await service.batcher.ask(checked.questions)
+    if asked.texts is not None or asked.explain:  # long, maybe: other clients need not wait while it is written
+        return await run_in_threadpool(_written, asked, told, service, checked.aspects)
+    return _written(asked, told, service, checked.aspects)
+
+
+def _written(asked: PredictRequest, told: list[Answer], service: Service, aspects: tuple[int, ...]) -> Response:
+    results = [answers.result(answer, service.predictor, aspects, explain=asked.explain) for answer in told]
+    return answers.to_json({"results": results} if asked.texts is not None else results[0])
+
+
+@router.post("/suggest", dependencies=_JSON, responses=problems(413, 415, 422))
+async def suggest_targets(asked: SuggestRequest, service: TheService) -> SuggestResponse:
+    """Find names that may be targets: capitalised phrases that are not merely the starts of sentences."""
+    check_text(asked.text, service.settings)
+    names = await run_in_threadpool(suggest, asked.text)
+    return SuggestResponse(targets=[SuggestedName(name=name, spans=list(spans)) for name, spans in names])
+
+
+@router.get("/models", responses=problems())
+async def models(service: TheService) -> ModelsResponse:
+    """Tell what the model knows and how well it does."""
+    predictor = service.predictor
+    config, attention = predictor.folder.config, predictor.engine.attention
+    model = ModelOut(
+        name=service.name,
+        kind=config.kind,
+        aspects=list(config.aspects),
+        labels=list(config.labels),
+        chains=None if attention is None else attention.shape[-1],
+        tied=predictor.tied,
+        targets_at_once=min(predictor.engine.at_once, service.settings.max_targets),
+        metrics=_metrics(predictor.folder.metrics),
+    )
+    return ModelsResponse(models=[model], default=service.name)
+
+
+def _metrics(told: dict[str, Any]) -> dict[str, Any] | None:
+    """Of what training wrote down, how well the model did on what."""
+    families = told.get("dev")
+    if not isinstance(families, dict):
+        return None
+    figures = {
+        family: {name: value for name, value in values.items() if isinstance(value, float) and math.isfinite(value)}
+        for family, values in families.items()
+        if isinstance(values, dict)
+    }
+    return {"data": told.get("data"), "split": told.get("split"), **figures}
+
+
+@health.get("/healthz")
+async def healthz() -> StatusResponse:
+    """Tell that the process is there."""
+    return StatusResponse(status="ok")
+
+
+@health.get("/readyz", responses=problems(503))
+async def readyz(service: TheService) -> StatusResponse:
+    """Tell whether a request would be taken now."""
+    if service.batcher.full or not service.batcher.alive:
+        raise busy("too much is waiting")
+    return StatusResponse(status="ready")
+
+
+@health.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}, **problems()})
+async def metrics(service: TheService) -> Response:
+    """Give the counts of all workers to Prometheus."""
+    return Response(await run_in_threadpool(service.metrics.text), media_type=CONTENT_TYPE)

@@ -1,0 +1,228 @@
+"""What goes in and out, typed; the OpenAPI document is made of it. Offsets count Unicode code points, from 0."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+_EXAMPLE_TEXT = "Camden is lovely but far too dear; Brixton is cheaper."
+
+
+def _readable(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("a null character is in it; take it out")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as e:
+            raise ValueError("half a character (a lone surrogate) is in it; write it as UTF-8") from e
+    return text
+
+
+Text = Annotated[str, AfterValidator(_readable)]
+Span = Annotated[
+    tuple[int, int],
+    Field(description="Start and end in Unicode code points: `text[start:end]` in Python, not in JavaScript."),
+]
+
+
+class _Strict(BaseModel):
+    """Refuses what it does not know, and turns nothing into something else."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class TargetWithAliases(_Strict):
+    """A target and the other names that texts may have for it."""
+
+    name: Text
+    aliases: list[Text] = []
+
+
+class PredictRequest(_Strict):
+    """What to ask: of one `text`, or the same of many `texts`."""
+
+    text: Text | None = Field(None, description="One text.")
+    texts: list[Text] | None = Field(None, description="Many texts, instead of `text`.", min_length=1)
+    targets: list[Text | TargetWithAliases] = Field(
+        description="Who may be judged: names to look for in the text, or names with aliases.", min_length=1
+    )
+    aspects: list[Text] | None = Field(None, description="Some of the model's aspects; null means all.", min_length=1)
+    explain: bool = Field(False, description="Tell how the memory's gates opened; for one text only.")
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"text": _EXAMPLE_TEXT, "targets": ["Camden", {"name": "Brixton", "aliases": ["SW9"]}]},
+                {"texts": [_EXAMPLE_TEXT, "I feel safe in Camden."], "targets": ["Camden"], "aspects": ["safety"]},
+            ]
+        }
+    )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.text is None) == (self.texts is None):
+            raise ValueError("give either 'text', one text, or 'texts', a list")
+        if self.explain and self.texts is not None:
+            raise ValueError("'explain' goes with 'text' only; ask for one text at a time")
+        return self
+
+
+class SuggestRequest(_Strict):
+    """A text to look for names in."""
+
+    text: Text
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": _EXAMPLE_TEXT}]})
+
+
+class ScoreForm(BaseModel):
+    """What to ask of every row of a file; either `targets` or `target_column` is given."""
+
+    targets: list[Text] = Field([], description="A target to look for in every row; repeatable.")
+    target_column: Text | None = Field(None, description="Instead, the column that names each row's own targets.")
+    text_column: Text | None = Field(None, description="The texts; `text` by default, or the only column of text.")
+    id_column: Text | None = Field(None, description="What tells rows apart in the long layout; `id` by default.")
+    aspect: list[Text] = Field([], description="An aspect to ask for; repeatable. All by default.")
+    layout: Literal["wide", "long"] = Field("wide", description="wide: a column a pair; long: a row an opinion.")
+    format: Literal["csv", "jsonl"] = Field("csv", description="The format of the results.")
+    prefix: Text = Field("", description="Goes before the name of each new column.")
+    probabilities: bool = Field(False, description="Add each label's probability to the wide layout, too.")
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if bool(self.targets) == (self.target_column is not None):
+            raise ValueError("give either 'targets', names to look for in every row, or 'target_column'")
+        return self
+
+
+class OpinionOut(BaseModel):
+    """The likeliest polarity of a target-aspect pair; `none` means that the text is silent on it."""
+
+    target: str
+    aspect: str
+    polarity: str
+    probabilities: dict[str, float]
+
+
+class MentionsOut(BaseModel):
+    """Where the text mentions a target."""
+
+    target: str
+    spans: list[Span]
+
+
+class TokenOut(BaseModel):
+    """A word as the model reads it; `target` is the place in the passage's `targets` of the one it mentions."""
+
+    text: str
+    start: int
+    end: int
+    target: int | None
+
+
+class PassageOut(BaseModel):
+    """A part of the text that was read at once, for at most `targets_at_once` targets."""
+
+    start: int
+    end: int
+    targets: list[str]
+    tokens: list[TokenOut]
+    gates: list[list[list[float]]] | None = Field(description="By direction, token and chain, rounded; 0 shut, 1 open.")
+
+
+class ExplanationOut(BaseModel):
+    """How the memory was updated while reading, and which chains each question listens to."""
+
+    passages: list[PassageOut]
+    directions: list[Literal["forward", "backward"]]
+    attention: list[list[list[float]]] | None = Field(description="By place in `targets`, aspect and chain.")
+    aspects: list[str]
+    tied: int = Field(description="How many chains belong to a target: the first ones, in the order of `targets`.")
+
+
+class PredictOne(BaseModel):
+    """The answer for one text: every target-aspect pair asked, `none` included."""
+
+    text: str
+    opinions: list[OpinionOut]
+    mentions: list[MentionsOut] = Field(description="The targets that the text mentions.")
+    explanation: ExplanationOut | None = None
+
+
+class PredictMany(BaseModel):
+    """The answers for many texts, in their order."""
+
+    results: list[PredictOne]
+
+
+class SuggestedName(BaseModel):
+    """A name in a text that may be a target."""
+
+    name: str
+    spans: list[Span]
+
+
+class SuggestResponse(BaseModel):
+    """Capitalised phrases that are not merely the starts of sentences."""
+
+    targets: list[SuggestedName]
+
+
+class ModelOut(BaseModel):
+    """A model that can be asked."""
+
+    name: str
+    kind: str
+    aspects: list[str]
+    labels: list[str]
+    chains: int | None = Field(description="Chains of its memory; null where it has none.")
+    tied: int
+    targets_at_once: int
+    metrics: dict[str, Any] | None = Field(description="How well it did in training, as fractions; null if untold.")
+
+
+class ModelsResponse(BaseModel):
+    """The models there are."""
+
+    models: list[ModelOut]
+    default: str
+
+
+class JobAccepted(BaseModel):
+    """A job that has begun."""
+
+    id: str
+    rows: int | None = None
+    state: Literal["running"] = "running"
+
+
+class JobStatus(BaseModel):
+    """How far a job is."""
+
+    id: str
+    state: Literal["running", "done", "failed"]
+    scored: int = 0
+    rejected: int = 0
+    share: float = Field(default=0.0, ge=0, le=1, description="Of the file that was read.")
+    error: str | None = None
+
+
+class ErrorDetail(BaseModel):
+    """A code for programs, one line for people, and the part of the request that is wrong, if it is one."""
+
+    code: str
+    message: str
+    field: str | None
+
+
+class ErrorResponse(BaseModel):
+    """Why there is no answer."""
+
+    error: ErrorDetail
+
+
+class StatusResponse(BaseModel):
+    """That the service is there."""
+
+    status: str

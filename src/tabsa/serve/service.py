@@ -1,0 +1,52 @@
+"""What the app is made of, where every route finds it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from tabsa.predictor import Predictor
+from tabsa.serve.batching import Batcher
+from tabsa.serve.jobs import Jobs
+from tabsa.serve.metrics import Metrics
+from tabsa.serve.schema import ErrorResponse
+from tabsa.serve.settings import Settings
+
+
+@dataclass(slots=True)
+class Service:
+    """The parts of a running service."""
+
+    name: str  # of the model
+    settings: Settings
+    predictor: Predictor
+    batcher: Batcher
+    jobs: Jobs
+    metrics: Metrics
+    uploads: Path  # a folder for files that are being scored
+    streams: int = 0  # files that are being scored for a waiting client
+
+
+async def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+TheService = Annotated[Service, Depends(_service)]
+
+_MEANINGS = {
+    400: "The request cannot be read.",
+    401: "The API key is missing or wrong.",
+    404: "There is no such thing.",
+    413: "The body is too large.",
+    415: "The body is of another type.",
+    422: "The request is readable but not right, or beyond a limit.",
+    429: "There are too many jobs.",
+    503: "Too much is waiting; `Retry-After` says when to come again.",
+}
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, object]]:
+    """The errors of a route, for the OpenAPI document."""
+    return {status: {"model": ErrorResponse, "description": _MEANINGS[status]} for status in (400, 401, *statuses)}

@@ -1,0 +1,52 @@
+"""Every limit and choice of the service."""
+
+from dataclasses import dataclass
+
+from tabsa.config import option
+from tabsa.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What the service allows and how it works; each field is an option of `tabsa serve --set NAME=VALUE`."""
+
+    model: str | None = option(None, "the model: a name or a folder; none means the one in the box")
+    threads: int = option(0, "cores that one model call may use; 0: all, shared among the workers", low=0)
+
+    api_key: str | None = option(None, "asked of every client of /v1 and /metrics; better set as TABSA_API_KEY")
+    cors_origins: tuple[str, ...] = option((), "web pages of these origins may use the API; '*' means all")
+    allowed_hosts: tuple[str, ...] = option((), "names that requests may address; none given means any")
+
+    max_body_bytes: int = option(1_048_576, "a JSON body", low=1)
+    max_text_characters: int = option(10_000, "a text", low=1)
+    max_texts: int = option(256, "texts of one request", low=1)
+    max_targets: int = option(100, "targets of one request", low=1)
+    max_aliases: int = option(20, "other names of one target", low=0)
+    max_name_characters: int = option(200, "the name of a target or of an aspect", low=1)
+    max_aspects: int = option(100, "aspects of one request", low=1)
+    max_opinions: int = option(50_000, "answers of one request: texts x targets x aspects", low=1)
+
+    batch_texts: int = option(32, "texts of one model call; 1: no batching", low=1)
+    batch_window_ms: float = option(
+        2.0, "how long a call waits for more texts while many clients ask", low=0, high=1000
+    )
+    max_waiting: int = option(512, "texts that may wait for an answer; more are refused with 503", low=1)
+    max_connections: int = option(512, "connections of one worker; more are refused with 503", low=1)
+
+    max_upload_bytes: int = option(104_857_600, "a file to score, unpacked", low=1)
+    max_rows: int = option(1_000_000, "lines of a file to score", low=1)
+    max_scoring: int = option(2, "files that one worker scores at a time", low=1)
+    max_jobs: int = option(16, "jobs that are kept, running or done; more are refused with 429", low=1)
+    job_minutes: float = option(60.0, "how long the results of a job are kept", low=0)
+    folder: str | None = option(None, "where jobs lie, the same for all workers; none means a temporary folder")
+
+    shutdown_seconds: int = option(30, "what has been accepted may take this long to finish after a stop", low=0)
+
+    def __post_init__(self) -> None:
+        if self.max_waiting < self.max_texts:
+            raise ConfigError(
+                f"'max_waiting' is {self.max_waiting}; expected at least 'max_texts', {self.max_texts}, "
+                "because a full request would never be taken"
+            )
+        if self.api_key is not None and not (self.api_key.isascii() and self.api_key.isprintable() and self.api_key):
+            raise ConfigError("'api_key' is empty or has characters that a header cannot hold; use letters and digits")

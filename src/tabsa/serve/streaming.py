@@ -1,0 +1,66 @@
+"""Results that leave while later rows are still to be read."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
+
+from tabsa.errors import DataError
+from tabsa.predictor import Predictor
+from tabsa.score import Counts, Request
+from tabsa.score.reading import Source
+from tabsa.score.scorer import Scorer
+
+
+def scored(
+    source: Path,
+    suffix: str,
+    predictor: Predictor,
+    request: Request,
+    *,
+    on_rows: Callable[[int], None] = lambda _: None,
+) -> Iterator[bytes]:
+    """The results of a table, chunk by chunk; the first comes when it is known that rows can be scored.
+
+    `on_rows` is told how many rows each chunk had.
+    """
+    counts, header = Counts(), b""
+    with Source(source) as table:
+        scorer = Scorer(source, suffix, predictor, request)
+        for chunk in table.chunks(scorer.chunk):
+            scorer.settle(chunk)
+            result = scorer.score(chunk, first=not (counts.scored or header))
+            counts.add(result.counts)
+            on_rows(result.counts.rows)
+            if counts.scored:
+                yield header + result.output
+                header = b""
+            else:
+                header += result.output
+    if not counts.rows:
+        raise DataError(f"{source} holds no rows; expected at least one text")
+    if not counts.scored:
+        raise DataError(f"all {counts.rows:,} rows were rejected, the first: {counts.first_reason}")
+
+
+class RowsResponse(StreamingResponse):
+    """Sends pieces that a thread makes; `close` is called at the end, however that comes."""
+
+    def __init__(self, first: bytes, rest: Iterator[bytes], close: Callable[[], None], media_type: str) -> None:
+        super().__init__(_pieces(first, rest), media_type=media_type)
+        self._close = close
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._close()
+
+
+async def _pieces(first: bytes, rest: Iterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    while (piece := await run_in_threadpool(next, rest, None)) is not None:
+        yield piece

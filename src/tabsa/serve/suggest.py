@@ -1,0 +1,117 @@
+"""Names in a text that may be targets: capitalised phrases that are not merely the starts of sentences.
+
+A capital in the middle of a sentence makes a name; names join (`Camden Town`, `Bank of England`). At the start of a
+sentence every word has a capital, so there a single word counts only if the text uses it as a name elsewhere, or if it
+stands as one: before a verb (`Camden is dear`), or before another name (`Camden and Brixton are dear`).
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final
+
+from tabsa.schema import Span
+from tabsa.text import Token, split_sentences, tokenise
+
+_MOST: Final = 50  # names
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_JOINERS: Final = _words("of on upon de la le the and & 's ’s")  # inside a name, between two capitals
+_WEAK_JOINERS: Final = _words("the and")  # these join nothing by themselves
+_VERBS: Final = _words(
+    "is was has had are were isn't wasn't 's does did do can could will would should must may might feels felt seems "
+    "seemed looks looked gets got offers offered needs used tends lacks became becomes remains"
+)
+_TITLES: Final = _words("st. mr. mrs. ms. dr. prof. mt.")
+# Capitals that name nobody: pronouns, and what opens sentences.
+_NEVER: Final = _words(
+    "i i'm i've i'd i'll ok okay lol btw imo imho asap faq tv diy uk eu usa pm am mon tue wed thu fri sat sun monday "
+    "tuesday wednesday thursday friday saturday sunday january february march april may june july august september "
+    "october november december christmas easter a an the this that these those there here it its he she we you they my "
+    "your his her our their who what when where why how which whose and or but so if as at by for from in into of off "
+    "on onto out over to under up upon with without after before since until while although though because unless "
+    "not no nor yes also just even only very too much many more most some any all both each every few other another "
+    "such one two three first second last next then than now never always often sometimes usually still already again "
+    "maybe perhaps however anyway overall plus apart despite besides everything everyone nothing nobody something "
+    "someone anything anyone people place places area areas rent rents price prices house houses housing flat flats "
+    "transport traffic crime safety parking shops shopping food nightlife schools life living location good great nice "
+    "lovely bad cheap expensive quiet noisy safe dangerous avoid try go going get getting love loved hate hated "
+    "is are was were do does did has have had can could will would should don't doesn't didn't isn't "
+    "aren't wasn't hi hello hey thanks thank please sorry honestly personally"
+)
+
+
+def suggest(text: str) -> list[tuple[str, list[Span]]]:
+    """The names, in the order of their first mentions, each with where it stands; at most fifty."""
+    tokens = tokenise(text)
+    spans: dict[str, list[Span]] = {}
+    doubtful: list[Span] = []
+    for sentence in _sentences(text, tokens):
+        if not any(any(map(str.islower, token.text)) for token in sentence):
+            continue  # all in capitals: they tell nothing
+        for first, last in _runs(sentence):
+            span = Span(sentence[first].start, sentence[last].end)
+            if first == 0 and first == last and not _stands_as_name(sentence):
+                doubtful.append(span)
+            else:
+                spans.setdefault(text[span.start : span.end], []).append(span)
+    for span in doubtful:
+        name = text[span.start : span.end]
+        if name in spans:
+            spans[name] = sorted([*spans[name], span])
+    return sorted(spans.items(), key=lambda item: item[1][0])[:_MOST]
+
+
+def _sentences(text: str, tokens: Sequence[Token]) -> list[list[Token]]:
+    """The tokens of each sentence, without the quotes and dashes that it may open with."""
+    ends = [span.end for span in split_sentences(text)]
+    place = 0
+
+    def number(token: Token) -> int:
+        nonlocal place
+        while place < len(ends) and token.start >= ends[place]:
+            place += 1
+        return place
+
+    sentences = []
+    for _, group in groupby(tokens, number):
+        words = list(group)
+        opening = next((n for n, token in enumerate(words) if token.text[0].isalnum()), len(words))
+        sentences.append(words[opening:])
+    return sentences
+
+
+def _runs(sentence: Sequence[Token]) -> list[tuple[int, int]]:
+    """The first and last tokens of each name."""
+    runs: list[tuple[int, int]] = []
+    for place, token in enumerate(sentence):
+        if not _is_capitalised(token):
+            continue
+        if runs and _joins(sentence, runs[-1][1], place):
+            runs[-1] = (runs[-1][0], place)
+        else:
+            runs.append((place, place))
+    return [(first, last) for first, last in runs if sentence[last].text.lower() not in _TITLES]
+
+
+def _is_capitalised(token: Token) -> bool:
+    word = token.text
+    return word[0].isupper() and len(word) > 1 and word.lower().replace("’", "'") not in _NEVER
+
+
+def _joins(sentence: Sequence[Token], last: int, place: int) -> bool:
+    """Whether the capital at `place` goes on with the name that reaches `last`."""
+    between = [token.text.lower() for token in sentence[last + 1 : place]]
+    return len(between) <= 2 and _JOINERS.issuperset(between) and not (between and _WEAK_JOINERS.issuperset(between))
+
+
+def _stands_as_name(sentence: Sequence[Token]) -> bool:
+    """Whether the first word of a sentence is followed by what follows names."""
+    following = [token.text.lower().replace("’", "'") for token in sentence[1:3]]
+    if not following:
+        return False
+    listed = following[0] in {",", "and", "or", "&"} and len(sentence) > 2 and _is_capitalised(sentence[2])
+    return following[0] in _VERBS or listed

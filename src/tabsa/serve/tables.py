@@ -1,0 +1,140 @@
+"""A file in, results out: at once and streamed, or as a job."""
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi import Path as PathParameter
+from fastapi.responses import FileResponse, JSONResponse
+from starlette.concurrency import run_in_threadpool
+
+from tabsa.errors import TabsaError
+from tabsa.score import Layout
+from tabsa.score import Request as Asked
+from tabsa.serve.asking import check_aspects, check_targets
+from tabsa.serve.jobs import told
+from tabsa.serve.problems import Problem, busy
+from tabsa.serve.schema import JobAccepted, JobStatus, ScoreForm
+from tabsa.serve.service import Service, TheService, problems
+from tabsa.serve.streaming import RowsResponse, scored
+from tabsa.serve.uploads import FORM, read_form, store
+
+router = APIRouter(prefix="/v1")
+Identity = Annotated[str, PathParameter(alias="id", description="What `POST /v1/score?job=true` answered.")]
+_TYPES: Final = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+_CHUNK: Final = 256  # rows at a time: fewer than on the command line, because somebody watches
+_RETRY_SECONDS: Final = 10
+_FILE: Final[dict[str, Any]] = {"content": {"text/csv": {}, "application/x-ndjson": {}}, "description": "The results."}
+_STARTED: Final[dict[str, Any]] = {"model": JobAccepted, "description": "The job has begun."}
+
+
+@router.post(
+    "/score",
+    response_class=Response,
+    responses={200: _FILE, 202: _STARTED, **problems(413, 415, 422, 429, 503)},
+    openapi_extra=FORM,
+)
+async def score(
+    request: Request,
+    service: TheService,
+    job: Annotated[bool, Query(description="Do not wait for the results.")] = False,
+) -> Response:
+    """Score every row of a table.
+
+    The results are streamed back as they come. With `job=true` the answer is an id: ask `/v1/jobs/{id}` how far it is.
+    Rows that cannot be scored are left out; only a job keeps them, with the reasons.
+    """
+    return await (_as_job if job else _at_once)(request, service)
+
+
+async def _as_job(request: Request, service: Service) -> Response:
+    folder = await run_in_threadpool(service.jobs.make_folder)
+    try:
+        source, form, asked = await _received(request, folder, service)
+        identity = await run_in_threadpool(service.jobs.start, source, form, asked)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return JSONResponse(JobAccepted(id=identity).model_dump(), 202)
+
+
+async def _at_once(request: Request, service: Service) -> Response:
+    """The first results are there before the answer begins: what is wrong with most files can still be told."""
+    if service.streams >= service.settings.max_scoring:
+        raise busy("too many files are being scored; come again later", _RETRY_SECONDS)
+    service.streams += 1
+    folder = Path(tempfile.mkdtemp(dir=service.uploads))
+
+    def close() -> None:
+        service.streams -= 1
+        shutil.rmtree(folder, ignore_errors=True)
+
+    try:
+        source, form, asked = await _received(request, folder, service)
+        try:
+            rows = scored(source, f".{form}", service.predictor, asked, on_rows=service.metrics.rows.inc)
+            first = await run_in_threadpool(next, rows)
+        except TabsaError as e:
+            raise Problem(422, "bad_file", told(e, source), "file") from e
+    except BaseException:
+        close()
+        raise
+    response = RowsResponse(first, rows, close, _TYPES[form])
+    response.headers["Content-Disposition"] = f'attachment; filename="opinions.{form}"'
+    return response
+
+
+async def _received(request: Request, folder: Path, service: Service) -> tuple[Path, str, Asked]:
+    """The uploaded file in its folder, the format of the results, and what to ask."""
+    async with read_form(request, service.settings) as (file, form):
+        asked = _asked(form, service)
+        source = await run_in_threadpool(store, file.file, file.filename or "", folder, service.settings)
+    return source, form.format, asked
+
+
+def _asked(form: ScoreForm, service: Service) -> Asked:
+    known, settings = service.predictor.aspects, service.settings
+    aspects = check_aspects(form.aspect or None, known, settings, "aspect")
+    names: dict[str, list[str]] = {name: [] for name in form.targets}
+    check_targets(names, settings)
+    return Asked(
+        targets=names or None,
+        target_column=form.target_column,
+        aspects=aspects,
+        text_column=form.text_column,
+        id_column=form.id_column,
+        layout=Layout(form.layout),
+        probabilities=form.probabilities,
+        prefix=form.prefix,
+        chunk=_CHUNK,
+    )
+
+
+@router.get("/jobs/{id}", responses=problems(404, 422))
+def status(identity: Identity, service: TheService) -> JobStatus:
+    """Tell how far a job is."""
+    return service.jobs.status(identity)
+
+
+@router.get("/jobs/{id}/result", response_class=Response, responses={200: _FILE, **problems(404, 422)})
+def result(identity: Identity, service: TheService) -> Response:
+    """Give a finished job's results."""
+    path, form = service.jobs.result(identity)
+    return FileResponse(path, media_type=_TYPES[form], filename=f"opinions.{form}")
+
+
+@router.get("/jobs/{id}/rejects", response_class=Response, responses={200: _FILE, **problems(404, 422)})
+def rejects(identity: Identity, service: TheService) -> Response:
+    """Give the rows that a job could not score, each with the reason; none where all went well."""
+    path = service.jobs.rejects(identity)
+    if path is None:
+        return Response(b"", media_type=_TYPES["jsonl"])
+    return FileResponse(path, media_type=_TYPES["jsonl"], filename="rejects.jsonl")
+
+
+@router.delete("/jobs/{id}", status_code=204, responses=problems(404, 422))
+def delete(identity: Identity, service: TheService) -> None:
+    """Remove a job and its results; one that is running is stopped."""
+    service.jobs.delete(identity)

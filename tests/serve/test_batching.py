@@ -1,0 +1,228 @@
+"""Many clients, few model calls, and every answer the Predictor's own."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+from service_asking import error_of
+
+from tabsa.predictor import Predictor
+from tabsa.serve.app import create_app
+from tabsa.serve.batching import Answer, Batcher, Question
+from tabsa.serve.metrics import Metrics
+from tabsa.serve.problems import Problem
+from tabsa.serve.settings import Settings
+from tabsa.text import TargetFinder
+
+NAMES = ["Camden", "Brixton Hill", "Leeds"]
+WORDS = ("the", "is", "not", "but", "cheap", "dear", "far", "zebra", ".", "Camden", "Leeds", ",", "Brixton Hill")
+
+
+def texts(count: int, seed: int = 1) -> list[str]:
+    chance = random.Random(seed)
+    return [" ".join(chance.choices(WORDS, k=chance.randint(1, 60))) for _ in range(count)]
+
+
+def asking(settings: Settings, ask: Callable[[httpx2.AsyncClient, FastAPI], Awaitable[Any]]) -> Any:
+    """Run what asks a service, both in one event loop."""
+
+    async def run() -> Any:
+        app = create_app(settings)
+        transport = httpx2.ASGITransport(app=app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx2.AsyncClient(transport=transport, base_url="http://a") as client,
+        ):
+            return await ask(client, app)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("batch_texts", [1, 3, 32])
+def test_what_is_read_beside_a_text_changes_nothing(settings: Any, predictor: Predictor, batch_texts: int) -> None:
+    read = texts(60)
+    aspects = [None, ["price"], ["safety", "general"]]
+
+    async def ask(client: httpx2.AsyncClient, app: FastAPI) -> list[Any]:
+        posted = [
+            {"text": text, "targets": NAMES[: 1 + n % 3], "aspects": aspects[n % 3], "explain": n % 7 == 0}
+            for n, text in enumerate(read)
+        ]
+        return await asyncio.gather(*(client.post("/v1/predict", json=asked) for asked in posted))
+
+    answers = asking(settings(batch_texts=batch_texts), ask)
+    for n, (text, answer) in enumerate(zip(read, answers, strict=True)):
+        expected = predictor.predict(text, NAMES[: 1 + n % 3], aspects[n % 3])
+        assert answer.json()["opinions"] == expected.to_dict()["opinions"]  # to the last bit
+        assert (answer.json()["explanation"] is not None) == (n % 7 == 0)
+        if n % 7 == 0:
+            gates = [passage["gates"] for passage in answer.json()["explanation"]["passages"]]
+            assert gates == [p.gates.astype(float).round(4).tolist() for p in expected.passages if p.gates is not None]
+
+
+def test_the_model_in_the_box_answers_as_if_asked_alone() -> None:
+    """Its products are large enough for their rounding to depend on how many rows they have."""
+    from tabsa.data import load as load_data
+    from tabsa.predictor import load
+
+    examples = load_data("places", "test").examples[:40]
+    asked = [(example.text, [target.name for target in example.targets]) for example in examples]
+
+    async def ask(client: httpx2.AsyncClient, app: FastAPI) -> list[Any]:
+        posts = (client.post("/v1/predict", json={"text": text, "targets": targets}) for text, targets in asked)
+        return await asyncio.gather(*posts)
+
+    answers = asking(Settings(threads=1, batch_texts=16), ask)
+    model = load(threads=1)
+    for answer, (text, targets) in zip(answers, asked, strict=True):
+        assert answer.json()["opinions"] == model.predict(text, targets).to_dict()["opinions"]
+
+
+def test_clients_share_model_calls_and_one_alone_does_not_wait(settings: Any) -> None:
+    async def ask(client: httpx2.AsyncClient, app: FastAPI) -> tuple[str, float]:
+        for round_number in range(5):
+            posted = [{"text": text, "targets": NAMES} for text in texts(40, round_number)]
+            await asyncio.gather(*(client.post("/v1/predict", json=asked) for asked in posted))
+        told = (await client.get("/metrics")).text
+        await client.post("/v1/predict", json={"text": "Camden", "targets": NAMES})  # the first after a crowd
+        start = time.perf_counter()
+        for _ in range(10):
+            await client.post("/v1/predict", json={"text": "Camden", "targets": NAMES})
+        return told, time.perf_counter() - start
+
+    told, alone = asking(settings(batch_texts=20, batch_window_ms=300), ask)
+    counts = {line.split()[0]: float(line.split()[1]) for line in told.splitlines() if not line.startswith("#")}
+    assert counts["tabsa_texts_total"] == 200
+    assert counts["tabsa_batch_texts_sum"] == 200
+    assert counts["tabsa_batch_texts_count"] <= 40  # of 200, had each been asked alone
+    assert counts["tabsa_waiting_texts"] == 0
+    assert alone < 10 * 0.3 / 2  # ten windows would be three seconds
+
+
+class SlowPredictor:
+    """Takes its time, and refuses a word."""
+
+    def __init__(self, predictor: Predictor, seconds: float = 0.0) -> None:
+        self._predictor, self._seconds = predictor, seconds
+        self.calls: list[int] = []
+
+    def predict_many(self, texts: list[str], **asked: Any) -> list[Any]:
+        self.calls.append(len(texts))
+        time.sleep(self._seconds)
+        if any("poison" in text for text in texts):
+            raise RuntimeError("poisoned")
+        return list(self._predictor.predict_many(texts, **asked))
+
+
+def with_batcher(predictor: Any, settings: Settings, use: Callable[[Batcher], Awaitable[Any]]) -> Any:
+    async def run() -> Any:
+        batcher = Batcher(predictor, settings, Metrics())
+        batcher.start()
+        try:
+            return await use(batcher)
+        finally:
+            await batcher.stop()
+
+    return asyncio.run(run())
+
+
+def question(text: str) -> Question:
+    return Question(text, TargetFinder(NAMES))
+
+
+def test_too_much_is_refused_at_once_and_the_rest_is_answered(settings: Any, predictor: Predictor) -> None:
+    most = 0
+
+    async def use(batcher: Batcher) -> tuple[list[Any], int]:
+        nonlocal most
+
+        async def ask(text: str) -> Any:
+            nonlocal most
+            result = batcher.ask([question(text)])
+            most = max(most, batcher.waiting)
+            return await result
+
+        results = await asyncio.gather(*(ask(text) for text in texts(500)), return_exceptions=True)
+        return list(results), batcher.waiting
+
+    slow = SlowPredictor(predictor, 0.01)
+    results, left = with_batcher(slow, settings(max_waiting=50, max_texts=50, batch_texts=10), use)
+    answered = [result for result in results if isinstance(result, list)]
+    refused = [result for result in results if isinstance(result, Problem)]
+    assert (len(answered), len(refused)) == (50, 450)
+    assert most <= 50
+    assert left == 0
+    assert refused[0].status_code == 503
+    assert refused[0].headers == {"Retry-After": "1"}
+
+
+def test_a_request_is_taken_whole_or_not_at_all(settings: Any, predictor: Predictor) -> None:
+    async def use(batcher: Batcher) -> tuple[int, int]:
+        first = asyncio.create_task(batcher.ask([question(text) for text in texts(6)]))
+        await asyncio.sleep(0)
+        with pytest.raises(Problem):
+            await batcher.ask([question(text) for text in texts(5)])
+        waiting = batcher.waiting
+        return waiting, len(await first)
+
+    assert with_batcher(SlowPredictor(predictor), settings(max_waiting=10, max_texts=10), use) == (6, 6)
+
+
+def test_a_text_that_breaks_the_model_breaks_only_its_own_answer(settings: Any, predictor: Predictor) -> None:
+    async def use(batcher: Batcher) -> list[Any]:
+        asked = ["Camden is nice", "poison", "Leeds is far"]
+        return list(await asyncio.gather(*(batcher.ask([question(text)]) for text in asked), return_exceptions=True))
+
+    first, second, third = with_batcher(SlowPredictor(predictor), settings(), use)
+    assert isinstance(first[0], Answer)
+    assert isinstance(third[0], Answer)
+    assert isinstance(second, RuntimeError)
+
+
+def test_a_client_that_leaves_takes_nothing_with_it(settings: Any, predictor: Predictor) -> None:
+    async def use(batcher: Batcher) -> list[Answer]:
+        gone = asyncio.create_task(batcher.ask([question("Camden")]))
+        await asyncio.sleep(0.01)
+        gone.cancel()
+        return await batcher.ask([question("Leeds")])
+
+    (answer,) = with_batcher(SlowPredictor(predictor, 0.05), settings(), use)
+    assert answer.prediction.text == "Leeds"
+
+
+def test_stopping_answers_what_is_waiting(settings: Any, predictor: Predictor) -> None:
+    slow = SlowPredictor(predictor, 0.02)
+
+    async def run() -> list[Any]:
+        batcher = Batcher(slow, settings(batch_texts=4), Metrics())  # type: ignore[arg-type]
+        batcher.start()
+        asked = [asyncio.create_task(batcher.ask([question(text)])) for text in texts(20)]
+        await asyncio.sleep(0)
+        await batcher.stop()
+        return await asyncio.gather(*asked)
+
+    assert len(asyncio.run(run())) == 20
+    assert sum(slow.calls) == 20
+
+
+def test_an_overloaded_service_says_when_to_come_again(settings: Any) -> None:
+    async def ask(client: httpx2.AsyncClient, app: FastAPI) -> tuple[list[Any], Any]:
+        app.state.service.batcher._predictor = SlowPredictor(app.state.service.predictor, 0.2)
+        posted = [client.post("/v1/predict", json={"text": text, "targets": NAMES}) for text in texts(30)]
+        tasks = [asyncio.create_task(post) for post in posted]
+        await asyncio.sleep(0.15)
+        ready = await client.get("/readyz")
+        return await asyncio.gather(*tasks), ready
+
+    answers, ready = asking(settings(max_waiting=5, max_texts=5), ask)
+    statuses = sorted(answer.status_code for answer in answers)
+    assert statuses == [200] * 5 + [503] * 25
+    refused = next(answer for answer in answers if answer.status_code == 503)
+    assert error_of(refused, 503)["code"] == "busy"
+    assert refused.headers["retry-after"] == "1"
+    assert ready.status_code == 503

@@ -1,0 +1,159 @@
+"""`POST /v1/predict`: what is answered, and that it is what the Predictor says."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from service_asking import body, error_of
+
+from tabsa.predictor import Predictor
+from tabsa.serve.schema import PredictMany, PredictOne
+
+TEXT = "Camden is not cheap but nice; Brixton Hill is far and dear. Leeds? Camden is safe."
+TARGETS = ["Camden", "Brixton Hill", "Nowhere"]
+
+
+def predict(client: TestClient, **fields: Any) -> Any:
+    response = client.post("/v1/predict", json=body(**fields))
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def test_one_text_has_every_pair_as_the_predictor_has_it(client: TestClient, predictor: Predictor) -> None:
+    answer = predict(client, text=TEXT, targets=TARGETS)
+    assert {name: answer[name] for name in ("text", "opinions")} == predictor.predict(TEXT, TARGETS).to_dict()
+    assert len(answer["opinions"]) == len(TARGETS) * len(predictor.aspects)
+    assert answer["mentions"] == [
+        {"target": "Camden", "spans": [[0, 6], [67, 73]]},
+        {"target": "Brixton Hill", "spans": [[30, 42]]},
+    ]
+    assert answer["explanation"] is None
+    PredictOne.model_validate(answer)
+
+
+def test_many_texts_are_answered_in_order(client: TestClient, predictor: Predictor) -> None:
+    texts = [TEXT, "", "Brixton Hill is cheap", "\n", "nothing of note", "Camden " * 300]
+    answer = client.post("/v1/predict", json={"texts": texts, "targets": TARGETS}).json()
+    assert [result["opinions"] for result in answer["results"]] == [
+        predictor.predict(text, TARGETS).to_dict()["opinions"] for text in texts
+    ]
+    assert [result["text"] for result in answer["results"]] == texts
+    PredictMany.model_validate(answer)
+
+
+def test_aspects_come_in_the_order_asked_and_once(client: TestClient, predictor: Predictor) -> None:
+    aspects = ["safety", "general", "safety"]
+    answer = predict(client, text=TEXT, targets=TARGETS, aspects=aspects)
+    assert answer["opinions"] == predictor.predict(TEXT, TARGETS, aspects).to_dict()["opinions"]
+    assert [opinion["aspect"] for opinion in answer["opinions"]] == ["safety", "general"] * 3
+
+
+def test_aliases_are_mentions(client: TestClient, predictor: Predictor) -> None:
+    text = "Stokey is nice, N16 too."
+    targets = [{"name": "Stoke Newington", "aliases": ["Stokey", "N16"]}, "Camden"]
+    answer = predict(client, text=text, targets=targets)
+    expected = predictor.predict(text, {"Stoke Newington": ["Stokey", "N16"], "Camden": []})
+    assert answer["opinions"] == expected.to_dict()["opinions"]
+    assert answer["mentions"] == [{"target": "Stoke Newington", "spans": [[0, 6], [16, 19]]}]
+
+
+def test_offsets_count_code_points(client: TestClient) -> None:
+    text = "😀 Zürich is nice 👍🏽, zurich!"
+    spans = predict(client, text=text, targets=["Zürich"])["mentions"][0]["spans"]
+    assert [text[start:end] for start, end in spans] == ["Zürich", "zurich"]
+    assert spans[0] == [2, 8]
+
+
+@pytest.mark.parametrize("text", [TEXT, "Camden " + "is not nice and " * 40 + ". Camden.", "nobody here"])
+def test_an_explanation_is_the_predictors(client: TestClient, predictor: Predictor, text: str) -> None:
+    aspects = ["price", "general"]
+    told = predict(client, text=text, targets=TARGETS, aspects=aspects, explain=True)
+    expected = predictor.predict(text, TARGETS, aspects)
+    assert told["opinions"] == expected.to_dict()["opinions"]
+    explanation = told["explanation"]
+    PredictOne.model_validate(told)
+    assert explanation["aspects"] == aspects
+    assert explanation["tied"] == expected.tied
+    assert explanation["directions"] == (["forward", "backward"] if expected.passages else [])
+    if expected.attention is None:
+        assert explanation["attention"] is None
+    else:
+        assert explanation["attention"] == expected.attention.astype(float).round(4).tolist()
+    assert len(explanation["passages"]) == len(expected.passages)
+    for ours, theirs in zip(explanation["passages"], expected.passages, strict=True):
+        assert (ours["start"], ours["end"], ours["targets"]) == (theirs.start, theirs.end, list(theirs.targets))
+        assert [(t["text"], t["start"], t["end"], t["target"]) for t in ours["tokens"]] == [
+            (t.text, t.start, t.end, t.target) for t in theirs.tokens
+        ]
+        assert theirs.gates is not None
+        assert ours["gates"] == theirs.gates.astype(float).round(4).tolist()
+
+
+def test_a_model_without_a_memory_explains_what_it_can(make_client: Any, tmp_path: Path) -> None:
+    import numpy as np
+
+    from tabsa.linear import LinearModel, LRConfig, write_model
+    from tabsa.linear.features import FeatureSpace
+
+    config = LRConfig(pos_ngrams=0)
+    space = FeatureSpace(("w:cheap", "w:dear"), np.ones(2, np.float32), config)
+    model = LinearModel(
+        space,
+        np.ones((2, 1, 3), np.float32),
+        np.zeros((1, 3), np.float32),
+        ("price",),
+        ("none", "positive", "negative"),
+    )
+    write_model(tmp_path / "words", model, {}, "# words\n")
+    client = make_client(model=str(tmp_path / "words"))
+    told = predict(client, text="Camden is cheap", explain=True)
+    assert told["explanation"]["attention"] is None
+    assert told["explanation"]["directions"] == []
+    assert [passage["gates"] for passage in told["explanation"]["passages"]] == [None]
+    (model_told,) = client.get("/v1/models").json()["models"]
+    assert (model_told["chains"], model_told["kind"], model_told["metrics"]) == (None, "lr", None)
+    assert model_told["targets_at_once"] == 100
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "word"),
+    [
+        ({"text": None}, None, "either"),
+        ({"texts": ["a"]}, None, "either"),
+        ({"text": None, "texts": []}, "texts", "at least 1"),
+        ({"targets": []}, "targets", "at least 1"),
+        ({"targets": [""]}, "targets", "empty"),
+        ({"targets": ["Camden", "camden"]}, "targets", "two targets"),
+        ({"targets": ["Camden", "Camden"]}, "targets", "twice"),
+        ({"targets": [{"name": "A1", "aliases": ["B1"]}, "B1"]}, "targets", "two targets"),
+        ({"aspects": ["prize"]}, "aspects", "it knows: general, price"),
+        ({"aspects": []}, "aspects", "at least 1"),
+        ({"colour": 1}, "colour", "not permitted"),
+        ({"text": None, "texts": ["a"], "explain": True}, None, "one text"),
+    ],
+)
+def test_what_is_not_right_is_told_in_one_line(client: TestClient, fields: Any, field: str | None, word: str) -> None:
+    error = error_of(client.post("/v1/predict", json=body(**fields)), 422)
+    assert error["field"] == field
+    assert word in error["message"]
+
+
+LIMITS = {
+    "max_text_characters": (body(text="a" * 11), 10),
+    "max_texts": ({"texts": ["a", "b", "c"], "targets": ["Camden"]}, 2),
+    "max_targets": (body(targets=["A1", "B1", "C1"]), 2),
+    "max_aliases": (body(targets=[{"name": "A1", "aliases": ["B1", "C1"]}]), 1),
+    "max_name_characters": (body(targets=["A1" * 20]), 30),
+    "max_aspects": (body(aspects=["price", "safety"]), 1),
+    "max_opinions": (body(targets=["A1", "B1"]), 7),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_every_limit_is_a_setting(make_client: Any, client: TestClient, name: str) -> None:
+    asked, most = LIMITS[name]
+    assert client.post("/v1/predict", json=asked).status_code == 200
+    error = error_of(make_client(**{name: most}).post("/v1/predict", json=asked), 422)
+    assert error["code"] == "limit"
+    assert f"{most}" in error["message"]
