@@ -15,7 +15,7 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade pip
 	$(PIP) torch
-	$(PIP) -e '.[tables,plot,train,dev]'
+	$(PIP) -e '.[tables,plot,train,serve,dev]'
 	touch $@
 
 $(VENV)-use/.installed: pyproject.toml constraints.txt

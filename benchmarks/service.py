@@ -154,6 +154,7 @@ def measure(address: str, made: list[Request], clients: int, seconds: float) -> 
 
 def compare(seconds: float, bert_python: str | None, folder: str) -> None:
     """Measure every service with every number of clients; print and write."""
+    before = round(os.getloadavg()[0], 2)  # of others: the clients and the service want the machine to themselves
     asked = sentences()
     made = requests(asked)
     cores = os.cpu_count() or 1
@@ -182,6 +183,7 @@ def compare(seconds: float, bert_python: str | None, folder: str) -> None:
         "python": platform.python_version(),
         "onnxruntime": onnxruntime.__version__,
         "cores": os.cpu_count(),
+        "load_before": before,
         "sentences": len(made),
         "aspects": len(tabsa.load().aspects),
     }

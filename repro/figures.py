@@ -24,40 +24,6 @@ def _percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f}"
 
 
-def runs(results: Path) -> dict[str, dict[str, object]]:
-    """One seed of each system: dev and test figures."""
-    return json.loads((results / "single-seed.json").read_text())
-
-
-def single_seed(results: Path) -> str:
-    """Both families and the published figures."""
-    lines = [
-        "| system | strict sun / ma | F1 sun / ma | aspect AUC | sentiment accuracy | sentiment AUC |",
-        "|---|---|---|---|---|---|",
-    ]
-    for system, run in runs(results).items():
-        test = run["test"]
-        both = [" / ".join(_percent(test[family][metric]) for family in ("sun", "ma")) for metric in METRICS[:2]]
-        rest = [_percent(test["sun"][metric]) for metric in METRICS[2:]]
-        lines.append(f"| {system} | " + " | ".join(both + rest) + " |")
-        published = " | ".join(_percent(getattr(SYSTEMS[system].published, metric)) for metric in METRICS)
-        lines.append(f"| *published* | {published} |")
-    return "\n".join(lines)
-
-
-def short(results: Path) -> str:
-    """A table for the front page."""
-    lines = [
-        "| | strict (ma) | F1 (sun) | aspect AUC | sentiment accuracy | sentiment AUC |",
-        "|---|---|---|---|---|---|",
-    ]
-    for system, run in runs(results).items():
-        test = run["test"]
-        row = [test["ma"]["strict_accuracy"], *(test["sun"][metric] for metric in METRICS[1:])]
-        lines.append(f"| {system} | " + " | ".join(map(_percent, row)) + " |")
-    return "\n".join(lines)
-
-
 def reproduced(experiment: str) -> Table:
     """All seeds of an experiment, with what was published; nothing before it has been run."""
 
@@ -83,6 +49,34 @@ def table1_short(results: Path) -> str | None:
     return "\n".join(lines)
 
 
+def together(results: Path) -> str | None:
+    """The mean of all seeds' probabilities as one system, the better family where there are two."""
+    path = results / "table1.json"
+    if not path.exists():
+        return None
+    lines = [_SHORT, "|---|---|---|---|---|---|"]
+    for record in json.loads(path.read_text()):
+        if "ensemble" in record:
+            test = record["ensemble"]["test"]
+            row = [max(test[family][metric] for family in FAMILIES) for metric in METRICS]
+            lines.append(f"| {record['system']} | " + " | ".join(map(_percent, row)) + " |")
+    return "\n".join(lines)
+
+
+def quick(results: Path) -> str | None:
+    """What `quick/sentihood.toml` comes to, in both families, on dev and on test."""
+    path = results / "quick.json"
+    if not path.exists():
+        return None
+    lines = [_SHORT.replace("| |", "| | |", 1), "|---|---|---|---|---|---|---|"]
+    content = json.loads(path.read_text())
+    for split in ("dev", "test"):
+        for family in FAMILIES:
+            row = [content[split][family][metric] for metric in METRICS]
+            lines.append(f"| {split} | {family} | " + " | ".join(map(_percent, row)) + " |")
+    return "\n".join(lines)
+
+
 def figure2(results: Path) -> str | None:
     """How much of a gate is left far from any mention."""
     path = results / "figure2.json"
@@ -97,11 +91,25 @@ def figure2(results: Path) -> str | None:
     return "\n".join(lines)
 
 
+def gpu(results: Path) -> str | None:
+    """An update on a GPU, each way it can be run."""
+    content = json.loads((results.parents[1] / "benchmarks" / "results" / "gpu_training.json").read_text())
+    ceiling = content["ceiling_tflops"]
+    lines = ["| path, products | ms an update | times eager | TFLOP/s | of the ceiling | GB |", "|---|---|---|---|---|---|"]
+    for name, row in content["updates"].items():
+        limit = ceiling.get(name.rpartition(", ")[2])
+        share = f"{100 * row['tflops'] / limit:.0f}%" if limit else ""
+        figures = f"{row['ms']:.1f} | {row['times_eager']:.1f} | {row['tflops']:.0f} | {share} | {row['gigabytes']:.0f}"
+        lines.append(f"| {name} | {figures} |")
+    return "\n".join(lines)
+
+
 TABLES: dict[str, Table] = {
-    "single-seed": single_seed,
-    "short": short,
+    "gpu": gpu,
     "table1": reproduced("table1"),
     "table1-short": table1_short,
+    "together": together,
+    "quick": quick,
     "ablations": reproduced("ablations"),
     "figure3": reproduced("figure3"),
     "figure2": figure2,
@@ -119,7 +127,7 @@ def filled(page: Path, results: Path = RESULTS) -> str:
     return text
 
 
-PAGES = (ROOT / "README.md", ROOT / "repro" / "README.md")
+PAGES = (ROOT / "README.md", ROOT / "repro" / "README.md", ROOT / "benchmarks" / "README.md")
 
 if __name__ == "__main__":
     for page in PAGES:

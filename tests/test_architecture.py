@@ -27,7 +27,7 @@ ROOMS = [
     ["models"],
     ["training"],
     ["explain", "score"],
-    ["reproduce"],
+    ["reproduce", "serve"],
     ["cli"],
 ]
 RANK = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms}

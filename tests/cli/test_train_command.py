@@ -368,7 +368,7 @@ def test_a_rate_at_which_nothing_can_be_learnt(toml: Path, tmp_path: Path) -> No
 
 def test_a_bar_on_a_terminal(toml: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
-    monkeypatch.setattr("tabsa.cli.train.err", Console(file=screen, force_terminal=True, width=200))
+    monkeypatch.setattr("tabsa.cli.progress.err", Console(file=screen, force_terminal=True, width=200))
     fine("train", toml, "--out", tmp_path / "model")
     shown = screen.getvalue()
     assert "epoch 1/1" in shown

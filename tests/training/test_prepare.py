@@ -236,3 +236,40 @@ def test_what_is_no_prepared_data(tmp_path: Path) -> None:
     save_file({"x": np.ones(1)}, path)
     with pytest.raises(DataError, match="is damaged, or not what"):
         Prepared.read(path)
+
+
+def test_more_words_come_from_another_file(tmp_path: Path, glove: Path) -> None:
+    rng = np.random.default_rng(0)
+    own = {line.split()[0]: line for line in GLOVE.splitlines()}
+    words = [*own, "posh", "never-asked"]
+    other = tmp_path / "more.txt"
+    other.write_text("".join(f"{word} {rng.normal():.4f} {rng.normal():.4f}\n" for word in words), encoding="utf-8")
+    text = tmp_path / "own.jsonl"
+    text.write_text(
+        '{"id": "1", "text": "Camden is posh", "targets": ["Camden"], '
+        '"opinions": [{"target": "Camden", "aspect": "price", "polarity": "negative"}]}\n',
+        encoding="utf-8",
+    )
+    data_section = {"name": "places", "more": str(text)}
+    vectors = {"file": str(glove), "more": str(other)}
+    _, kept = prepare(config(data=data_section, vectors=vectors))
+    assert "posh" in kept.vectors
+    assert "never-asked" not in kept.vectors
+    _, kept = prepare(config(data=data_section, vectors=vectors | {"more_first": 50}))
+    assert "never-asked" in kept.vectors
+    _, without = prepare(config(data=data_section, vectors={"file": str(glove)}))
+    assert "posh" not in without.vectors
+
+
+def test_more_data_is_learnt_from_and_not_selected_by(tmp_path: Path) -> None:
+    plain, _ = prepare(config(data={"name": "places"}))
+    text = tmp_path / "own.jsonl"
+    line = '{"id": "%d", "text": "Camden is posh", "targets": ["Camden"], "opinions": [%s]}\n'
+    opinion = '{"target": "Camden", "aspect": "price", "polarity": "%s"}'
+    text.write_text(line % (1, opinion % "negative") + line % (2, ""), encoding="utf-8")
+    more, _ = prepare(config(data={"name": "places", "more": str(text)}))
+    assert len(more.train) == len(plain.train) + 2
+    assert len(more.dev) == len(plain.dev)
+    text.write_text(line % (1, opinion % "mixed"), encoding="utf-8")
+    with pytest.raises(DataError, match="polarity 'mixed'"):
+        prepare(config(data={"name": "places", "more": str(text)}))

@@ -31,6 +31,7 @@ def command(
     experiment: Annotated[
         Experiment,
         typer.Argument(
+            metavar="table1|figure2|figure3|ablations",
             help="**table1**: all systems. **figure2**: gates, EntNet against Delayed EntNet. **figure3**: 2 to 10 "
             "chains. **ablations**: the paper's model without each of its ideas.",
             show_choices=False,
@@ -128,9 +129,9 @@ def _reproduce(request: "Request", *, draw: bool) -> None:
         records = run(request, _follow, _say)
     if not records:
         return
-    _show(request.experiment, list(records.values()))
     path = store.combined(request.experiment)
     pictures = _pictures(request, read_json(path), must=draw)
+    _show(request.experiment, list(records.values()))
     _print(f"written: {', '.join(map(str, [path, *pictures]))}")
 
 

@@ -76,7 +76,6 @@ _ABLATIONS: Final = (
     Part("l2-norm", ("model.l2_form=norm",), "penalty on ||R|| (paper)"),
     Part("no-composed", ("data.composed=0",), "no composed sentences"),
     Part("no-more-words", ("vectors.more=",), "words missing from the vectors are random"),
-    Part("no-class-bias", ("training.calibrate=temperature",), "decisions without biases for the classes"),
     Part("tabsa", _TABSA, "as the model in the box: a mention term in the gate, attention from the target alone"),
     Part("paper-settings", _PAPER, "the paper's settings throughout: FTRL, 14,400 updates on equal shares of classes"),
 )

@@ -17,6 +17,7 @@ from tabsa.batch import Encoded
 from tabsa.errors import DataError
 from tabsa.models import Model
 from tabsa.reproduce.paper import FIGURE2_GATES, FIGURE2_WORDS, SENTENCE
+from tabsa.reproduce.training import probabilities
 from tabsa.training.config import RunConfig
 from tabsa.training.loop import build_model
 from tabsa.training.prepare import Prepared
@@ -36,7 +37,8 @@ def measure(
         raise DataError("the prepared data has no test split or no words; prepare it again")
     model = build_model(config, prepared, seeds)
     model.load_state_dict(dict(weights))
-    gates, probabilities = _read(model.to(device), test)
+    model = model.to(device)
+    gates = _gates(model, test)
     gates = np.concatenate([gates, gates.mean(1, keepdims=True)], axis=1)
     apart = distances(np.isin(test.tokens, prepared.targets), test.lengths)  # (N, T)
     words = np.bincount(apart[apart >= 0])
@@ -46,20 +48,22 @@ def measure(
     names = (*directions, "mean")
     return {
         "sentence": _over_seeds(names, gates[:, :, row, : test.lengths[row]]),
-        "opinions": _opinions(prepared, test.labels[row, 0], probabilities[:, row, 0]),
+        "opinions": _opinions(
+            prepared, test.labels[row, 0], probabilities(config, model, prepared.dev, test)[1][:, test.groups[row, 0]]
+        ),
         "gate_distance": {"words": words.tolist(), **_over_seeds(names, means)},
         "far_over_near": _far_over_near(means[:, -1], words),
     }
 
 
 @torch.no_grad()
-def _read(model: Model, data: Encoded) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Gates, means over the chains, (S, directions, N, T), and probabilities, (S, N, K, A, labels)."""
+def _gates(model: Model, data: Encoded) -> NDArray[np.float64]:
+    """Means over the chains, (S, directions, N, T)."""
     model.eval()
     model.generators = None
     device, copies = model.words.device, len(model.seeds)
     order = np.argsort(-data.lengths, kind="stable")
-    gates, probabilities = [], []
+    gates = []
     for start in range(0, len(order), _BATCH):
         rows = order[start : start + _BATCH]
         lengths = torch.from_numpy(data.lengths[rows]).to(device, torch.long).expand(copies, -1)
@@ -69,9 +73,7 @@ def _read(model: Model, data: Encoded) -> tuple[NDArray[np.float64], NDArray[np.
             raise DataError(f"{model.name} has no gates")
         of_batch = answer.gates.double().mean(-1)  # (S, directions, B, T)
         gates.append(pad(of_batch, (0, data.tokens.shape[1] - of_batch.shape[-1])).cpu().numpy())
-        probabilities.append(answer.logits.double().softmax(-1).cpu().numpy())
-    back = np.argsort(order)
-    return np.concatenate(gates, axis=2)[:, :, back], np.concatenate(probabilities, axis=1)[:, back]
+    return np.concatenate(gates, axis=2)[:, :, np.argsort(order)]
 
 
 def _by_distance(gates: NDArray[np.float64], apart: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -132,14 +134,14 @@ def _far_over_near(means: NDArray[np.float64], words: NDArray[np.int64]) -> dict
     }
 
 
-def _opinions(prepared: Prepared, gold: NDArray[np.int8], probabilities: NDArray[np.float64]) -> dict[str, Any]:
+def _opinions(prepared: Prepared, gold: NDArray[np.int8], of_seeds: NDArray[np.float64]) -> dict[str, Any]:
     """What the sentence is taken to say of its target: each label's mean probability, and how many seeds choose it."""
     opinions = {}
-    for aspect, label, of_seeds in zip(prepared.aspects, gold, probabilities.swapaxes(0, 1), strict=True):
-        votes = np.bincount(of_seeds.argmax(-1), minlength=len(prepared.labels))
+    for aspect, label, shares in zip(prepared.aspects, gold, of_seeds.swapaxes(0, 1), strict=True):
+        votes = np.bincount(shares.argmax(-1), minlength=len(prepared.labels))
         opinions[aspect] = {
             "gold": prepared.labels[label],
-            "probabilities": dict(zip(prepared.labels, _rounded(of_seeds.mean(0)), strict=True)),
+            "probabilities": dict(zip(prepared.labels, _rounded(shares.mean(0)), strict=True)),
             "votes": dict(zip(prepared.labels, votes.tolist(), strict=True)),
         }
     return opinions

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from tabsa import calibration
+from tabsa.batch import Encoded
 from tabsa.errors import ConfigError, DataError
 from tabsa.evaluate import Report, evaluate
 from tabsa.linear import tagger_for
+from tabsa.models import Model
 from tabsa.reproduce.preparation import TEST
 from tabsa.training.config import RunConfig
 from tabsa.training.linear import fit
@@ -65,11 +68,8 @@ def train(
         if not figures:
             raise ConfigError(f"seed {seed} of {config.kind} diverged before its first evaluation; lower training.rate")
     trainer.put(trainer.best)
-    dev, test = predict(trainer.model, prepared.dev), predict(trainer.model, prepared.test)
+    dev, test = probabilities(config, trainer.model, prepared.dev, prepared.test)
     dev_gold, test_gold = gold(prepared.dev), gold(prepared.test)
-    if config.training.calibrate == "classes":
-        fitted = [calibration.fit(dev_gold, of_seed, classes=True) for of_seed in dev]
-        dev, test = (np.stack([f.apply(of) for f, of in zip(fitted, split, strict=True)]) for split in (dev, test))
     runs = [
         SeedRun(seed, progress.best_epoch[n], figures_of(dev_gold, dev[n]), figures_of(test_gold, test[n]))
         for n, seed in enumerate(seeds)
@@ -79,6 +79,21 @@ def train(
     del trainer
     gc.collect()  # a trainer and its graphs refer to each other, and hold the GPU's memory
     return Outcome(runs, together, weights)
+
+
+def probabilities(
+    config: RunConfig, model: Model, dev: Encoded, test: Encoded
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What a model's seeds say of dev and test, (S, groups, A, labels), with biases fitted on dev where asked for."""
+    of_dev, of_test = predict(model, dev), predict(model, test)
+    if config.training.calibrate != "classes":
+        return of_dev, of_test
+    fitted = [calibration.fit(gold(dev), of_seed, classes=True) for of_seed in of_dev]
+
+    def decided(of_seeds: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.array([f.apply(of_seed) for f, of_seed in zip(fitted, of_seeds, strict=True)], np.float64)
+
+    return decided(of_dev), decided(of_test)
 
 
 def fit_linear(config: RunConfig, data_dir: Path | None) -> Outcome:

@@ -37,6 +37,7 @@ class DataConfig:
     dev: str = option("dev", "the split that selects")
     aspects: tuple[str, ...] = option((), "the aspects; none named: the dataset's own choice; all: every one")
     targets: int = option(2, "targets a model knows at a time", low=1)
+    more: str = option("", "a file of your own whose texts are learnt from besides `train`")
     composed: float = option(0.0, "two-target sentences made of one-target ones, for each sentence there is", low=0)
     max_length: int = option(50, "words after which a text is cut; 0: never", low=0)
 

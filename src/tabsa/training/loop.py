@@ -242,7 +242,7 @@ class Trainer:
         """The dev probabilities of a seed, by which it is judged: calibrated where that changes decisions."""
         if self.config.training.calibrate == "temperature":
             return probabilities
-        return calibration.fit(self.dev_gold, probabilities, classes=True).apply(probabilities)
+        return np.asarray(calibration.fit(self.dev_gold, probabilities, classes=True).apply(probabilities), np.float64)
 
     def evaluate(self, loss: list[float], seconds: float) -> Evaluation:
         """Score every seed on dev, and keep each one's best state; a seed that is no longer finite stops."""
@@ -255,7 +255,9 @@ class Trainer:
         figures, improved = [], []
         for number in range(len(self.seeds)):
             finite = bool(np.isfinite(probabilities[number]).all())
-            of_seed = figures_of(self.dev_gold, self.decided(probabilities[number]) if finite else probabilities[number])
+            of_seed = figures_of(
+                self.dev_gold, self.decided(probabilities[number]) if finite else probabilities[number]
+            )
             score = selected(of_seed, self.config.training.select)
             better = finite and not progress.stopped[number] and score > progress.best[number]
             if better:

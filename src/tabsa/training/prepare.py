@@ -23,7 +23,17 @@ from tabsa.predictor import load as load_predictor
 from tabsa.schema import Dataset
 from tabsa.training.compose import JOINTS, compose
 from tabsa.training.config import RunConfig
-from tabsa.vectors import Coverage, Fallbacks, WordVectors, candidates, coverage, hashed_vectors, lookup, place, read_vectors
+from tabsa.vectors import (
+    Coverage,
+    Fallbacks,
+    WordVectors,
+    candidates,
+    coverage,
+    hashed_vectors,
+    lookup,
+    place,
+    read_vectors,
+)
 from tabsa.vectors.storage import rounded
 
 _MOST_LABELS = 1 + int(np.iinfo(np.int8).max)  # what `Encoded.labels` can tell apart
@@ -189,12 +199,22 @@ def datasets(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset
     train = load(data.name, data.train, data_dir=data_dir, aspects=aspects)
     if not any(example.opinions for example in train.examples):
         raise DataError(f"{train.name} {train.split} has no opinions on {', '.join(train.aspects)}")
+    if data.more:
+        train = _joined(train, load(data.more, "all", aspects=train.aspects))
     dev = split(config, data.dev, train, data_dir)
     if len(train.labels) > _MOST_LABELS:
         raise DataError(
             f"{train.name} has {len(train.labels) - 1} polarities; expected at most {_MOST_LABELS - 1}, each a class"
         )
     return train, dev
+
+
+def _joined(train: Dataset, more: Dataset) -> Dataset:
+    """What to learn from with more behind it, whose polarities it must know."""
+    strange = sorted({o.polarity for e in more.examples for o in e.opinions} - set(train.labels))
+    if strange:
+        raise DataError(f"'data.more' ({more.name}) has the polarity '{strange[0]}', which {train.name} does not have")
+    return replace(train, examples=(*train.examples, *more.examples))
 
 
 def _vectors(config: RunConfig, words: list[str], data_dir: Path | None) -> WordVectors:
@@ -217,9 +237,7 @@ def _file_vectors(config: RunConfig, words: list[str], data_dir: Path | None) ->
         return vectors
     own = set(vectors.words)
     lacking = [word for word in words if own.isdisjoint(candidates(word, Fallbacks()))]
-    other = read_vectors(
-        _vector_file(config.vectors.more, data_dir), {*own, *lacking}, first=config.vectors.more_first
-    )
+    other = read_vectors(_vector_file(config.vectors.more, data_dir), {*own, *lacking}, first=config.vectors.more_first)
     return place([*lacking, *other.words], vectors, other)
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tabsa.errors import DataError
 from tabsa.vectors.reading import WordVectors
 
-_RIDGE = 1e-3  # of the mean variance: enough for a map to exist, too little to matter where there are words to learn from
+_RIDGE = 1e-3  # of the mean variance: enough for a map to exist, too little to matter where words are many
 
 
 def place(words: Iterable[str], vectors: WordVectors, other: WordVectors) -> WordVectors:
@@ -25,8 +25,8 @@ def place(words: Iterable[str], vectors: WordVectors, other: WordVectors) -> Wor
     shared = [(row, rows[word]) for row, word in enumerate(vectors.words) if word in rows]
     if len(shared) <= other.dim:
         raise DataError(
-            f"the two files of word vectors share {len(shared)} words; placing the words of one among the other's takes "
-            f"more than {other.dim}"
+            f"the two files of word vectors share {len(shared)} words; "
+            f"placing the words of one among the other's takes more than {other.dim}"
         )
     here, there = (np.array(side) for side in zip(*shared, strict=True))
     moved = _mapped(other.matrix[there], vectors.matrix[here], other.matrix[[rows[word] for word in added]])
