@@ -95,7 +95,8 @@ def gpu(results: Path) -> str | None:
     """An update on a GPU, each way it can be run."""
     content = json.loads((results.parents[1] / "benchmarks" / "results" / "gpu_training.json").read_text())
     ceiling = content["ceiling_tflops"]
-    lines = ["| path, products | ms an update | times eager | TFLOP/s | of the ceiling | GB |", "|---|---|---|---|---|---|"]
+    head = "| path, products | ms an update | times eager | TFLOP/s | of the ceiling | GB |"
+    lines = [head, "|---|---|---|---|---|---|"]
     for name, row in content["updates"].items():
         limit = ceiling.get(name.rpartition(", ")[2])
         share = f"{100 * row['tflops'] / limit:.0f}%" if limit else ""
