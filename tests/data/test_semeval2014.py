@@ -2,7 +2,6 @@
 
 import html
 import re
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -159,14 +158,13 @@ def test_a_malformed_file_is_one_clear_line(tmp_path, content, line):
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_would_expand_without_end_is_refused_at_once(tmp_path):
+def test_a_file_that_would_expand_without_end_is_refused(tmp_path):
     entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 30))
     path = write(tmp_path)
     path.write_text(f'<!DOCTYPE s [<!ENTITY e0 "ha">{entities}]><sentences>&e29;</sentences>')
-    started = time.perf_counter()
+    # Expanded, it would take longer than any test run.
     with pytest.raises(DataError, match=r"cannot use .*: it declares a document type \(DOCTYPE\)"):
         load("semeval2014", "test", data_dir=tmp_path)
-    assert time.perf_counter() - started < 1
 
 
 def test_a_folder_in_the_files_place_is_one_clear_line(tmp_path):

@@ -150,7 +150,7 @@ _ENTRIES: Final = (
             ),
         ),
     ),
-    # The two sha256s are the ones that pytorch/text (torchtext/experimental/checksums_glove.json) and
+    # The three sha256s are the ones that pytorch/text (torchtext/experimental/checksums_glove.json) and
     # JuliaText/Embeddings.jl (src/glove.jl) pin.
     Entry(
         name="glove-840b",
@@ -179,6 +179,21 @@ _ENTRIES: Final = (
                 1877800501,
                 "03d5d7fa28e58762ace4b85fb71fe86a345ef0b5ff39f5390c14869da0fc1970",
                 "https://nlp.stanford.edu/data/glove.42B.300d.zip",
+            ),
+        ),
+    ),
+    Entry(
+        name="glove-6b",
+        kind=VECTORS,
+        description="GloVe, Wikipedia and newswire, 6 billion tokens: 400,000 words, lower case, 50 to 300 dimensions",
+        licence="PDDL 1.0",
+        citation=_GLOVE,
+        files=(
+            File(
+                "glove/glove.6B.zip",
+                862182613,
+                "617afb2fe6cbd085c235baf7a465b96f4112bd7f7ccb2b2cbd649fed9cbcf2fb",
+                "https://nlp.stanford.edu/data/glove.6B.zip",
             ),
         ),
     ),
