@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -107,13 +108,13 @@ def test_clients_share_model_calls_and_one_alone_does_not_wait(settings: Any) ->
 class SlowPredictor:
     """Takes its time, and refuses a word."""
 
-    def __init__(self, predictor: Predictor, seconds: float = 0.0) -> None:
-        self._predictor, self._seconds = predictor, seconds
+    def __init__(self, predictor: Predictor, wait: Callable[[], object] = lambda: None) -> None:
+        self._predictor, self._wait = predictor, wait
         self.calls: list[int] = []
 
     def predict_many(self, texts: list[str], **asked: Any) -> list[Any]:
         self.calls.append(len(texts))
-        time.sleep(self._seconds)
+        self._wait()
         if any("poison" in text for text in texts):
             raise RuntimeError("poisoned")
         return list(self._predictor.predict_many(texts, **asked))
@@ -150,7 +151,7 @@ def test_too_much_is_refused_at_once_and_the_rest_is_answered(settings: Any, pre
         results = await asyncio.gather(*(ask(text) for text in texts(500)), return_exceptions=True)
         return list(results), batcher.waiting
 
-    slow = SlowPredictor(predictor, 0.01)
+    slow = SlowPredictor(predictor, lambda: time.sleep(0.01))
     results, left = with_batcher(slow, settings(max_waiting=50, max_texts=50, batch_texts=10), use)
     answered = [result for result in results if isinstance(result, list)]
     refused = [result for result in results if isinstance(result, Problem)]
@@ -191,12 +192,12 @@ def test_a_client_that_leaves_takes_nothing_with_it(settings: Any, predictor: Pr
         gone.cancel()
         return await batcher.ask([question("Leeds")])
 
-    (answer,) = with_batcher(SlowPredictor(predictor, 0.05), settings(), use)
+    (answer,) = with_batcher(SlowPredictor(predictor, lambda: time.sleep(0.05)), settings(), use)
     assert answer.prediction.text == "Leeds"
 
 
 def test_stopping_answers_what_is_waiting(settings: Any, predictor: Predictor) -> None:
-    slow = SlowPredictor(predictor, 0.02)
+    slow = SlowPredictor(predictor, lambda: time.sleep(0.02))
 
     async def run() -> list[Any]:
         batcher = Batcher(slow, settings(batch_texts=4), Metrics())  # type: ignore[arg-type]
@@ -212,11 +213,15 @@ def test_stopping_answers_what_is_waiting(settings: Any, predictor: Predictor) -
 
 def test_an_overloaded_service_says_when_to_come_again(settings: Any) -> None:
     async def ask(client: httpx2.AsyncClient, app: FastAPI) -> tuple[list[Any], Any]:
-        app.state.service.batcher._predictor = SlowPredictor(app.state.service.predictor, 0.2)
+        waits = threading.Event()
+        service = app.state.service
+        service.batcher._predictor = SlowPredictor(service.predictor, waits.wait)
         posted = [client.post("/v1/predict", json={"text": text, "targets": NAMES}) for text in texts(30)]
         tasks = [asyncio.create_task(post) for post in posted]
-        await asyncio.sleep(0.15)
+        while sum(task.done() for task in tasks) < 25:
+            await asyncio.sleep(0.01)
         ready = await client.get("/readyz")
+        waits.set()
         return await asyncio.gather(*tasks), ready
 
     answers, ready = asking(settings(max_waiting=5, max_texts=5), ask)

@@ -57,7 +57,7 @@ def expected(predictor: Predictor, text: str) -> Any:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_stop_answers_every_request_that_was_taken(serve: Any, predictor: Predictor, workers: int) -> None:
     """Requests sit in a long window when SIGTERM comes; each of them is answered, and rightly."""
-    service = serve("--workers", str(workers), "--set", "batch_window_ms=900", ready=workers)
+    service = serve("--workers", str(workers), "--set", "batch_window_ms=1000", ready=workers)
     texts = [f"Camden is number {n} and not cheap" for n in range(24)]
 
     async def ask() -> list[tuple[int, Any]]:
@@ -69,7 +69,7 @@ def test_a_stop_answers_every_request_that_was_taken(serve: Any, predictor: Pred
                 await wire.receive()
             for wire, text in zip(wires, texts, strict=True):
                 await wire.send(text)
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.4)
             service.process.send_signal(signal.SIGTERM)
             return [await wire.receive() for wire in wires]
 

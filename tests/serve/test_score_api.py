@@ -302,6 +302,23 @@ def test_any_worker_answers_for_a_job_and_knows_when_its_own_was_killed(make_cli
     assert (told["state"], told["error"]) == ("failed", "the worker that scored it was stopped; send the file again")
 
 
+def test_a_job_that_ends_while_it_is_looked_at_has_not_failed(make_client: Any, monkeypatch: Any) -> None:
+    client = make_client()
+    identity = post(client, job=True).json()["id"]
+    finished(client, identity)
+    jobs = client.app.state.service.jobs
+    path = jobs._folder / identity / "job.json"
+    done = path.read_text()
+    path.write_text(json.dumps(json.loads(done) | {"state": "running"}))
+
+    def ends_now(*_: Any) -> bool:
+        path.write_text(done)
+        return False
+
+    monkeypatch.setattr(jobs, "_is_worked_on", ends_now)
+    assert client.get(f"/v1/jobs/{identity}").json()["state"] == "done"
+
+
 def test_a_stop_ends_jobs_and_says_so(make_client: Any, tmp_path: Path) -> None:
     client = make_client(folder=str(tmp_path))
     identity = long_job(client)

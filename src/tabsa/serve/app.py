@@ -6,10 +6,10 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, Response
 from fastapi.security import HTTPBearer
 from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
@@ -57,7 +57,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(tables.router, tags=["tables"], dependencies=keyed)
     app.include_router(routes.health, tags=["health"])
     app.include_router(_page())
-    app.mount("/static", StaticFiles(directory=PAGE), name="static")
+    app.mount("/static", _Static(directory=PAGE), name="static")
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -68,6 +68,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         )
     app.add_middleware(Guard, settings=settings, metrics=metrics)
     return app
+
+
+class _Static(StaticFiles):
+    """Asked for anew each time, by its ETag, so that no browser mixes the files of two versions."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        response = super().file_response(*args, **kwargs)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
 
 
 def _page() -> APIRouter:

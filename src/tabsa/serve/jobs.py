@@ -108,11 +108,14 @@ class Jobs:
         try:
             if not _ID.fullmatch(identity) or (folder / _DELETED).exists():
                 raise FileNotFoundError
-            state = json.loads((folder / _STATE).read_text(encoding="utf-8"))
+            state = _loaded(folder)
+            if state["state"] == "running" and not self._is_worked_on(identity, state["process"]):
+                state = _loaded(folder)  # it may have ended in between
+                if state["state"] == "running":
+                    error = "the worker that scored it was stopped; send the file again"
+                    state |= {"state": "failed", "error": error}
         except FileNotFoundError as e:
             raise Problem(404, "no_job", "there is no such job; it was deleted, or its time is over") from e
-        if state["state"] == "running" and not self._is_worked_on(identity, state["process"]):
-            state |= {"state": "failed", "error": "the worker that scored it was stopped; send the file again"}
         return folder, state
 
     def _is_worked_on(self, identity: str, process: int) -> bool:
@@ -170,6 +173,11 @@ def told(error: TabsaError, source: Path) -> str:
     message = str(error).replace(f"; see {source.parent / _REJECTS}", "; see the rejects")
     message = message.replace(str(source), "the file")
     return re.sub(r"--([a-z]+)(?:-([a-z]+))?", lambda m: f"'{'_'.join(filter(None, m.groups()))}'", message)
+
+
+def _loaded(folder: Path) -> dict[str, Any]:
+    state: dict[str, Any] = json.loads((folder / _STATE).read_text(encoding="utf-8"))
+    return state
 
 
 def _changed(folder: Path) -> float:
