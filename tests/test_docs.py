@@ -98,9 +98,10 @@ def test_the_page_on_using_a_model_shows_what_happens(monkeypatch, capsys, tmp_p
 def test_the_page_on_using_a_model_has_the_figures_of_int8():
     found = json.loads((ROOT / "benchmarks" / "results" / "int8.json").read_text(encoding="utf-8"))
     same, loss = found["probabilities"]["all aspects"]["same_label"], max(0, found["largest_loss"])
+    cores = found["machine"]["threads"]
     told = (
         f"Measured on Sentihood's test split from text to opinions (`benchmarks/int8.py`): "
-        f"{found['times_as_fast']:.1f} times as fast on {found['machine']['threads']} cores "
+        f"{found['times_as_fast']:.1f} times as fast on {cores} core{'s' * (cores > 1)} "
         f"with{'' if found['machine']['vnni'] else 'out'} VNNI instructions, the same label for "
         f"{same:.2%} of pairs, and at most {loss:.2f} points lost of any metric."
     )

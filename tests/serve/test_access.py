@@ -129,6 +129,7 @@ def test_the_service_tells_of_itself(client: TestClient) -> None:
 def test_the_page_comes_with_its_files(client: TestClient) -> None:
     page = client.get("/")
     assert page.headers["content-type"].startswith("text/html")
+    assert client.get("/static/style.css").headers["cache-control"] == "no-cache"
     assert client.get("/static/index.html").text == page.text
 
 
