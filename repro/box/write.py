@@ -112,6 +112,9 @@ ADJECTIVES = {
         "well served by buses",
     ],
     ("transit-location", "negative"): [
+        "far",
+        "too far",
+        "a bit far",
         "too far out",
         "far away",
         "miles from anywhere",
