@@ -48,9 +48,9 @@ export const EXAMPLES = [
   {
     label: "one that it gets wrong",
     state: {
-      text: "Don’t believe the papers: Peckham isn’t dangerous at all, and it is not expensive either.",
-      targets: [named("Peckham")],
-      cell: { target: "Peckham", aspect: "price" },
+      text: "Brilliant transport in Orpington, I only had to wait fifty minutes for a bus.",
+      targets: [named("Orpington")],
+      cell: { target: "Orpington", aspect: "transit-location" },
     },
   },
 ];
