@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tabsa.metrics import FAMILIES, METRICS
 from tabsa.published import SYSTEMS
@@ -105,7 +106,38 @@ def gpu(results: Path) -> str | None:
     return "\n".join(lines)
 
 
+def speed(results: Path) -> str | None:
+    """What using the model in the box costs, each figure beside what one would use instead."""
+
+    def measured(name: str) -> Any:
+        return json.loads((results.parents[1] / "benchmarks" / "results" / f"{name}.json").read_text())
+
+    scoring, start, install = measured("scoring")["sentences_per_second"], measured("start"), measured("install")
+    services = measured("service")["services"]
+    clients = "64"
+    ours = max(services[name][clients]["requests_per_second"] for name in ("tabsa", "tabsa-workers"))
+    bert = services["bert-base"][clients]["requests_per_second"]
+    seconds = start["median_seconds"]
+    rows = [
+        ("sentences a second, all targets and 12 aspects", f"{scoring['tabsa']:,.0f}", "`scoring.py`"),
+        ("the same in int8", f"{scoring['tabsa int8']:,.0f}", "`scoring.py`"),
+        ("MiniLM's shape, one pass a sentence", f"{scoring['minilm']:,.0f}", "`scoring.py`"),
+        ("BERT-base's shape, one pass a pair", f"{scoring['bert-base']:,.1f}", "`scoring.py`"),
+        (f"requests a second of `tabsa serve`, {clients} clients", f"{ours:,.0f}", "`service.py`"),
+        ("BERT-base's shape behind FastAPI", f"{bert:,.1f}", "`service.py`"),
+        ("seconds from `tabsa predict` to its answer", f"{seconds['tabsa predict']:.2f}", "`start.py`"),
+        ("seconds of `import torch` alone", f"{seconds['import torch']:.2f}", "`start.py`"),
+        (
+            "install for use, MB and seconds",
+            f"{install['environment_mb']:.0f}, {install['install_seconds']:.0f}",
+            "`install.py`",
+        ),
+    ]
+    return "\n".join(["| | | measured by |", "|---|---|---|", *(f"| {a} | {b} | {c} |" for a, b, c in rows)])
+
+
 TABLES: dict[str, Table] = {
+    "speed": speed,
     "gpu": gpu,
     "table1": reproduced("table1"),
     "table1-short": table1_short,
