@@ -285,7 +285,7 @@ def test_examples_come_with_their_view(page: Page) -> None:
     for example in page.all("#examples button"):
         example.click()
         until(lambda: page.words())
-    assert page.one("#text").get_attribute("value").startswith("Don’t believe")
+    assert page.one("#text").get_attribute("value").startswith("Brilliant transport")
 
 
 # ---- what could go wrong
