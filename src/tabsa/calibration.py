@@ -14,8 +14,6 @@ import numpy as np
 from tabsa.metrics import FloatArray, IntArray
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
-
-
 _PENALTY = 1e-4  # on the biases, so that a class that dev does not have keeps a finite one
 
 

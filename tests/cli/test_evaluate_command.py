@@ -10,7 +10,6 @@ import pytest
 from rich.console import Console
 
 from tabsa import data
-from tabsa.cli import main
 from tabsa.metrics import FAMILIES, METRICS
 from tabsa.predictions import write_predictions
 
@@ -42,20 +41,10 @@ def predictions(tmp_path: Path, reviews: Path) -> Path:
 
 
 @pytest.fixture
-def tabsa(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tabsa:
+def tabsa(command_line: Tabsa, monkeypatch: pytest.MonkeyPatch) -> Tabsa:
     """Runs `tabsa` with arguments; gives the exit code, stdout and stderr."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tabsa", *map(str, arguments)])
-        monkeypatch.setattr("tabsa.cli.evaluate.out", Console(width=80, force_terminal=False))
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        return code, *capsys.readouterr()
-
-    return run
+    monkeypatch.setattr("tabsa.cli.evaluate.out", Console(width=80, force_terminal=False))
+    return command_line
 
 
 # ---- exit code 0

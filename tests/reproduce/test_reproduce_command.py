@@ -2,12 +2,12 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import tabsa
-from tabsa.cli import main
 
 sys.path.insert(0, str(Path(__file__).parent))
 from small_results import TINY, made_up
@@ -16,20 +16,10 @@ SETTINGS = [word for setting in TINY for word in ("--set", setting)]
 
 
 @pytest.fixture
-def reproduce(monkeypatch, capsys, tmp_path):
+def reproduce(command_line, monkeypatch, tmp_path):
     """Runs `tabsa reproduce` in an empty folder; gives the exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
-
-    def command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["tabsa", "reproduce", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        return code, *capsys.readouterr()
-
-    return command
+    return partial(command_line, "reproduce")
 
 
 def refused(result):

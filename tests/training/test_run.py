@@ -18,7 +18,6 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from test_loop import config, small, small_for
 
-from tabsa.cli import main
 from tabsa.errors import ModelError, OutputError
 from tabsa.models import MODELS
 from tabsa.training.config import RunConfig
@@ -398,19 +397,9 @@ def test_a_write_that_the_system_refuses(half: Path, whole: Path) -> None:
 
 
 @pytest.fixture
-def tabsa(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tabsa:
+def tabsa(command_line: Tabsa) -> Tabsa:
     """Runs `tabsa` with arguments; gives the exit code, stdout and stderr."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tabsa", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        return code, *capsys.readouterr()
-
-    return run
+    return command_line
 
 
 def test_the_command_says_in_one_line_what_is_wrong(tabsa: Tabsa, tmp_path: Path) -> None:
