@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tabsa.cli.predict import _targets
+from tabsa.cli.targets import named_targets
 from tabsa.predictor import load
 
 TEXT = "Camden is not cheap but Brixton is lovely."
@@ -112,10 +112,12 @@ def test_aliases_count_as_mentions(predict):
         (["E\\=mc2=Einstein\\, A., relativity"], {"E=mc2": ["Einstein, A.", "relativity"]}),
         (["A=b=c"], {"A": ["b=c"]}),
         (["A="], {"A": []}),
+        (["A\\\\=b"], {"A\\": ["b"]}),
+        (["A\\b\\;c"], {"A\\b;c": []}),
     ],
 )
 def test_how_targets_are_written(options, targets):
-    assert _targets(options) == targets
+    assert named_targets(options) == targets
 
 
 # ---- where the text comes from

@@ -66,6 +66,14 @@ def test_the_analysts_command(tabsa: Tabsa, tmp_path: Path) -> None:
     assert list(rows[0])[5:] == [f"{place}/{aspect}" for place in places for aspect in ("price", "safety")]
 
 
+def test_names_with_other_names(tabsa: Tabsa, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("text\nNW1 is not cheap\n")
+    for option, status in (("Camden=Camden Town,NW1", 0), ("=NW1", 2)):
+        assert tabsa(tmp_path / "in.csv", tmp_path / "out.csv", "-t", option, "--layout", "long", "--all")[0] == status
+    assert {row["target"] for row in records(tmp_path / "out.csv")} == {"Camden"}
+    assert any(row["confidence"] != "1.0" for row in records(tmp_path / "out.csv"))  # it was found, and read
+
+
 def test_int8(tabsa: Tabsa, tmp_path: Path, tiny_model: Path) -> None:
     arguments = (COMMENTS, tmp_path / "out.csv", "--targets", PLACES, "--probabilities", "--precision", "int8")
     code, _, stderr = tabsa(*arguments)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,10 +73,23 @@ class Served:
 @pytest.fixture
 def serve(tiny_model: Path) -> Iterator[Callable[..., Served]]:
     """Starts `tabsa serve` with the options given, and stops it afterwards."""
+    with _services(tiny_model) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def serve_all(tiny_model: Path) -> Iterator[Callable[..., Served]]:
+    """The same, for all the tests of a file."""
+    with _services(tiny_model) as start:
+        yield start
+
+
+@contextmanager
+def _services(model: Path) -> Iterator[Callable[..., Served]]:
     started: list[Served] = []
 
     def start(*options: str, ready: int = 1) -> Served:
-        command = [sys.executable, "-m", "tabsa", "serve", "--port", "0", "--model", str(tiny_model), *options]
+        command = [sys.executable, "-m", "tabsa", "serve", "--port", "0", "--model", str(model), *options]
         environment = os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": _sources()}
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
         served = Served(process)

@@ -7,6 +7,7 @@ from fastapi.testclient import TestClient
 from service_asking import body, error_of
 
 from tabsa.errors import ConfigError
+from tabsa.serve.app import create_app
 from tabsa.serve.guard import CONTENT_SECURITY_POLICY
 from tabsa.serve.settings import Settings
 
@@ -47,11 +48,22 @@ def test_cors_for_those_allowed(make_client: Any) -> None:
     assert allowed.headers["access-control-allow-origin"] == "https://example.com"
     other = client.post("/v1/predict", json=body(), headers={"Origin": "https://other.example"})
     assert "access-control-allow-origin" not in other.headers
-    asked = {"Origin": "https://example.com", "Access-Control-Request-Method": "POST"}
-    asked["Access-Control-Request-Headers"] = "authorization,content-type"
-    assert client.options("/v1/predict", headers=asked).status_code == 200
     cross = {"Sec-Fetch-Site": "cross-site", "Origin": "https://example.com"}
     assert client.post("/v1/predict", json=body(), headers=cross).status_code == 200
+
+
+def test_pages_allowed_in_can_send_a_key_and_read_what_is_refused(make_client: Any) -> None:
+    client = make_client(cors_origins=("https://example.com",), api_key=KEY)
+    origin = {"Origin": "https://example.com"}
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
+    assert client.options("/v1/predict", headers=origin | asked).status_code == 200  # browsers ask without the key
+    answers = [
+        client.post("/v1/predict", json=body(), headers=origin | {"Authorization": f"Bearer {KEY}"}),
+        client.post("/v1/predict", json=body(), headers=origin),
+        client.post("/v1/predict", content=b"x" * 2_000_000, headers=origin | {"X-API-Key": KEY}),
+    ]
+    assert [answer.status_code for answer in answers] == [200, 401, 413]
+    assert {answer.headers["access-control-allow-origin"] for answer in answers} == {"https://example.com"}
 
 
 def test_a_form_on_another_site_is_refused(client: TestClient) -> None:
@@ -86,6 +98,20 @@ def test_a_key_is_asked_for_where_there_is_one(make_client: Any, path: str) -> N
         assert response.headers["www-authenticate"] == "Bearer"
     for headers in ({"Authorization": f"Bearer {KEY}"}, {"Authorization": f"bearer {KEY}"}, {"X-API-Key": KEY}):
         assert client.get(path, headers=headers).status_code in (200, 404)
+
+
+def test_the_key_is_asked_for_below_another_address_too(settings: Any) -> None:
+    app = create_app(settings(api_key=KEY, max_body_bytes=100))
+    with TestClient(app, root_path="/tabsa") as client:
+        for path in ("/v1/models", "/metrics", "/v1/jobs/aaaaaaaaaaaaaaaaaaaaaa", "/nothing"):
+            assert error_of(client.get(f"/tabsa{path}"), 401)["code"] == "unauthorised"
+            assert client.get(f"/tabsa{path}", headers={"X-API-Key": KEY}).status_code in (200, 404)
+        for path in ("/", "/healthz", "/static/style.css"):
+            assert client.get(f"/tabsa{path}").status_code == 200
+        files = {"file": ("a.csv", b"text\nCamden\n" * 20)}  # more than a body may have, but not more than a file may
+        assert client.post("/tabsa/v1/score", files=files, headers={"X-API-Key": KEY}).status_code == 422
+        told = client.get("/tabsa/metrics", headers={"X-API-Key": KEY}).text
+        assert 'route="/static"' in told
 
 
 def test_without_the_key_there_are_the_page_and_the_health(make_client: Any) -> None:

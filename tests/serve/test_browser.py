@@ -437,6 +437,25 @@ def test_a_table_is_scored_and_downloaded(
     until(lambda: any("Brixton/price" in tag for tag in page.texts_of("#job .tag")))
 
 
+def test_a_table_is_scored_for_other_names_too(page: Page, box: Predictor, downloads: Path, tmp_path: Path) -> None:
+    for old in downloads.iterdir():
+        old.unlink()
+    text = "Stokey is very cheap."
+    (tmp_path / "stokey.csv").write_text(f"text\n{text}\n", encoding="utf-8")
+    page.add_target("Stoke \\= Newington=N\\,16,Stokey")
+    page.one("#tab-file").click()
+    page.one("#file").send_keys(str(tmp_path / "stokey.csv"))
+    until(lambda: page.one("#score").is_displayed())
+    page.one("#score").click()
+    until(lambda: page.one("#job a.primary")).click()
+    (row,) = csv.DictReader(downloaded(downloads, "*.csv").splitlines())
+    expected = box.predict(text, {"Stoke = Newington": ["N,16", "Stokey"]}).opinions
+    assert {name: value for name, value in row.items() if name != "text"} == {
+        f"{opinion.target}/{opinion.aspect}": opinion.polarity for opinion in expected
+    }
+    assert row["Stoke = Newington/price"] == "positive"
+
+
 def test_targets_from_a_column_and_a_row_an_opinion(page: Page, downloads: Path, tmp_path: Path) -> None:
     for old in downloads.iterdir():
         old.unlink()

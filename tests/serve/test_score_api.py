@@ -16,6 +16,7 @@ from service_asking import error_of
 from tabsa.predictor import Predictor
 from tabsa.score import Layout, Request, score
 from tabsa.serve import jobs as module
+from tabsa.serve.uploads import make_folder, sweep
 
 ROWS = [
     ("r1", "Camden is not cheap but nice"),
@@ -63,6 +64,12 @@ FORMS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "own targets": ({"targets": None, "target_column": "id"}, {"targets": None, "target_column": "id"}, ".csv"),
     "prefix": ({"prefix": "x/", "probabilities": "true"}, {"prefix": "x/", "probabilities": True}, ".csv"),
     "columns": ({"text_column": "text", "id_column": "id"}, {"text_column": "text", "id_column": "id"}, ".csv"),
+    "aliases": (
+        {"targets": ["Camden=nobody, far", "Leeds"], "probabilities": "true"},
+        {"targets": {"Camden": ["nobody", "far"], "Leeds": []}, "probabilities": True},
+        ".csv",
+    ),
+    "escapes": ({"targets": ["C\\=D\\\\=nobody\\,"]}, {"targets": {"C=D\\": ["nobody,"]}}, ".csv"),
     "empty fields": ({"text_column": "", "target_column": "", "aspect": ""}, {}, ".csv"),
 }
 
@@ -97,6 +104,16 @@ def test_the_result_is_that_of_the_command(
     assert response.headers["content-disposition"] == f'attachment; filename="opinions{suffix}"'
     kind = "text/csv; charset=utf-8" if suffix == ".csv" else "application/x-ndjson"
     assert response.headers["content-type"] == kind
+
+
+def test_an_alias_counts_as_a_mention(client: TestClient) -> None:
+    shares = {}
+    for targets in ("Camden", "Camden=nobody"):
+        response = post(client, targets=targets, probabilities="true", format="jsonl")
+        shares[targets] = [json.loads(line)["Camden/price/none"] for line in response.text.splitlines()]
+    assert shares["Camden"][2] == 1  # the third row mentions nobody
+    assert shares["Camden=nobody"][2] < 1
+    assert shares["Camden=nobody"][:2] == shares["Camden"][:2]
 
 
 @pytest.mark.parametrize(
@@ -156,6 +173,11 @@ def test_files_that_cannot_be_scored(
         ({"aspect": "prize"}, 422, "aspect"),
         ({"colour": "red"}, 422, "colour"),
         ({"targets": ["Camden", "camden "]}, 422, "targets"),
+        ({"targets": ["Camden", "Camden=NW1"]}, 422, "targets"),
+        ({"targets": ["Camden=NW1", "Leeds=nw1"]}, 422, "targets"),
+        ({"targets": "=NW1"}, 422, "targets"),
+        ({"targets": "Camden=" + ",".join(f"N{n}" for n in range(21))}, 422, "targets"),
+        ({"targets": "Camden=" + "x" * 201}, 422, "targets"),
         ({"targets": "a\0"}, 422, "targets.0"),
         ({"targets": [f"Place{n}" for n in range(101)]}, 422, "targets"),
         ({"targets": [f"Place{n}" for n in range(10_000)]}, 400, None),
@@ -288,6 +310,37 @@ def test_a_running_job_tells_how_far_it_is_and_can_be_stopped(make_client: Any, 
             break
         time.sleep(0.05)
     assert list((tmp_path / "jobs").iterdir()) == []
+
+
+def test_a_job_that_waits_for_its_turn_can_be_deleted(make_client: Any, tmp_path: Path) -> None:
+    client = make_client(folder=str(tmp_path), max_scoring=1)
+    first, second = long_job(client), post(client, job=True).json()["id"]
+    told = client.get(f"/v1/jobs/{second}").json()
+    assert (told["state"], told["scored"]) == ("running", 0)
+    for identity in (second, first):
+        assert client.delete(f"/v1/jobs/{identity}").status_code == 204
+        error_of(client.get(f"/v1/jobs/{identity}"), 404)
+    client.app.state.service.jobs.close()
+    assert list((tmp_path / "jobs").iterdir()) == []
+
+
+def test_a_file_on_its_way_is_no_old_job(make_client: Any, tmp_path: Path) -> None:
+    jobs = make_client(folder=str(tmp_path), job_minutes=0.001).app.state.service.jobs
+    folder = jobs.make_folder()
+    for path in (folder, *folder.iterdir()):
+        os.utime(path, (0, 0))
+    jobs.sweep()
+    assert folder.exists()
+    jobs.discard(folder)
+    assert not folder.exists()
+
+
+def test_what_killed_workers_were_reading_is_removed(tmp_path: Path) -> None:
+    mine, theirs = make_folder(tmp_path), tmp_path / f"{2**22 + 1}-abc"
+    theirs.mkdir()
+    (theirs / "input.csv").touch()
+    sweep(tmp_path)
+    assert list(tmp_path.iterdir()) == [mine]
 
 
 def test_any_worker_answers_for_a_job_and_knows_when_its_own_was_killed(make_client: Any, tmp_path: Path) -> None:

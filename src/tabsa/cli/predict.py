@@ -1,7 +1,6 @@
 """`tabsa predict`: who is judged in one text, on what, and how."""
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from tabsa.cli.console import err, warn
+from tabsa.cli.targets import METAVAR, named_targets
 from tabsa.errors import DataError, ModelError
 
 _EXAMPLE = 'tabsa predict "Camden is lovely but far too dear" -t Camden'
@@ -23,7 +23,7 @@ def command(
         typer.Option(
             "--target",
             "-t",
-            metavar="NAME[=ALIAS,...]",
+            metavar=METAVAR,
             help="Who may be judged, with other names for it; repeatable. In a name write `\\=`, in an alias `\\,`.",
         ),
     ] = None,
@@ -53,7 +53,7 @@ def command(
     """
     if not targets:
         raise typer.BadParameter(f"name at least one target, such as: {_EXAMPLE}", param_hint="'-t'")
-    asked = _targets(targets)
+    asked = named_targets(targets)
     read = _text(text)
     from tabsa.predictor import load
 
@@ -81,21 +81,6 @@ def command(
 
         write_explanation(prediction, explain)
         err.print(f"explanation: {explain}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _targets(options: list[str]) -> dict[str, list[str]]:
-    """The names with their aliases, from `NAME` or `NAME=ALIAS,ALIAS`."""
-    targets: dict[str, list[str]] = {}
-    for option in options:
-        name, *rest = re.split(r"(?<!\\)=", option, maxsplit=1)
-        name = name.replace("\\=", "=").strip()
-        if not name:
-            raise typer.BadParameter(f"'{option}' names no target; expected NAME or NAME=ALIAS,...", param_hint="'-t'")
-        if name in targets:
-            raise typer.BadParameter(f"'{name}' is given twice; give it once, with all its aliases", param_hint="'-t'")
-        parts = re.split(r"(?<!\\),", rest[0]) if rest else []
-        targets[name] = [alias for part in parts if (alias := part.replace("\\,", ",").strip())]
-    return targets
 
 
 def _text(argument: str | None) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tabsa.cli.console import err, warn
+from tabsa.cli.targets import METAVAR, named_targets
 from tabsa.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def command(
         typer.Option(metavar="FILE", help="Names to look for, one a line, aliases after it with commas or tabs."),
     ] = None,
     names: Annotated[
-        list[str] | None, typer.Option("--target", "-t", metavar="NAME", help="A name to look for; repeatable.")
+        list[str] | None,
+        typer.Option("--target", "-t", metavar=METAVAR, help="A name to look for, with other names; repeatable."),
     ] = None,
     target_column: Annotated[
         str | None,
@@ -138,7 +140,7 @@ def _asked_targets(file: Path | None, names: Sequence[str], column: str | None) 
         from tabsa.score import read_targets
 
         return read_targets(file)
-    return dict.fromkeys(names, ()) if names else None
+    return named_targets(names) if names else None
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from tabsa.cli.console import err, warn
 from tabsa.errors import ConfigError
 
 _KEY = "TABSA_API_KEY"
-_NEEDED = ("fastapi", "uvicorn", "python_multipart", "prometheus_client")
+_NEEDED = ("fastapi", "httptools", "uvicorn", "python_multipart", "prometheus_client")
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
@@ -33,6 +33,10 @@ def command(
         list[str] | None,
         typer.Option("--allow-host", metavar="NAME", help="Answer only to this name; repeatable."),
     ] = None,
+    read_timeout: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Patience with slow clients. [default: 30]", show_default=False),
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any other setting; see docs/serving.md.")
     ] = None,
@@ -46,7 +50,14 @@ def command(
     Examples: `tabsa serve`, `tabsa serve --port 9000 --workers 2 --set max_targets=20`,
     `TABSA_API_KEY=secret tabsa serve --host 0.0.0.0`
     """
-    values = _values(settings or [], model=model, threads=threads, cors_origins=cors, allowed_hosts=allow_host)
+    values = _values(
+        settings or [],
+        model=model,
+        threads=threads,
+        cors_origins=cors,
+        allowed_hosts=allow_host,
+        read_timeout=read_timeout,
+    )
     if host in _LOCAL and "allowed_hosts" not in values:
         values["allowed_hosts"] = ["127.0.0.1", "localhost", "[::1]"]  # a web page may give this machine any name
     missing = [name for name in _NEEDED if find_spec(name) is None]

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import logging
+import os
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,7 +20,7 @@ from starlette.middleware.cors import CORSMiddleware
 from tabsa import __version__
 from tabsa.predictor import Predictor, load
 from tabsa.predictor.predictor import DEFAULT
-from tabsa.serve import routes, tables
+from tabsa.serve import routes, tables, uploads
 from tabsa.serve.batching import Batcher
 from tabsa.serve.guard import Guard
 from tabsa.serve.jobs import Jobs
@@ -29,6 +31,7 @@ from tabsa.serve.settings import Settings
 
 PAGE: Final = Path(__file__).parent / "page"
 _SWEEP_SECONDS: Final = 60
+_log = logging.getLogger("uvicorn.error")
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -58,7 +61,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(routes.health, tags=["health"])
     app.include_router(_page())
     app.mount("/static", _Static(directory=PAGE), name="static")
-    if settings.cors_origins:
+    app.add_middleware(Guard, settings=settings, metrics=metrics)
+    if settings.cors_origins:  # around the guard: browsers ask without a key, and read its refusals too
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(settings.cors_origins),
@@ -66,7 +70,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             allow_headers=["Authorization", "Content-Type", "X-API-Key"],
             expose_headers=["Content-Disposition", "Retry-After"],
         )
-    app.add_middleware(Guard, settings=settings, metrics=metrics)
     return app
 
 
@@ -101,7 +104,7 @@ async def _service(settings: Settings, metrics: Metrics) -> AsyncIterator[Servic
         jobs = Jobs(folder / "jobs", predictor, settings, metrics)
         name = Path(settings.model or DEFAULT).resolve().name
         batcher.start()
-        sweeper = asyncio.create_task(_sweep(jobs))
+        sweeper = asyncio.create_task(_sweep_on(jobs, folder))
         try:
             yield Service(name, settings, predictor, batcher, jobs, metrics, folder / "uploads")
         finally:
@@ -117,7 +120,17 @@ def _loaded(settings: Settings) -> Predictor:
     return predictor
 
 
-async def _sweep(jobs: Jobs) -> None:
+async def _sweep_on(jobs: Jobs, folder: Path) -> None:
     while True:
         await asyncio.sleep(_SWEEP_SECONDS)
-        await run_in_threadpool(jobs.sweep)
+        try:
+            await run_in_threadpool(_sweep, jobs, folder)
+        except OSError:
+            _log.exception("old files could not be removed")
+
+
+def _sweep(jobs: Jobs, folder: Path) -> None:
+    for name in ("jobs", "uploads"):
+        os.utime(folder / name)  # what empties the system's temporary folder spares what is in use
+    jobs.sweep()
+    uploads.sweep(folder / "uploads")

@@ -1,6 +1,6 @@
 """A request, checked against the limits and the model, as questions to the model."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tabsa.errors import DataError
@@ -8,7 +8,7 @@ from tabsa.serve.batching import Question
 from tabsa.serve.problems import Problem
 from tabsa.serve.schema import PredictRequest, TargetWithAliases
 from tabsa.serve.settings import Settings
-from tabsa.text import TargetFinder
+from tabsa.text import TargetFinder, parse_target
 
 
 class Asked(NamedTuple):
@@ -25,11 +25,8 @@ def check_predict(request: PredictRequest, known: Sequence[str], settings: Setti
     for place, text in enumerate(texts):
         check_text(text, settings, "text" if request.texts is None else f"texts.{place}")
     aspects = check_aspects(request.aspects, known, settings)
-    names = {target.name: target.aliases for target in _with_aliases(request.targets)}
-    if len(names) < len(request.targets):
-        raise Problem(422, "invalid", "'targets': a name is given twice; give it once, with all its aliases", "targets")
-    finder = check_targets(names, settings)
-    opinions = len(texts) * len(names) * len(aspects)
+    finder = check_targets([_with_aliases(target) for target in request.targets], settings)
+    opinions = len(texts) * len(finder.names) * len(aspects)
     if opinions > settings.max_opinions:
         message = f"texts x targets x aspects are {opinions:,}; at most {settings.max_opinions:,} go in one request"
         raise Problem(422, "limit", message)
@@ -42,17 +39,29 @@ def check_text(text: str, settings: Settings, field: str = "text") -> None:
     _refuse_more(field, len(text), settings.max_text_characters, "characters")
 
 
-def check_targets(names: dict[str, list[str]], settings: Settings, field: str = "targets") -> TargetFinder:
-    """What finds these targets, each given with its aliases."""
-    _refuse_more(field, len(names), settings.max_targets, "targets")
-    for name, aliases in names.items():
+def check_targets(targets: Sequence[tuple[str, Sequence[str]]], settings: Settings) -> TargetFinder:
+    """What finds these targets, each given as a name and its aliases."""
+    field = "targets"
+    _refuse_more(field, len(targets), settings.max_targets, "targets")
+    for name, aliases in targets:
         _refuse_more(field, len(aliases), settings.max_aliases, "aliases of one target")
         for spelling in (name, *aliases):
             _refuse_more(field, len(spelling), settings.max_name_characters, "characters of a name")
+    names = dict(targets)
+    if len(names) < len(targets):
+        raise Problem(422, "invalid", f"'{field}': a name is given twice; give it once, with all its aliases", field)
     try:
         return TargetFinder(names)
     except DataError as e:
         raise Problem(422, "invalid", f"'{field}': {e}", field) from e
+
+
+def parse_targets(written: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Names with their aliases, each written as `NAME` or `NAME=ALIAS,ALIAS`."""
+    try:
+        return [parse_target(one) for one in written]
+    except DataError as e:
+        raise Problem(422, "invalid", f"'targets': {e}", "targets") from e
 
 
 def check_aspects(
@@ -70,8 +79,8 @@ def check_aspects(
     return tuple(dict.fromkeys(aspects))
 
 
-def _with_aliases(targets: Iterable[str | TargetWithAliases]) -> list[TargetWithAliases]:
-    return [TargetWithAliases(name=target) if isinstance(target, str) else target for target in targets]
+def _with_aliases(target: str | TargetWithAliases) -> tuple[str, list[str]]:
+    return (target, []) if isinstance(target, str) else (target.name, target.aliases)
 
 
 def _refuse_more(field: str, count: int, most: int, what: str) -> None:

@@ -1,11 +1,13 @@
-"""What stands before every request: the host it names, the key, the size of its body; headers and counts after it."""
+"""What stands before every request: its host, key, and the size and pace of its body; headers and counts after it."""
 
+import asyncio
 import logging
 import secrets
 import time
 from typing import Final
 
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tabsa.serve.metrics import Metrics
@@ -29,8 +31,11 @@ _HEADERS: Final = (
 )
 _PRIVATE: Final = ((b"cache-control", b"no-store"),)
 _UPLOAD: Final = "/v1/score"
-_FORM_BYTES: Final = 262_144  # of an upload, beside the file: field names, targets
+_OPEN: Final = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})  # without a key, as are the page's own files
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_CLOSE: Final = {"Connection": "close"}
+_LEAST_PACE: Final = 1024  # bytes of a body a second
+CROWDED: Final = "crowded"  # what a request's state has where there are too many connections
 
 
 class Guard:
@@ -46,38 +51,42 @@ class Guard:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        reply = _Reply(send, private=scope["path"].startswith("/v1/"))
+        path = _path(scope)
+        reply = _Reply(send, private=path.startswith("/v1/"))
         try:
-            await self._answer(scope, receive, reply)
+            await self._answer(path, scope, receive, reply)
         finally:
-            route = _route(scope)
+            route = _route(path, scope)
             self._metrics.requests.labels(_method(scope), route, str(reply.status)).inc()
             self._metrics.seconds.labels(route).observe(time.perf_counter() - started)
 
-    async def _answer(self, scope: Scope, receive: Receive, reply: "_Reply") -> None:
+    async def _answer(self, path: str, scope: Scope, receive: Receive, reply: "_Reply") -> None:
         try:
-            limit = self._check(scope, Headers(scope=scope))
-            await self._app(scope, _limited(receive, limit), reply.send)
-        except Problem as problem:
-            await problem.response()(scope, receive, reply.send)
+            limit = self._check(path, scope, Headers(scope=scope))
+            body = _Body(receive, limit, self._settings.read_timeout)
+            await self._app(scope, body.receive, reply.send)
+        except ClientDisconnect:  # nobody is there to be answered
+            return
         except Exception as error:
             if reply.status:  # the answer has begun: only breaking it off says that it is not whole
                 raise
-            _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
-            unforeseen = Problem(500, "internal", "something went wrong in the service; its log says more")
-            await unforeseen.response()(scope, receive, reply.send)
+            if not isinstance(error, Problem):
+                _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+                error = Problem(500, "internal", "something went wrong in the service; its log says more")
+            await error.response()(scope, receive, reply.send)
 
-    def _check(self, scope: Scope, headers: Headers) -> int:
+    def _check(self, path: str, scope: Scope, headers: Headers) -> int:
         """Raise a Problem, or say how many bytes the body may have."""
         settings = self._settings
-        host = _host(headers.get("host", ""))
-        if self._hosts and host not in self._hosts:
+        if scope.get("state", {}).get(CROWDED):
+            message = "there are too many connections; come again in a moment"
+            raise Problem(503, "busy", message, headers={"Retry-After": "1", **_CLOSE})
+        if self._hosts and _host(headers.get("host", "")) not in self._hosts:
             raise Problem(400, "bad_host", "the service does not go by that name; allow it with --allow-host")
         self._refuse_other_sites(scope, headers)
-        path: str = scope["path"]
-        if settings.api_key is not None and (path.startswith("/v1/") or path == "/metrics"):
+        if settings.api_key is not None and path not in _OPEN and not path.startswith("/static/"):
             self._check_key(headers, settings.api_key)
-        limit = settings.max_upload_bytes + _FORM_BYTES if path == _UPLOAD else settings.max_body_bytes
+        limit = settings.max_body_bytes + (settings.max_upload_bytes if path == _UPLOAD else 0)
         length = headers.get("content-length", "")
         if length.isdecimal() and (len(length) > 18 or int(length) > limit):
             raise _too_large(limit)
@@ -116,24 +125,49 @@ class _Reply:
         await self._send(message)
 
 
-def _limited(receive: Receive, limit: int) -> Receive:
-    """Stops reading a body that grows beyond its limit, whatever its Content-Length says."""
-    read = 0
+class _Body:
+    """Stops reading a body that grows beyond its limit, whatever its Content-Length says, or that hardly comes.
 
-    async def receive_some() -> Message:
-        nonlocal read
-        message = await receive()
+    There are some seconds of patience with a client: waiting for it uses them up, and what it sends gives them back.
+    """
+
+    def __init__(self, receive: Receive, limit: int, seconds: float) -> None:
+        self._receive, self._limit, self._seconds = receive, limit, seconds
+        self._left, self._patience = limit, seconds
+        self._whole = False
+
+    async def receive(self) -> Message:
+        """See ASGI."""
+        if self._whole:  # all that can come is that the client leaves, and it need not
+            return await self._receive()
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(self._patience):
+                message = await self._receive()
+        except TimeoutError:
+            told = f"the body does not come, or comes at less than {_LEAST_PACE:,} bytes a second; send it faster"
+            raise Problem(408, "too_slow", told, headers=_CLOSE) from None
         if message["type"] == "http.request":
-            read += len(message.get("body", b""))
-            if read > limit:
-                raise _too_large(limit)
+            self._whole = not message.get("more_body", False)
+            self._count(len(message.get("body", b"")), time.monotonic() - started)
         return message
 
-    return receive_some
+    def _count(self, size: int, waited: float) -> None:
+        self._patience = min(self._patience - waited + size / _LEAST_PACE, self._seconds)
+        self._left -= size
+        if self._left < 0:
+            raise _too_large(self._limit)
 
 
 def _too_large(limit: int) -> Problem:
     return Problem(413, "too_large", f"the body is larger than {limit:,} bytes; send less at a time")
+
+
+def _path(scope: Scope) -> str:
+    """The address within the app, which may itself stand below another address."""
+    path: str = scope["path"]
+    root = scope.get("root_path", "").rstrip("/")
+    return path.removeprefix(root) if path.startswith(f"{root}/") else path
 
 
 def _host(header: str) -> str:
@@ -148,9 +182,9 @@ def _method(scope: Scope) -> str:
     return scope["method"] if scope["method"] in known else "other"
 
 
-def _route(scope: Scope) -> str:
+def _route(path: str, scope: Scope) -> str:
     """The address as the app knows it (`/v1/jobs/{id}`)."""
     route = getattr(scope.get("route"), "path", None)
-    if route is None and scope["path"].startswith("/static/"):
+    if route is None and path.startswith("/static/"):
         return "/static"
     return route or "other"

@@ -46,41 +46,49 @@ class Jobs:
         self._folder, self._predictor, self._settings, self._metrics = folder, predictor, settings, metrics
         self._threads = ThreadPoolExecutor(settings.max_scoring, thread_name_prefix="job")
         self._mine: set[str] = set()
+        self._making = threading.Lock()
         self._closing = threading.Event()
 
     def make_folder(self) -> Path:
         """A folder for a new job, named by its id; raises a Problem where there are too many jobs."""
         self.sweep()
-        if sum(1 for _ in self._folder.iterdir()) >= self._settings.max_jobs:
-            message = f"there are {self._settings.max_jobs} jobs already; delete one, or come again later"
-            raise busy(message, _RETRY_SECONDS, status=429)
-        folder = self._folder / secrets.token_urlsafe(16)
-        folder.mkdir()
+        with self._making:
+            if sum(1 for _ in self._folder.iterdir()) >= self._settings.max_jobs:
+                message = f"there are {self._settings.max_jobs} jobs already; delete one, or come again later"
+                raise busy(message, _RETRY_SECONDS, status=429)
+            folder = self._folder / secrets.token_urlsafe(16)
+            folder.mkdir()
+        self._mine.add(folder.name)
+        self._save(folder, JobStatus(id=folder.name, state="running"))
         return folder
 
     def start(self, source: Path, form: str, request: Request) -> str:
         """Score a file that lies in a job's folder, soon; returns the job's id."""
-        folder = source.parent
-        self._mine.add(folder.name)
-        self._save(folder, JobStatus(id=folder.name, state="running"), form)
         self._threads.submit(self._score, source, form, request)
-        return folder.name
+        return source.parent.name
+
+    def discard(self, folder: Path) -> None:
+        """Remove a job that was not started."""
+        self._mine.discard(folder.name)
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _score(self, source: Path, form: str, request: Request) -> None:
         """In a thread: the whole job."""
         folder = source.parent
         status = JobStatus(id=folder.name, state="running")
 
-        def save(progress: Progress) -> None:
+        def go_on() -> None:
             if self._closing.is_set() or (folder / _DELETED).exists():
                 raise _StoppedError
+
+        def save(progress: Progress) -> None:
+            go_on()
             status.scored, status.rejected = progress.counts.scored, progress.counts.rejected
             status.share = progress.share
             self._save(folder, status, form)
 
         try:
-            if self._closing.is_set():
-                raise _StoppedError
+            go_on()
             ended = score(
                 source, _result(folder, form), self._predictor, request, rejects=folder / _REJECTS, on_progress=save
             )
@@ -99,7 +107,7 @@ class Jobs:
             if (folder / _DELETED).exists():
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _save(self, folder: Path, status: JobStatus, form: str) -> None:
+    def _save(self, folder: Path, status: JobStatus, form: str | None = None) -> None:
         with replacing(folder / _STATE) as stream:
             json.dump({"process": os.getpid(), "format": form, **status.model_dump()}, stream)
 
@@ -155,7 +163,7 @@ class Jobs:
             try:
                 running = self._read(folder.name)[1]["state"] == "running"
                 changed = (folder / _STATE).stat().st_mtime
-            except Problem:  # not begun, or deleted
+            except Problem:  # deleted
                 running, changed = False, _changed(folder)
             except FileNotFoundError:  # another worker was faster
                 continue

@@ -38,7 +38,7 @@ _JSON = [Depends(_only_json)]
 
 
 @router.post(
-    "/predict", dependencies=_JSON, response_model=PredictOne | PredictMany, responses=problems(413, 415, 422, 503)
+    "/predict", dependencies=_JSON, response_model=PredictOne | PredictMany, responses=problems(403, 408, 413, 415, 422)
 )
 async def predict(asked: PredictRequest, service: TheService) -> Response:
     """Say who is judged, on what, and how.
@@ -58,7 +58,7 @@ def _written(asked: PredictRequest, told: list[Answer], service: Service, aspect
     return answers.to_json({"results": results} if asked.texts is not None else results[0])
 
 
-@router.post("/suggest", dependencies=_JSON, responses=problems(413, 415, 422))
+@router.post("/suggest", dependencies=_JSON, responses=problems(403, 408, 413, 415, 422))
 async def suggest_targets(asked: SuggestRequest, service: TheService) -> SuggestResponse:
     """Find names that may be targets: capitalised phrases that are not merely the starts of sentences."""
     check_text(asked.text, service.settings)
@@ -103,7 +103,7 @@ async def healthz() -> StatusResponse:
     return StatusResponse(status="ok")
 
 
-@health.get("/readyz", responses=problems(503))
+@health.get("/readyz", responses=problems())
 async def readyz(service: TheService) -> StatusResponse:
     """Tell whether a request would be taken now."""
     if service.batcher.full or not service.batcher.alive:

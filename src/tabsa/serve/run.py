@@ -6,7 +6,6 @@ SIGTERM on. A worker that is told to stop takes no more connections and answers 
 
 import functools
 import os
-import shutil
 import socket
 import tempfile
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from uvicorn.supervisors import Multiprocess
 
 from tabsa.errors import ConfigError
 from tabsa.files import reason
+from tabsa.serve.connection import Connection
 from tabsa.serve.metrics import SHARED
 from tabsa.serve.settings import Settings
 
@@ -44,21 +44,23 @@ def run(
 
     with ExitStack() as stack:
         listener = stack.enter_context(_listen(host, port))
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: ends a connection whose other side takes nothing
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * settings.write_timeout))
         if workers > 1:
-            folder = Path(settings.folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="tabsa-")))
-            settings = replace(settings, folder=str(folder), threads=settings.threads or _share(workers))
-            counts = folder / f"metrics-{os.getpid()}"
-            counts.mkdir(parents=True)
-            stack.callback(shutil.rmtree, counts, ignore_errors=True)
-            os.environ[SHARED] = str(counts)
+            if settings.folder:
+                Path(settings.folder).mkdir(parents=True, exist_ok=True)
+            own = stack.enter_context(tempfile.TemporaryDirectory(prefix="tabsa-", dir=settings.folder))
+            os.environ[SHARED] = f"{own}/metrics"
+            Path(own, "metrics").mkdir()
+            settings = replace(settings, folder=settings.folder or own, threads=settings.threads or _share(workers))
         config = uvicorn.Config(
             functools.partial(create_app, settings),
             factory=True,
             workers=workers,
             access_log=access_log,
             server_header=False,
+            http=functools.partial(Connection, settings),  # type: ignore[arg-type]  # it is only called
             ws="none",
-            limit_concurrency=settings.max_connections,
             timeout_graceful_shutdown=settings.shutdown_seconds,
             timeout_worker_healthcheck=_HEALTHCHECK_SECONDS,
         )

@@ -77,7 +77,9 @@ class SuggestRequest(_Strict):
 class ScoreForm(BaseModel):
     """What to ask of every row of a file; either `targets` or `target_column` is given."""
 
-    targets: list[Text] = Field([], description="A target to look for in every row; repeatable.")
+    targets: list[Text] = Field(
+        [], description="A target to look for in every row, as `NAME` or `NAME=ALIAS,ALIAS`; repeatable."
+    )
     target_column: Text | None = Field(None, description="Instead, the column that names each row's own targets.")
     text_column: Text | None = Field(None, description="The texts; `text` by default, or the only column of text.")
     id_column: Text | None = Field(None, description="What tells rows apart in the long layout; `id` by default.")

@@ -27,6 +27,10 @@ class Service:
     uploads: Path  # a folder for files that are being scored
     streams: int = 0  # files that are being scored for a waiting client
 
+    def end_stream(self) -> None:
+        """One file fewer."""
+        self.streams -= 1
+
 
 async def _service(request: Request) -> Service:
     service: Service = request.app.state.service
@@ -38,7 +42,9 @@ TheService = Annotated[Service, Depends(_service)]
 _MEANINGS = {
     400: "The request cannot be read.",
     401: "The API key is missing or wrong.",
+    403: "A page of another site sent it.",
     404: "There is no such thing.",
+    408: "The body comes too slowly.",
     413: "The body is too large.",
     415: "The body is of another type.",
     422: "The request is readable but not right, or beyond a limit.",
@@ -49,4 +55,4 @@ _MEANINGS = {
 
 def problems(*statuses: int) -> dict[int | str, dict[str, object]]:
     """The errors of a route, for the OpenAPI document."""
-    return {status: {"model": ErrorResponse, "description": _MEANINGS[status]} for status in (400, 401, *statuses)}
+    return {status: {"model": ErrorResponse, "description": _MEANINGS[status]} for status in (400, 401, 503, *statuses)}

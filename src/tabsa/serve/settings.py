@@ -13,11 +13,11 @@ class Settings:
     model: str | None = option(None, "the model: a name or a folder; none means the one in the box")
     threads: int = option(0, "cores that one model call may use; 0: all, shared among the workers", low=0)
 
-    api_key: str | None = option(None, "asked of every client of /v1 and /metrics; better set as TABSA_API_KEY")
+    api_key: str | None = option(None, "asked of every client of the API; better set as TABSA_API_KEY")
     cors_origins: tuple[str, ...] = option((), "web pages of these origins may use the API; '*' means all")
     allowed_hosts: tuple[str, ...] = option((), "names that requests may address; none given means any")
 
-    max_body_bytes: int = option(1_048_576, "a JSON body", low=1)
+    max_body_bytes: int = option(1_048_576, "a JSON body, or a form beside its file", low=1)
     max_text_characters: int = option(10_000, "a text", low=1)
     max_texts: int = option(256, "texts of one request", low=1)
     max_targets: int = option(100, "targets of one request", low=1)
@@ -32,6 +32,11 @@ class Settings:
     )
     max_waiting: int = option(512, "texts that may wait for an answer; more are refused with 503", low=1)
     max_connections: int = option(512, "connections of one worker; more are refused with 503", low=1)
+
+    read_timeout: float = option(
+        30.0, "seconds for the head of a request, and that its body may pause; then 408", low=0.1, high=86_400
+    )
+    write_timeout: float = option(60.0, "seconds that a client may take nothing of an answer", low=0.1, high=86_400)
 
     max_upload_bytes: int = option(104_857_600, "a file to score, unpacked", low=1)
     max_rows: int = option(1_000_000, "lines of a file to score", low=1)

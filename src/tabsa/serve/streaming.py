@@ -1,6 +1,6 @@
 """Results that leave while later rows are still to be read."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from pathlib import Path
 
 from fastapi.responses import StreamingResponse
@@ -21,7 +21,7 @@ def scored(
     request: Request,
     *,
     on_rows: Callable[[int], None] = lambda _: None,
-) -> Iterator[bytes]:
+) -> Generator[bytes, None, None]:
     """The results of a table, chunk by chunk; the first comes when it is known that rows can be scored.
 
     `on_rows` is told how many rows each chunk had.

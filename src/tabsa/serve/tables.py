@@ -1,7 +1,7 @@
 """A file in, results out: at once and streamed, or as a job."""
 
 import shutil
-import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -13,13 +13,13 @@ from starlette.concurrency import run_in_threadpool
 from tabsa.errors import TabsaError
 from tabsa.score import Layout
 from tabsa.score import Request as Asked
-from tabsa.serve.asking import check_aspects, check_targets
+from tabsa.serve.asking import check_aspects, check_targets, parse_targets
 from tabsa.serve.jobs import told
 from tabsa.serve.problems import Problem, busy
 from tabsa.serve.schema import JobAccepted, JobStatus, ScoreForm
 from tabsa.serve.service import Service, TheService, problems
 from tabsa.serve.streaming import RowsResponse, scored
-from tabsa.serve.uploads import FORM, read_form, store
+from tabsa.serve.uploads import FORM, make_folder, read_form, store
 
 router = APIRouter(prefix="/v1")
 Identity = Annotated[str, PathParameter(alias="id", description="What `POST /v1/score?job=true` answered.")]
@@ -33,7 +33,7 @@ _STARTED: Final[dict[str, Any]] = {"model": JobAccepted, "description": "The job
 @router.post(
     "/score",
     response_class=Response,
-    responses={200: _FILE, 202: _STARTED, **problems(413, 415, 422, 429, 503)},
+    responses={200: _FILE, 202: _STARTED, **problems(403, 408, 413, 415, 422, 429)},
     openapi_extra=FORM,
 )
 async def score(
@@ -53,9 +53,9 @@ async def _as_job(request: Request, service: Service) -> Response:
     folder = await run_in_threadpool(service.jobs.make_folder)
     try:
         source, form, asked = await _received(request, folder, service)
-        identity = await run_in_threadpool(service.jobs.start, source, form, asked)
+        identity = service.jobs.start(source, form, asked)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        service.jobs.discard(folder)
         raise
     return JSONResponse(JobAccepted(id=identity).model_dump(), 202)
 
@@ -65,23 +65,18 @@ async def _at_once(request: Request, service: Service) -> Response:
     if service.streams >= service.settings.max_scoring:
         raise busy("too many files are being scored; come again later", _RETRY_SECONDS)
     service.streams += 1
-    folder = Path(tempfile.mkdtemp(dir=service.uploads))
-
-    def close() -> None:
-        service.streams -= 1
-        shutil.rmtree(folder, ignore_errors=True)
-
-    try:
+    with ExitStack() as stack:
+        stack.callback(service.end_stream)
+        folder = make_folder(service.uploads)
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
         source, form, asked = await _received(request, folder, service)
+        rows = scored(source, f".{form}", service.predictor, asked, on_rows=service.metrics.rows.inc)
+        stack.callback(rows.close)
         try:
-            rows = scored(source, f".{form}", service.predictor, asked, on_rows=service.metrics.rows.inc)
             first = await run_in_threadpool(next, rows)
         except TabsaError as e:
             raise Problem(422, "bad_file", told(e, source), "file") from e
-    except BaseException:
-        close()
-        raise
-    response = RowsResponse(first, rows, close, _TYPES[form])
+        response = RowsResponse(first, rows, stack.pop_all().close, _TYPES[form])
     response.headers["Content-Disposition"] = f'attachment; filename="opinions.{form}"'
     return response
 
@@ -97,10 +92,10 @@ async def _received(request: Request, folder: Path, service: Service) -> tuple[P
 def _asked(form: ScoreForm, service: Service) -> Asked:
     known, settings = service.predictor.aspects, service.settings
     aspects = check_aspects(form.aspect or None, known, settings, "aspect")
-    names: dict[str, list[str]] = {name: [] for name in form.targets}
-    check_targets(names, settings)
+    targets = parse_targets(form.targets)
+    check_targets(targets, settings)
     return Asked(
-        targets=names or None,
+        targets=dict(targets) or None,
         target_column=form.target_column,
         aspects=aspects,
         text_column=form.text_column,
@@ -134,7 +129,7 @@ def rejects(identity: Identity, service: TheService) -> Response:
     return FileResponse(path, media_type=_TYPES["jsonl"], filename="rejects.jsonl")
 
 
-@router.delete("/jobs/{id}", status_code=204, responses=problems(404, 422))
+@router.delete("/jobs/{id}", status_code=204, responses=problems(403, 404, 422))
 def delete(identity: Identity, service: TheService) -> None:
     """Remove a job and its results; one that is running is stopped."""
     service.jobs.delete(identity)

@@ -1,6 +1,9 @@
 """A file on its way to the disk: never whole in memory, never larger than allowed, packed or not."""
 
 import gzip
+import os
+import shutil
+import tempfile
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
@@ -12,12 +15,13 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
 from tabsa.data.rows import TEXT_SUFFIXES
+from tabsa.serve.metrics import is_alive
 from tabsa.serve.problems import Problem, of_validation
 from tabsa.serve.schema import ScoreForm
 from tabsa.serve.settings import Settings
 
 _PIECE: Final = 1 << 18
-_FIELD_BYTES: Final = 1 << 14
+_FIELD_BYTES: Final = 1 << 15
 _LISTS: Final = ("targets", "aspect")
 _TYPE: Final = "multipart/form-data"
 
@@ -57,6 +61,19 @@ def _fields(form: FormData) -> ScoreForm:
     except ValidationError as e:
         error = e.errors()[0]
         raise of_validation({**error, "loc": ("body", *error["loc"])}) from e
+
+
+def make_folder(parent: Path) -> Path:
+    """A folder for a file to score; its name tells whose it is."""
+    return Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=parent))
+
+
+def sweep(parent: Path) -> None:
+    """Remove the folders of workers that were killed."""
+    for folder in parent.iterdir():
+        worker = folder.name.partition("-")[0]
+        if worker.isdecimal() and not is_alive(int(worker)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def store(file: IO[bytes], name: str, folder: Path, settings: Settings) -> Path:

@@ -39,6 +39,7 @@ _ALIKE: Final = str.maketrans(
     | dict.fromkeys("‐‑‒–—―−", "-")
 )
 _GAP: Final = " "
+_WRITTEN: Final = re.compile(r"\\([\\=,;])|(.)", re.DOTALL)  # one character, which a backslash may go before
 _SHORTEST_WITH_PLURAL: Final = 3  # letters: shorter names have plurals such as "as", "is", "its"
 
 
@@ -120,6 +121,27 @@ class TargetFinder:
         for unit in units:
             node = node.next.setdefault(unit, _Node())
         return node
+
+
+def parse_target(written: str) -> tuple[str, list[str]]:
+    """A name and its aliases, written as `NAME` or `NAME=ALIAS,ALIAS`.
+
+    The first `=` ends the name, and commas part the aliases; after a backslash, `=`, `,`, `;` and the backslash itself
+    are characters as any other.
+
+    Raises:
+        DataError: there is no name.
+    """
+    parts = [""]
+    for escaped, plain in _WRITTEN.findall(written):
+        if plain == ("=" if len(parts) == 1 else ","):
+            parts.append("")
+        else:
+            parts[-1] += escaped or plain
+    name, *aliases = (part.strip() for part in parts)
+    if not name:
+        raise DataError(f"{written!r} names no target; expected NAME or NAME=ALIAS,...")
+    return name, [alias for alias in aliases if alias]
 
 
 def mark_spans(text: str, spans: Mapping[str, Sequence[tuple[int, int]]]) -> tuple[Target, ...]:

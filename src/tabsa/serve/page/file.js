@@ -2,6 +2,7 @@
 
 import { byId, fill, make, radios, redraw, unseen } from "./dom.js";
 import { headOf, textColumn } from "./table.js";
+import { writeTarget } from "./text.js";
 
 /**
  * @typedef {import("./state.js").State} State
@@ -48,14 +49,12 @@ export function attachFile({ state, start, problem }) {
     };
     const { targets } = state();
     const count = `${table.columns.length} column${table.columns.length === 1 ? "" : "s"}`;
-    const bare = !choices.target && targets.some(({ aliases }) => aliases.length);
     redraw(
       into,
       make("p", { class: "file-name" }, make("strong", {}, file.name), ` ${size(file.size)}, ${count}`),
       preview(table, choices.text),
       columnPicks(table, choices, targets.length, change),
       make("div", { class: "controls" }, ...layoutPicks(choices, change)),
-      bare && make("p", { class: "note" }, "A table is read for the names of the targets, without their other names."),
     );
   }
 
@@ -74,7 +73,7 @@ export function attachFile({ state, start, problem }) {
     form.append("text_column", choices.text);
     if (choices.id) form.append("id_column", choices.id);
     if (choices.target) form.append("target_column", choices.target);
-    else targets.forEach(({ name }) => form.append("targets", name));
+    else targets.forEach((target) => form.append("targets", writeTarget(target)));
     aspects?.forEach((aspect) => form.append("aspect", aspect));
     form.append("layout", choices.layout);
     form.append("format", choices.format);

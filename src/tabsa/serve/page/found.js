@@ -1,6 +1,6 @@
 // A look at the results of a table: its first texts, and what was found in them.
 
-import { make, name, unseen } from "./dom.js";
+import { make, unseen } from "./dom.js";
 import { look } from "./grid.js";
 
 const SHOWN = 8; // texts
@@ -50,6 +50,12 @@ function opinionsIn(row, given) {
     const { sign, word, tone } = look(polarity);
     const shown =
       tone === "other" ? [`${word} `] : [make("span", { "aria-hidden": true }, `${sign}\u00a0`), unseen(`${word} `)];
-    return make("span", { class: `tag ${tone}` }, ...shown, name(pair));
+    return make("span", { class: `tag ${tone}` }, ...shown, breakable(pair));
   });
+}
+
+/** A pair, which in a narrow window goes on in a new line after its slash. @param {string} pair */
+function breakable(pair) {
+  const [first, ...rest] = pair.split("/");
+  return make("bdi", {}, first, ...rest.flatMap((part) => ["/", make("wbr"), part]));
 }

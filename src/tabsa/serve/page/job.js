@@ -151,11 +151,15 @@ function forget(id) {
 /** @param {number} milliseconds @param {AbortSignal} signal @returns {Promise<void>} */
 function pause(milliseconds, signal) {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener("abort", () => {
+    const stopped = () => {
       clearTimeout(timer);
       reject(signal.reason);
-    });
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", stopped);
+      resolve();
+    }, milliseconds);
+    signal.addEventListener("abort", stopped, { once: true });
   });
 }
 
