@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from test_scan import random_batch, random_weights
 
 from tabsa.layers.scan import scan
+from tabsa.layers.words import Words
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -39,6 +40,29 @@ def assert_close(found, expected, tolerance):
     """By the norm of the difference, relative to the norm."""
     assert torch.isfinite(found).all()
     assert (found - expected).norm() <= tolerance * expected.norm().clamp(min=1e-6)
+
+
+def as_rows(words, factor):
+    """The same words as rows of a table, shuffled, that `factor` (G, B, d) makes them again."""
+    groups, batch, length, size = words.shape
+    order = torch.randperm(groups * batch * length, generator=torch.Generator().manual_seed(4)).to(words.device)
+    table = (words / factor.unsqueeze(2)).reshape(-1, size)[order]
+    return Words(table, torch.argsort(order).view(groups, batch, length), factor)
+
+
+@pytest.mark.parametrize("path", ["step", "packed", "fused"])
+def test_words_as_rows_of_a_table_are_read_as_their_vectors(path):
+    weights, words, keys, lengths = problem(delay=True, bias=True, normalise=True)
+    factor = torch.rand(2, 5, 19, generator=torch.Generator().manual_seed(5)).to(DEVICE) + 0.5
+    expected, expected_grads = run("step", weights, words, keys, lengths)
+    found, found_grads = run(path, weights, as_rows(words, factor), keys, lengths)
+    plain, _ = run(path, weights, as_rows(words, factor)._replace(factor=None), keys, lengths)
+    assert_close(found.memory, expected.memory, 1e-4)
+    assert_close(found.gates, expected.gates, 1e-4)
+    for one, other in zip(found_grads, expected_grads, strict=True):
+        assert_close(one, other, 1e-4)
+    assert not torch.allclose(plain.memory, expected.memory, atol=1e-3)
+    assert scan(weights, words, keys, lengths, path="fused", gates=False).gates is None
 
 
 SWITCHES = [

@@ -12,7 +12,7 @@ from tabsa.errors import ConfigError
 from tabsa.metrics import all_metrics
 from tabsa.models import MODELS
 from tabsa.training.config import RunConfig, TrainingConfig, run_config
-from tabsa.training.loop import Evaluation, Trainer, build_model, cross_entropy, predict, rate_factor, selected
+from tabsa.training.loop import Evaluation, Trainer, build_model, cross_entropy, moved, predict, rate_factor, selected
 from tabsa.training.prepare import Prepared, gold, prepare
 from tabsa.training.result import write_result
 
@@ -165,10 +165,11 @@ def test_shuffled_targets_keep_their_labels(prepared: Prepared) -> None:
     labels = torch.tensor([[[[0, 1], [2, 0]], [[1, 1], [NOT_ASKED, NOT_ASKED]]]]).expand(2, -1, -1, -1)
     seen = set()
     for _ in range(20):
-        moved, with_them = trainer.shuffled(tokens, labels)
+        slots = trainer.drawn_slots(labels)
+        renamed, with_them = trainer.renamed(tokens, slots), moved(labels, slots)
         for seed in range(2):
-            first = (tuple(moved[seed, 0].tolist()), tuple(map(tuple, with_them[seed, 0].tolist())))
-            second = (tuple(moved[seed, 1].tolist()), tuple(map(tuple, with_them[seed, 1].tolist())))
+            first = (tuple(renamed[seed, 0].tolist()), tuple(map(tuple, with_them[seed, 0].tolist())))
+            second = (tuple(renamed[seed, 1].tolist()), tuple(map(tuple, with_them[seed, 1].tolist())))
             assert first in {((1, 5, 2, 1), ((0, 1), (2, 0))), ((2, 5, 1, 2), ((2, 0), (0, 1)))}
             assert second in {((3, 1, 0, 0), ((1, 1), (-1, -1))), ((3, 2, 0, 0), ((-1, -1), (1, 1)))}
             seen |= {first, second}

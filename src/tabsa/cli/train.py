@@ -47,6 +47,7 @@ def command(
     from tabsa.training.prepare import prepare
     from tabsa.training.result import write_result
     from tabsa.training.run import RunFolder
+    from tabsa.training.teaching import teach
 
     run_config = read_config(config, tuple(settings or ()))
     if run_config.kind == LR:
@@ -58,16 +59,23 @@ def command(
         run.must_be_new()  # said before the data is read, which may take a while
     prepared, kept = prepare(run_config, data_dir)
     numbers = tuple(range(run_config.training.seed, run_config.training.seed + seeds))
-    trainer = Trainer(run_config, prepared, numbers, device)
-    if resume:
-        run.resume(run_config, numbers, trainer)
-    else:
-        run.start(run_config, numbers)
-    err.print(
-        f"{run_config.kind}: {trainer.model.size:,} weights, {len(prepared.train):,} sentences, "
-        f"{100 * kept.coverage.share():.1f}% of the words known, on {device}",
-        soft_wrap=True,
-    )
+    known = f"{100 * kept.coverage.share():.1f}% of the words known, on {device}"
+
+    def begun(trainer: Trainer, own: RunFolder, who: str) -> None:
+        if resume:
+            own.resume(trainer.config, trainer.seeds, trainer)
+        else:
+            own.start(trainer.config, trainer.seeds)
+        sentences = len(trainer.prepared.train)
+        err.print(f"{who}: {trainer.model.size:,} weights, {sentences:,} sentences, {known}", soft_wrap=True)
+
+    def train_teachers(trainer: Trainer, name: str) -> None:
+        own = RunFolder(run.path / name)
+        begun(trainer, own, f"{len(trainer.seeds)} teachers")
+        _follow(trainer, own)
+
+    trainer = Trainer(run_config, teach(run_config, prepared, device, train_teachers), numbers, device)
+    begun(trainer, run, run_config.kind)
     _follow(trainer, run)
     write_result(folder, run_config, prepared, kept, numbers, trainer.progress, trainer.best)
     out.print(_results(trainer))

@@ -65,21 +65,25 @@ def reset(
     _put(joined, at, 3 * D, 2 * D, column, inside, opened * _row(delay, g * slots + r, D, 0, column, inside))
 
 
-@triton.jit(do_not_specialize=["rows", "first", "word", "later_rows", "after", "step"])
+@triton.jit(do_not_specialize=["rows", "first", "word", "before", "later_rows", "after", "step"])
 def write(
     product, bias, vector, slope, raw, updates, news, delays, delay,
-    joined, word_vectors, location, lengths, memory, memories, operands, gates, norms, last,
-    rows, records, first, words, word, slots, later_rows, after, kept, step, n: tl.constexpr,
+    joined, word_vectors, location, lengths, memories, operands, gates, norms, last,
+    rows, records, first, words, word, slots, before, later_rows, after, kept, step, n: tl.constexpr,
     D: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr, DELAY: tl.constexpr, NORMALISE: tl.constexpr,
 ):  # fmt: skip
-    """The rest of eq. 3, the gate (eq. 1), the update (eq. 4) and the normalisation."""
+    """The rest of eq. 3, the gate (eq. 1), the update (eq. 4) and the normalisation.
+
+    `before` is the first of the step's memories among the `kept` ones of a group, which start with those before any.
+    """
     r = tl.program_id(0)
     g = tl.program_id(1).to(tl.int64)
     column = tl.arange(0, BLOCK)
     inside = column < D
     at = g * records + first + r
     slot = g * slots + r
-    old = _row(memory, slot, D, 0, column, inside)
+    new_memory = g * kept + slots + first + r
+    old = _row(memories, g * kept + before + r, D, 0, column, inside)
     logit = tl.sum(_row(word_vectors, g * words + word + r // n, D, 0, column, inside) * old)
     logit += tl.load(location + (g * words + word) * n + r)
     if DELAY:
@@ -101,9 +105,8 @@ def write(
         x = x / norm
         tl.store(norms + at, norm)
     tl.store(gates + at, gate)
-    _put(memory, slot, D, 0, column, inside, x)
-    _put(memories, at, D, 0, column, inside, x)
-    _put(operands, g * kept + slots + first + r, D, 0, column, inside, x)
+    _put(memories, new_memory, D, 0, column, inside, x)
+    _put(operands, new_memory, D, 0, column, inside, x)
     if tl.load(lengths + g * (slots // n) + r // n) == step + 1:
         _put(last, slot, D, 0, column, inside, x)
 
@@ -112,7 +115,7 @@ def write(
 def unwrite(
     later, grad_last, vector, slope, raw, updates, news, joined, lengths, memories, gates, norms,
     grad_memory, grad_delay, grad_logit, grad_gates, grad_new,
-    records, first, slots, later_rows, step, n: tl.constexpr,
+    records, first, slots, kept, later_rows, step, n: tl.constexpr,
     D: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr, DELAY: tl.constexpr, NORMALISE: tl.constexpr,
 ):  # fmt: skip
     """`write` backwards: from the gradients of memory and delay after the step to those of what it was made from."""
@@ -128,7 +131,7 @@ def unwrite(
     if tl.load(lengths + g * (slots // n) + r // n) == step + 1:
         grad += _row(grad_last, slot, D, 0, column, inside)
     if NORMALISE:
-        x = _row(memories, at, D, 0, column, inside)
+        x = _row(memories, g * kept + slots + first + r, D, 0, column, inside)
         grad = (grad - x * tl.sum(x * grad)) / tl.load(norms + at)
     gate = tl.load(gates + at)
     proposal = _prelu(_row(raw, at, D, 0, column, inside), _row(slope, g, D, 0, column, inside))

@@ -13,6 +13,7 @@ from torch import Tensor
 from tabsa.layers.fused import scan_fused
 from tabsa.layers.memory import MemoryWeights, Projections, State, project, step
 from tabsa.layers.packed import live_rows, scan_packed, supports
+from tabsa.layers.words import Words
 
 Path = Literal["auto", "step", "packed", "fused"]
 
@@ -21,12 +22,12 @@ class Scanned(NamedTuple):
     """A read sentence."""
 
     memory: Tensor  # after each sentence's last word, (G, B, n, d)
-    gates: Tensor  # (G, B, T, n), 0 after a sentence's end; the mean over d of a vector gate
+    gates: Tensor | None  # (G, B, T, n), 0 after a sentence's end; the mean over d of a vector gate
 
 
 def scan(
     weights: MemoryWeights,
-    words: Tensor,
+    words: Tensor | Words,
     keys: Tensor,
     lengths: Tensor,
     *,
@@ -34,19 +35,23 @@ def scan(
     live: tuple[int, ...] | None = None,
     path: Path = "auto",
     products: torch.dtype = torch.float32,
+    gates: bool = True,
 ) -> Scanned:
     """Read `words` (G, B, T, d), each sentence up to its `lengths` (G, B), into chains with `keys` (G, n, d).
 
     The memory starts as the keys and the delay as 0. `nearby` (G, B, T, n) is added inside the gate. `live` is how many
     sentences, from the first, each step computes in a fast path, where that is known already (see `live_rows`).
-    `products` is the type that matrix products are computed in by a fast path; states and sums are float32.
+    `products` is the type that matrix products are computed in by a fast path; states and sums are float32. Without
+    `gates` a path may leave them out.
     """
     if path == "auto":
-        path = _best(weights, words)
+        path = _best(weights, words.table if isinstance(words, Words) else words)
     if path != "step" and live is None:
         live = live_rows(lengths)
     if path == "fused" and live:
-        return Scanned(*scan_fused(weights, words, keys, lengths, nearby, products, live))
+        return Scanned(*scan_fused(weights, words, keys, lengths, nearby, products, live, gates=gates))
+    if isinstance(words, Words):
+        words = words.padded()
     projections = project(weights, words, keys)
     if nearby is not None:
         extra = nearby.unsqueeze(-1) if weights.vector_gate else nearby

@@ -37,8 +37,16 @@ def dropout(x: Tensor, rate: float, generators: Sequence[torch.Generator] | None
 
     The mask has `shape`, which broadcasts to a seed's part of `x`: a 1 in it shares the mask along that dimension.
     """
+    kept = mask(rate, generators, shape=shape, device=x.device)
+    return x if kept is None else x * kept
+
+
+def mask(
+    rate: float, generators: Sequence[torch.Generator] | None, *, shape: Sequence[int], device: torch.device
+) -> Tensor | None:
+    """What `dropout` multiplies by, (S, *shape); None where nothing is dropped."""
     if generators is None or rate == 0:
-        return x
+        return None
     keep = 1 - rate
-    masks = [torch.empty(*shape, device=x.device).bernoulli_(keep, generator=g) for g in generators]
-    return x * (torch.stack(masks) / keep)
+    masks = [torch.empty(*shape, device=device).bernoulli_(keep, generator=g) for g in generators]
+    return torch.stack(masks) / keep

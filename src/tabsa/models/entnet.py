@@ -11,8 +11,9 @@ from tabsa.config import option
 from tabsa.errors import ConfigError
 from tabsa.layers.memory import DelayWeights, MemoryWeights, prelu
 from tabsa.layers.scan import Path, reverse, scan
-from tabsa.layers.seeds import constant, dropout, normal, parameter, xavier
+from tabsa.layers.seeds import constant, dropout, mask, normal, parameter, xavier
 from tabsa.layers.targets import mentions, neighbours
+from tabsa.layers.words import Words
 from tabsa.models.base import Answer, Model, Vocabulary
 
 
@@ -108,35 +109,43 @@ class EntNet(Model):
             vector_gate=self.config.gate == "vector",
         )
 
-    def read(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode sentences once: memories of both directions summed (S, B, n, d), gates (S, directions, B, T, n)."""
+    def read(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Encode sentences once: memories of both directions summed (S, B, n, d), gates (S, directions, B, T, n).
+
+        The gates are for looking at, and left out while training.
+        """
         readings = {
             "forward": lambda: [tokens],
             "backward": lambda: [reverse(tokens, lengths)],
             "both": lambda: [tokens, reverse(tokens, lengths)],
         }[self.config.directions]()
         ways, batch = len(readings), tokens.shape[1]
-        words = self.words[torch.stack(readings, dim=1)]  # (S, directions, B, T, d)
-        words = dropout(words, self.config.input_dropout, self.generators, shape=(1, batch, 1, words.shape[-1]))
-        groups = words.flatten(0, 1)
+        shape = (1, batch, self.words.shape[1])  # one for both directions and all words of a sentence
+        kept = mask(self.config.input_dropout, self.generators, shape=shape, device=tokens.device)
+        factor = None if kept is None else kept.expand(-1, ways, -1, -1).flatten(0, 1)
+        words = Words(self.words, torch.stack(readings, dim=1).flatten(0, 1), factor)
         keys = self.keys().unsqueeze(1).expand(-1, ways, -1, -1).flatten(0, 1)
         nearby = self.nearby(tokens, lengths)
         group_lengths = lengths.unsqueeze(1).expand(-1, ways, -1).flatten(0, 1)
         result = scan(
             self.weights(),
-            groups,
+            words,
             keys,
             group_lengths,
             nearby=nearby,
             live=self.live,
             path=self.path,
             products=self.products,
+            gates=not self.training,
         )
+        memory = result.memory.view(-1, ways, *result.memory.shape[1:]).sum(1)
+        if self.training or result.gates is None:
+            return memory, None
         gates = result.gates.view(-1, ways, *result.gates.shape[1:])
         if self.config.directions != "forward":  # gates of the backward reading, back in the order of the words
             backward = reverse(gates[:, -1], lengths)
             gates = torch.cat([gates[:, :-1], backward.unsqueeze(1)], dim=1)
-        return result.memory.view(-1, ways, *result.memory.shape[1:]).sum(1), gates
+        return memory, gates
 
     def nearby(self, tokens: Tensor, lengths: Tensor) -> Tensor | None:
         """The mention term of every gate, in the order of each reading: (S x directions, B, T, n)."""

@@ -13,6 +13,7 @@ from tabsa.training.config import RunConfig, run_config
 
 _CONFIGS: Final = Path(__file__).parent / "configs" / "table1"
 BASE: Final = "delayed-entnet"  # what the ablations and Figure 3 change
+TAUGHT: Final = "delayed-entnet-taught"  # the same with teachers
 CHAINS: Final = range(2, 11)
 
 
@@ -81,14 +82,14 @@ _ABLATIONS: Final = (
 )
 
 EXPERIMENTS: Final[dict[str, tuple[Part, ...]]] = {
-    "table1": tuple(Part(name, base=name) for name in SYSTEMS),
+    "table1": tuple(Part(name, base=name) for name in (*SYSTEMS, TAUGHT)),
     "figure2": (Part("entnet", base="entnet"), Part(BASE)),
     "figure3": tuple(Part(f"chains-{n}", (f"model.chains={n}",), f"{n} chains") for n in CHAINS),
     "ablations": _ABLATIONS,
 }
 
 # A schedule of minutes on a CPU, with nothing that only some have.
-_QUICK_MEMORY: Final = ("vectors.more=", "training.average=0.95")
+_QUICK_MEMORY: Final = ("vectors.more=", "training.average=0.95", "teaching.teachers=0")
 _QUICK: Final = ("training.epochs=4", "training.evaluate_every=1")
 _QUICK_LR: Final = ("model.c=[10.0]",)
 
@@ -115,6 +116,6 @@ def config_of(part: Part, settings: Sequence[str] = (), *, quick: bool = False) 
     """A part's configuration: its file, its change, the quick schedule if asked for, then the user's settings."""
     values = override(read_toml(_CONFIGS / f"{part.base}.toml"), part.settings)
     if quick:
-        memory = part.base in ("entnet", BASE)
+        memory = part.base in ("entnet", BASE, TAUGHT)
         override(values, _QUICK_LR if part.base == LR else _QUICK + (_QUICK_MEMORY if memory else ()))
     return run_config(override(values, settings))

@@ -29,7 +29,7 @@ def table1(records: Sequence[Record]) -> Rows:
     """Each system, what was published of it, and ours less that, of the better family where there are two."""
     rows = [["system", *_HEADER]]
     for record in records:
-        published = [getattr(SYSTEMS[record["system"]].published, metric) for metric in METRICS]
+        published = [getattr(SYSTEMS[record["config"]["kind"]].published, metric) for metric in METRICS]
         differences = [_signed(_best(record, m), p) for m, p in zip(METRICS, published, strict=True)]
         rows += _families(record["system"], record)
         rows += [["", "paper", *map(percent, published)], ["", "diff.", *differences]]

@@ -22,6 +22,7 @@ from tabsa.training.config import RunConfig
 from tabsa.training.linear import fit
 from tabsa.training.loop import Figures, Trainer, figures_of, plain, predict
 from tabsa.training.prepare import Prepared, datasets, gold, split
+from tabsa.training.teaching import teach
 
 Follow = Callable[[Trainer], None]
 
@@ -61,7 +62,7 @@ def train(
     """Train a neural system; `follow` runs the trainer and may show where it stands."""
     if prepared.test is None:
         raise DataError("the prepared data has no test split; prepare it again")
-    trainer = Trainer(config, prepared, seeds, device)
+    trainer = Trainer(config, teach(config, prepared, device, lambda teachers, _: follow(teachers)), seeds, device)
     follow(trainer)
     progress = trainer.progress
     for seed, figures in zip(seeds, progress.best_figures, strict=True):

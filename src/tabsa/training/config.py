@@ -1,6 +1,6 @@
 """What a training run is: one TOML file, typed and checked."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -85,6 +85,17 @@ class TrainingConfig:
     threads: int = option(0, "CPU threads; 0: as many as there are cores", low=0, high=1024)
 
 
+@dataclass(frozen=True, kw_only=True)
+class TeachingConfig:
+    """Whether a model learns from others of its kind, trained first, instead of from the labels."""
+
+    teachers: int = option(0, "seeds trained first, whose mean answers are learnt; 0: none", low=0)
+    settings: tuple[str, ...] = option((), "what is different in their configuration, each as SECTION.KEY=VALUE")
+    copies: int = option(8, "versions of the training sentences that they answer, the first as it stands", low=1)
+    replaced: float = option(0.15, "share of the words of the others that give way to near ones", low=0, high=0.9)
+    rounds: int = option(1, "2: the teachers have been taught themselves, and so on", low=1)
+
+
 @dataclass(frozen=True)
 class RunConfig:
     """A whole run; `model` is the configuration class of the system called `kind`."""
@@ -94,6 +105,7 @@ class RunConfig:
     data: DataConfig = DataConfig()
     vectors: VectorsConfig = VectorsConfig()
     training: TrainingConfig = TrainingConfig()
+    teaching: TeachingConfig = TeachingConfig()
 
 
 def read_config(path: Path, settings: tuple[str, ...] = ()) -> RunConfig:
@@ -103,7 +115,12 @@ def read_config(path: Path, settings: tuple[str, ...] = ()) -> RunConfig:
 
 def run_config(values: dict[str, Any]) -> RunConfig:
     """The run that plain data describes."""
-    sections = {"data": DataConfig, "vectors": VectorsConfig, "training": TrainingConfig}
+    sections = {
+        "data": DataConfig,
+        "vectors": VectorsConfig,
+        "training": TrainingConfig,
+        "teaching": TeachingConfig,
+    }
     for key in values:
         if key not in ("kind", "model", *sections):
             raise ConfigError(f"unknown key '{key}'{nearest(key, ('kind', 'model', *sections))}")
@@ -120,4 +137,20 @@ def run_config(values: dict[str, Any]) -> RunConfig:
     )
     if config.data.composed and (config.data.targets < 2 or kind == "sentic-lstm"):
         raise ConfigError("'data.composed' is for models of two targets or more, and not for concepts")
+    if config.teaching.teachers:
+        if kind in (LR, "sentic-lstm"):
+            raise ConfigError(f"'teaching.teachers' is for models that read words alone, and 'kind' is '{kind}'")
+        teachers_config(config)  # which may be wrong, and is better said now
     return config
+
+
+def teachers_config(config: RunConfig) -> RunConfig:
+    """The configuration of a run's teachers."""
+    teaching = config.teaching
+    if teaching.rounds > 1:
+        return replace(config, teaching=replace(teaching, rounds=teaching.rounds - 1))
+    values = asdict(replace(config, teaching=TeachingConfig()))
+    try:
+        return run_config(override(values, teaching.settings))
+    except ConfigError as e:
+        raise ConfigError(f"'teaching.settings': {e}") from e

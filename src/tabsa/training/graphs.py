@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 _WORDS, _SENTENCES = 8, 4  # lengths, and live sentences, are rounded up to a multiple of these
-_ROOM = 1.0  # standard deviations of the live sentences that the first graph of a length allows for; more, the others
-_MOST = 4  # graphs of a length
+_ROOM = 0.5  # standard deviations of the live sentences that the first graph of a length allows for; more, the others
+_MOST = 8  # graphs of a length
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Batch:
     labels: Tensor  # (S, B, K, A)
     concepts: Tensor | None  # (S, B, T)
     live: tuple[int, ...]  # sentences, from the first, that each step must read
+    said: Tensor | None = None  # by teachers, (S, B, K, A, labels)
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -37,7 +38,7 @@ class Batch:
     @property
     def tensors(self) -> list[Tensor]:
         """All of them."""
-        return [*self.inputs, self.labels]
+        return [*self.inputs, self.labels, *([] if self.said is None else [self.said])]
 
     def padded(self, length: int) -> "Batch":
         """With sentences of `length` words."""
@@ -120,5 +121,5 @@ def _allowing(live: Sequence[int], length: int, most: int, before: Sequence[int]
 
 
 def _copied(batch: Batch) -> Batch:
-    concepts = None if batch.concepts is None else batch.concepts.clone()
-    return Batch(batch.tokens.clone(), batch.lengths.clone(), batch.labels.clone(), concepts, batch.live)
+    concepts, said = (None if tensor is None else tensor.clone() for tensor in (batch.concepts, batch.said))
+    return Batch(batch.tokens.clone(), batch.lengths.clone(), batch.labels.clone(), concepts, batch.live, said)

@@ -123,6 +123,7 @@ class Trainer:
         self.lengths = torch.from_numpy(prepared.train.lengths).to(torch.long)
         concepts = prepared.train.concepts
         self.concepts = None if concepts is None else torch.from_numpy(concepts).to(self.device, torch.long)
+        self.said = None if prepared.said is None else torch.from_numpy(prepared.said).to(self.device)
         weights = class_weights(prepared.train, len(prepared.labels), training.class_power)
         self.class_weights = torch.from_numpy(weights).to(self.device) if training.balance == "sentence" else None
         self.dev_gold = gold(prepared.dev)
@@ -172,9 +173,12 @@ class Trainer:
         live = live_rows(lengths)
         rows = self.send(rows)
         tokens, *concepts = (words[rows, : len(live)] for words in (self.tokens, self.concepts) if words is not None)
+        said = None if self.said is None else self.said[rows]
         if self.config.training.shuffle_targets:
-            tokens, labels = self.shuffled(tokens, labels)
-        return Batch(tokens, self.send(lengths), labels, concepts[0] if concepts else None, live)
+            slots = self.drawn_slots(labels)
+            tokens, labels = self.renamed(tokens, slots), moved(labels, slots)
+            said = None if said is None else moved(said, slots)
+        return Batch(tokens, self.send(lengths), labels, concepts[0] if concepts else None, live, said)
 
     def send(self, tensor: Tensor) -> Tensor:
         """To the device, without waiting for what it is doing."""
@@ -190,7 +194,7 @@ class Trainer:
         self.model.live = batch.live
         answer = self.model(*batch.inputs)
         self.model.live = None
-        losses = cross_entropy(answer.logits, batch.labels, self.class_weights)
+        losses = cross_entropy(answer.logits, batch.labels, self.class_weights, batch.said)
         total = losses.sum() if answer.penalty is None else (losses + answer.penalty).sum()
         self.optimiser.zero_grad(set_to_none=True)
         total.backward()
@@ -226,17 +230,18 @@ class Trainer:
             if name in weights:
                 tensor.copy_(weights[name])
 
-    def shuffled(self, tokens: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Give each sentence's targets other slots, drawn for each seed: their tokens, and their labels with them."""
-        count = labels.shape[2]
-        places = np.tile(np.arange(count), (labels.shape[1], 1))
-        slots = self.send(torch.from_numpy(np.stack([order.permuted(places, axis=1) for order in self.orders])))
+    def drawn_slots(self, labels: Tensor) -> Tensor:
+        """Other slots for each sentence's targets, drawn for each seed, (S, B, K)."""
+        places = np.tile(np.arange(labels.shape[2]), (labels.shape[1], 1))
+        return self.send(torch.from_numpy(np.stack([order.permuted(places, axis=1) for order in self.orders])))
+
+    def renamed(self, tokens: Tensor, slots: Tensor) -> Tensor:
+        """Targets under the tokens of their new slots."""
         rows = torch.tensor(self.model.targets, device=self.device)
-        moved = tokens
-        for target in range(count):
-            moved = torch.where(tokens == rows[target], rows[slots[:, :, target]].unsqueeze(2), moved)
-        index = slots.unsqueeze(-1).expand_as(labels)
-        return moved, torch.empty_like(labels).scatter_(2, index, labels)
+        result = tokens
+        for target in range(slots.shape[2]):
+            result = torch.where(tokens == rows[target], rows[slots[:, :, target]].unsqueeze(2), result)
+        return result
 
     def decided(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
         """The dev probabilities of a seed, by which it is judged: calibrated where that changes decisions."""
@@ -284,13 +289,25 @@ def rate_factor(training: TrainingConfig, update: int, total: int) -> float:
     return {"constant": 1.0, "linear": left, "cosine": 0.5 * (1 + math.cos(math.pi * (1 - left)))}[training.schedule]
 
 
-def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
-    """The mean loss over each seed's asked pairs, (S,): `logits` (S, B, K, A, labels), `labels` (S, B, K, A)."""
+def moved(of_targets: Tensor, slots: Tensor) -> Tensor:
+    """What is said of targets, (S, B, K, ...), under their new slots."""
+    index = slots.view(*slots.shape, *[1] * (of_targets.dim() - slots.dim())).expand_as(of_targets)
+    return torch.empty_like(of_targets).scatter_(2, index, of_targets)
+
+
+def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None, said: Tensor | None = None) -> Tensor:
+    """The mean loss over each seed's asked pairs, (S,): `logits` (S, B, K, A, labels), `labels` (S, B, K, A).
+
+    Where teachers `said` something, (S, B, K, A, labels), that is learnt; the label still says what a pair weighs.
+    """
     asked = labels != NOT_ASKED
-    each = functional.cross_entropy(
-        logits.movedim(-1, 1), labels, weight=weights, ignore_index=NOT_ASKED, reduction="none"
-    )
     share = asked.float() if weights is None else weights[labels.clamp(min=0)] * asked
+    if said is None:
+        each = functional.cross_entropy(
+            logits.movedim(-1, 1), labels, weight=weights, ignore_index=NOT_ASKED, reduction="none"
+        )
+    else:
+        each = -(said * logits.log_softmax(-1)).sum(-1) * share
     return each.flatten(1).sum(1) / share.flatten(1).sum(1).clamp(min=1e-12)
 
 

@@ -56,6 +56,8 @@ class Prepared:
     test: Encoded | None = None  # a split that nothing is learnt from and nothing selected by
     words: tuple[str, ...] = ()  # of each row of `matrix`
     vectors: dict[str, Any] = field(default_factory=dict)  # what they are, for a report
+    composed: int = 0  # readings at the end of `train` that are composed of others
+    said: NDArray[np.float32] | None = None  # what teachers say of `train`, which is learnt instead, (N, K, A, labels)
 
     def save(self, path: Path) -> None:
         """Write everything to one safetensors file."""
@@ -66,7 +68,9 @@ class Prepared:
             arrays |= {} if data is None else {f"{name}.{key}": array for key, array in data.arrays().items()}
         if self.concepts is not None:
             arrays["concepts"] = self.concepts
-        names = ("targets", "aspects", "labels", "words", "vectors")
+        if self.said is not None:
+            arrays["said"] = self.said
+        names = ("targets", "aspects", "labels", "words", "vectors", "composed")
         facts = {name: getattr(self, name) for name in names}
         with replacing(path, "wb") as stream:
             stream.write(save(arrays, {"prepared": json.dumps(facts)}))
@@ -96,6 +100,8 @@ class Prepared:
             _encoded(arrays, "test") if "test.tokens" in arrays else None,
             tuple(facts.get("words", ())),
             facts.get("vectors", {}),
+            facts.get("composed", 0),
+            arrays.get("said"),
         )
 
 
@@ -135,6 +141,7 @@ def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") 
         encode(dataset, rows, targets=data.targets, max_length=data.max_length, concepts=concepts)
         for dataset in (train, dev)
     )
+    plain = len(encoded_train)
     target_rows = tuple(rows[target_word(slot)] for slot in range(data.targets))
     if data.composed:
         joints = [rows[word] for word in JOINTS]
@@ -149,6 +156,7 @@ def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") 
         train.labels,
         words=tuple(words),
         vectors=_described(config, vectors),
+        composed=len(encoded_train) - plain,
     )
     if test:
         prepared = _with_test(prepared, config, split(config, test, train, data_dir), concepts, data_dir)
