@@ -2,6 +2,7 @@ import io
 import json
 import math
 import random
+import shutil
 import sys
 from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout
@@ -434,3 +435,18 @@ def test_data_with_labels_that_the_model_does_not_know(places: Trained, tmp_path
     assert code == 1
     assert "has the label 'meh', which the model does not know (none, positive, negative)" in stderr
     assert Counter(line.split(":")[0] for line in stderr.splitlines())["error"] == 1
+
+
+def test_a_run_with_teachers_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    teaching = ("--set", "teaching.teachers=2", "--set", "teaching.copies=2", "--set", "training.epochs=2")
+    arguments = ("train", REPOSITORY / "repro" / "quick" / "places.toml", *SMALL, "--set", "vectors.file=", *teaching)
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    told = fine(*arguments, "--out", whole).stderr
+    assert "2 teachers: " in told
+    assert (whole / "run" / "teachers-1" / "best.safetensors").exists()
+    shutil.copytree(whole / "run" / "teachers-1", stopped / "run" / "teachers-1")
+    (stopped / "run" / "teachers-1" / "last.safetensors").unlink()  # as if killed after the first of two epochs
+    assert "holds a run" in refused(*arguments, "--out", stopped).replace("already ", "")
+    fine(*arguments, "--out", stopped, "--resume")
+    assert (stopped / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
+    assert fine(*arguments, "--out", stopped, "--resume").stdout  # finished: nothing is trained again

@@ -1,5 +1,6 @@
 """What the linear baseline sees of a text."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,8 +13,8 @@ from tabsa.linear.features import FeatureSpace, example_ngrams, ngrams, row_sums
 from tabsa.schema import Example, Target
 from tabsa.text import TargetFinder
 
-WORDS = LRConfig(word_ngrams=2, pos_ngrams=0)
-BOTH = LRConfig(word_ngrams=1, pos_ngrams=2)
+WORDS = LRConfig(word_ngrams=2, pos_ngrams=0, char_ngrams=0, negation=0)
+BOTH = LRConfig(word_ngrams=1, pos_ngrams=2, char_ngrams=0, negation=0)
 TAGS = {"London": "NNP", "is": "VBZ", "dear": "JJ", ",": ",", "unlike": "IN"}
 
 
@@ -73,7 +74,7 @@ def test_names_do_not_matter():
 def test_case_is_folded_for_words_but_not_for_the_tagger():
     shouted = example("Camden IS dear", "Camden")
     assert next(example_ngrams(shouted, WORDS))[1] == "w:is"
-    cased = LRConfig(word_ngrams=1, pos_ngrams=1, lowercase=False)
+    cased = replace(BOTH, pos_ngrams=1, lowercase=False)
     seen = []
     assert next(example_ngrams(shouted, cased, lambda words: seen.extend(words) or ["X"] * 3))[1] == "w:IS"
     assert seen == ["London", "IS", "dear"]
@@ -91,6 +92,67 @@ def test_a_target_that_the_text_only_implies():
 def test_tags_need_a_tagger():
     with pytest.raises(ValueError, match="need a tagger"):
         list(example_ngrams(CAMDEN, BOTH))
+
+
+# ---- characters and negations
+
+
+def test_the_worked_example_of_the_docstring():
+    text = example("Camden is not dear, unlike Brixton", "Camden", "Brixton")
+    found = next(example_ngrams(text, replace(WORDS, char_ngrams=5, negation=5)))
+    assert found[:13] == [
+        "w:<target>", "w:is", "w:not", "w:<not>dear", "w:,", "w:unlike", "w:<other>",
+        "w:<target> is", "w:is not", "w:not <not>dear", "w:<not>dear ,", "w:, unlike", "w:unlike <other>",
+    ]  # fmt: skip
+    assert found[13:22] == [
+        "c: is ", "c: not", "c:not ", "c: not ",
+        "c:<not> dea", "c:<not>dear", "c:<not>ear ", "c:<not> dear", "c:<not>dear ",
+    ]  # fmt: skip
+    assert found[22:] == [
+        "c: unl", "c:unli", "c:nlik", "c:like", "c:ike ", "c: unli", "c:unlik", "c:nlike", "c:like ",
+    ]  # fmt: skip
+
+
+def test_names_have_no_characters():
+    found = next(example_ngrams(CAMDEN, replace(WORDS, char_ngrams=1)))
+    assert {ngram for ngram in found if ngram.startswith("c:")} == {f"c:{letter}" for letter in " isdear,unlike"}
+
+
+def test_characters_follow_the_case_of_words_and_negations_do_not():
+    shouted = example("NOT Safe", "Camden")
+    shouted = replace(shouted, targets=(Target("Camden"),))
+    options = replace(WORDS, word_ngrams=1, char_ngrams=6, negation=1)
+    assert next(example_ngrams(shouted, options))[-1] == "c:<not> safe "
+    assert next(example_ngrams(shouted, replace(options, lowercase=False)))[:2] == ["w:NOT", "w:<not>Safe"]
+
+
+def test_a_name_is_no_negation():
+    nowhere = example("Nowhere is dear", "Nowhere")
+    assert next(example_ngrams(nowhere, replace(WORDS, negation=5))) == next(example_ngrams(nowhere, WORDS))
+
+
+def test_a_negated_mention_stays_a_mention():
+    found = next(example_ngrams(example("not Camden though", "Camden"), replace(WORDS, word_ngrams=1, negation=5)))
+    assert found == ["w:not", "w:<target>", "w:<not>though"]
+
+
+words = st.lists(st.sampled_from(["camden", "is", "not", "isnt", "dear", "but", ",", "Less"]), max_size=12)
+
+
+@given(words, st.integers(0, 8), st.integers(0, 4))
+def test_what_is_added_leaves_the_rest_as_it_is(items, size, reach):
+    """Without marks the words' n-grams are the plain ones, and the characters' are cut from one text a word."""
+    text = Example("1", " ".join(items), (Target("Camden"),))
+    plain = next(example_ngrams(text, WORDS))
+    found = next(example_ngrams(text, replace(WORDS, char_ngrams=size, negation=reach)))
+    assert [ngram.replace("<not>", "") for ngram in found[: len(plain)]] == plain
+    expected = []
+    for word, marked in zip(items, found, strict=False):
+        mark = "<not>" if "<not>" in marked else ""
+        padded = f" {word.lower()} "
+        cut = [padded[i:j] for i in range(len(padded)) for j in range(i + 1, len(padded) + 1)]
+        expected += [f"c:{mark}{part}" for part in cut if len(part) in (size - 1, size)]
+    assert sorted(found[len(plain) :]) == sorted(expected)
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=8), st.integers(1, 4))

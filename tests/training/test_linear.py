@@ -239,9 +239,9 @@ def test_biases_are_tried_from_zero_outwards():
 
 @pytest.mark.data
 def test_sentihood_words_only(data_dir):
-    """Fitted with no tagger at all; the floor is a point below what it reaches."""
-    options = LRConfig(pos_ngrams=0, c=(10.0,))
+    """Fitted with no tagger at all; each floor is a point or two below what it reaches."""
+    options = LRConfig(pos_ngrams=0, c=(3.0,))
     fitted = fit(RunConfig("lr", options, DataConfig(name="sentihood", max_length=0)), data_dir)
     report = fitted.reports["threshold"]
-    assert (report.sun["aspect_auc"], report.sun["sentiment_accuracy"]) > (0.93, 0.82)
-    assert report.sun["macro_f1"] > 0.81
+    floors = {"macro_f1": 0.79, "aspect_auc": 0.94, "sentiment_accuracy": 0.88, "sentiment_auc": 0.92}
+    assert {name for name, floor in floors.items() if report.sun[name] < floor} == set()

@@ -17,13 +17,15 @@ class LRConfig:
     """
 
     word_ngrams: int = option(2, "words in the longest n-gram", low=1)
-    pos_ngrams: int = option(1, "part-of-speech tags in the longest n-gram; 0: words only, no tagger needed", low=0)
+    pos_ngrams: int = option(2, "part-of-speech tags in the longest n-gram; 0: words only, no tagger needed", low=0)
+    char_ngrams: int = option(5, "characters in a word's longest n-grams, the others have one fewer; 0: none", low=0)
+    negation: int = option(5, "how many words behind a negation are read as negated; 0: none", low=0)
     lowercase: bool = option(True, "fold the case of words; the tagger sees them as they stand")
     min_count: int = option(1, "training targets that must have an n-gram for it to count", low=1)
     counts: bool = option(False, "an n-gram's value is how often it occurs; false: that it occurs")
     tf_idf: bool = option(True, "weigh n-grams by their rarity in the training data, and all targets to length 1")
     c: tuple[float, ...] = option(
-        (1.0, 3.0, 10.0, 30.0, 100.0), "inverse strengths of regularisation to choose from on dev", low=1e-9
+        (1.0, 3.0, 10.0, 30.0), "inverse strengths of regularisation to choose from on dev", low=1e-9
     )
     class_power: float = option(1.0, "a class weighs 1 / frequency ** this; 0: all the same", low=0, high=1)
     decision: Decision = option("threshold", "argmax: the likeliest label; threshold: `none` moved to suit dev")

@@ -1,13 +1,15 @@
 """From a text and a target to n-grams, and from n-grams to numbers: what the linear baseline sees.
 
 In the text every mention of the asked target is one token and every mention of any other target is another, so that
-names do not matter and two targets of one text differ. Its n-grams are counted for each target:
+names do not matter and two targets of one text differ. A negated word is another one than the same word elsewhere.
+Counted for each target are runs of words, of a word's characters and the spaces around it (here `_`), and of tags:
 
-    Camden is dear, unlike Brixton    asked of Camden, n-grams up to 2:
-    w:<target>  w:is  w:dear  w:,  w:unlike  w:<other>  w:<target> is  w:is dear  w:dear ,  w:, unlike  w:unlike <other>
-    t:<target>  t:VBZ  t:JJ  ...
+    Camden is not dear, unlike Brixton    asked of Camden, up to 2 words, 5 characters and 1 tag:
+    w:<target>  w:is  w:not  w:<not>dear  w:,  w:unlike  w:<other>  w:<target> is  w:is not  w:not <not>dear  ...
+    c:_is_  c:_not  c:not_  c:_not_  c:<not>_dea  c:<not>dear  c:<not>ear_  c:<not>_dear  c:<not>dear_  ...
+    t:<target>  t:VBZ  t:RB  t:JJ  ...
 
-No text has `<target>` as a token, because the tokeniser splits the brackets off.
+No text has `<target>` or `<not>dear` as a token, because the tokeniser splits the brackets off.
 """
 
 from collections import Counter
@@ -20,12 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.linear.config import LRConfig
+from tabsa.linear.negation import negated
 from tabsa.linear.tagging import Tagger
 from tabsa.schema import Example
 from tabsa.text import Token, tokenise_marked
 
 TARGET: Final = "<target>"
 OTHER: Final = "<other>"
+NOT: Final = "<not>"
 # What the tagger reads in the place of every mention: a plain name, so that the tags around it depend on no name.
 _NAME: Final = "London"
 
@@ -38,16 +42,38 @@ def example_ngrams(
     if max_length:
         tokens = tokens[:max_length]
     words = [token.word if config.lowercase else token.text for token in tokens]
+    marks = _marks(tokens, config.negation)
+    characters = _characters(words, tokens, marks, config.char_ngrams)
     tags: Sequence[str] = ()
     if config.pos_ngrams:
         if tagger is None:
             raise ValueError("n-grams of tags need a tagger")
         tags = tagger([token.text if token.target is None else _NAME for token in tokens])
+    marked = [mark + word for mark, word in zip(marks, words, strict=True)]
     for asked in range(len(example.targets)):
-        found = ngrams("w:", _masked(words, tokens, asked), config.word_ngrams)
+        found = ngrams("w:", _masked(marked, tokens, asked), config.word_ngrams) + characters
         if config.pos_ngrams:
             found += ngrams("t:", _masked(tags, tokens, asked), config.pos_ngrams)
         yield found
+
+
+def _marks(tokens: Sequence[Token], reach: int) -> list[str]:
+    """What stands before each token: `<not>` where it is negated."""
+    # A mention is no negation, whatever its name.
+    words = [token.word if token.target is None else TARGET for token in tokens]
+    return [NOT if under else "" for under in negated(words, reach)]
+
+
+def _characters(words: Sequence[str], tokens: Sequence[Token], marks: Sequence[str], longest: int) -> list[str]:
+    """Runs of `longest` characters of each word that mentions nobody, and of one fewer; spaces around it included."""
+    return [
+        f"c:{mark}{text[start : start + size]}"
+        for word, token, mark in zip(words, tokens, marks, strict=True)
+        if token.target is None
+        for text in (f" {word} ",)
+        for size in range(max(longest - 1, 1), longest + 1)
+        for start in range(len(text) - size + 1)
+    ]
 
 
 def ngrams(prefix: str, items: Sequence[str], longest: int) -> list[str]:

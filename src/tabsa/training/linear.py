@@ -27,7 +27,7 @@ from tabsa.training.prepare import datasets
 
 _NEVER: Final = -100.0  # the logit of a label that an aspect never has in the training data
 # Far tighter than scikit-learn's own tolerance, which leaves probabilities unsure in their second decimal.
-_TOLERANCE: Final = 1e-6
+_TOLERANCE: Final = 1e-7
 _ITERATIONS: Final = 5000
 # Tried from 0 outwards, so that of equally good ones the smallest change wins.
 _BIASES: Final = tuple(sorted((round(0.1 * step, 1) for step in range(-60, 61)), key=abs))
@@ -171,7 +171,7 @@ def write_fitted(path: Path, config: RunConfig, fitted: Fitted) -> ModelFolder:
 
 def _card(config: RunConfig, fitted: Fitted, reports: dict[Decision, dict[str, Any]]) -> str:
     """A model card of what is known at the end of a fit."""
-    model = fitted.model
+    model, options = fitted.model, fitted.model.config
     columns = [(decision, family) for decision in reports for family in FAMILIES]
     rows = [[name, *(_percent(reports[decision][family][name]) for decision, family in columns)] for name in METRICS]
     heading = [f"{config.data.name} {config.data.dev}, %", *(f"{decision}, {family}" for decision, family in columns)]
@@ -181,9 +181,10 @@ Says of each target and each aspect whether a text is {", ".join(model.labels[1:
 
 - aspects: {", ".join(model.aspects)}
 - features: {len(model.space.ngrams):,} n-grams
-- longest n-gram: {model.config.word_ngrams} of words, {model.config.pos_ngrams} of part-of-speech tags
+- longest n-gram: {options.word_ngrams} of words, {options.pos_ngrams} of tags, {options.char_ngrams} of characters
+- words behind a negation that are read as negated: {options.negation}
 - C: {fitted.best.c:g}, selected by {config.training.select} on {config.data.dev}
-- decision: {model.config.decision}, which adds {model.none_bias:g} to the logit of `none`
+- decision: {options.decision}, which adds {model.none_bias:g} to the logit of `none`
 
 {_table([heading, ["---"] * len(heading), *rows])}
 
