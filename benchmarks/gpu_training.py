@@ -144,7 +144,7 @@ def main() -> None:
     rows: dict[str, dict[str, float]] = {}
     eager = trainer(prepared, "step", "float32")
     own = batches(eager, 24)
-    rows["eager, float32"] = measured(eager.learn, own[:3], repeats=2)
+    rows["eager, float32"] = measured(eager.learn, own[:6])
     graphed = trainer(prepared, "step", "tf32")
     alike = [replace(batch.padded(WORDS), live=(128,) * WORDS) for batch in own]
     rows["graphed, tf32"] = measured(Graphs(graphed.learn, graphed.draws, WORDS).learn, alike[:6])
