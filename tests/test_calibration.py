@@ -94,3 +94,11 @@ def test_without_classes_only_the_temperature_is_fitted():
     fitted = fit(gold, said, classes=False)
     assert fitted.bias == ()
     assert fitted.temperature == fit_temperature(gold, said)
+
+
+def test_a_share_of_the_biases_can_be_kept():
+    gold, said = drawn(1.5)
+    whole, half = fit(gold, said, classes=True), fit(gold, said, classes=True, share=0.5)
+    assert half.temperature == whole.temperature
+    np.testing.assert_allclose(half.bias, np.array(whole.bias) / 2)
+    assert any(whole.bias)

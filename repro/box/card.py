@@ -70,8 +70,8 @@ forum), and the package's `places` sentences, which are harder: written for vari
 {figures}
 
 Sentences written to try it, with real names (`python repro/box/ask.py`). These were written by someone who had seen
-neither the model nor the patterns, and nothing was changed because of the answers (`repro/box/held-out.jsonl`; the
-model before this one, whose patterns lacked "is too far", answered 43 of them without a mistake):
+neither the model nor the patterns, and nothing was changed because of the answers (`repro/box/held-out.jsonl`; an
+earlier model, whose patterns lacked "is too far", answered 43 of them without a mistake):
 
 {tables["held-out"]}
 

@@ -62,8 +62,11 @@ def fit_temperature(gold: IntArray, probabilities: FloatArray) -> float:
     return math.exp((low + high) / 2)
 
 
-def fit(gold: IntArray, probabilities: FloatArray, *, classes: bool) -> Calibration:
-    """The calibration that makes the gold labels likeliest; with `classes`, a bias for each, `none` at 0."""
+def fit(gold: IntArray, probabilities: FloatArray, *, classes: bool, share: float = 1.0) -> Calibration:
+    """The calibration that makes the gold labels likeliest; with `classes`, a bias for each, `none` at 0.
+
+    With a `share` below 1 that much is kept of the biases: a model then finds more, and errs more often in it.
+    """
     if not classes:
         return Calibration(fit_temperature(gold, probabilities))
     labels = probabilities.shape[-1]
@@ -84,7 +87,7 @@ def fit(gold: IntArray, probabilities: FloatArray, *, classes: bool) -> Calibrat
         weights[0] = min(max(weights[0], 0.05), 20.0)
         if np.abs(step).max() < 1e-8:
             break
-    return Calibration(1 / float(weights[0]), (0.0, *(float(bias) for bias in weights[1:])))
+    return Calibration(1 / float(weights[0]), (0.0, *(share * float(bias) for bias in weights[1:])))
 
 
 def _softmax(logits: FloatArray) -> FloatArray:

@@ -11,7 +11,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tabsa import calibration
 from tabsa.batch import Encoded
 from tabsa.errors import ConfigError, DataError
 from tabsa.evaluate import Report, evaluate
@@ -20,7 +19,7 @@ from tabsa.models import Model
 from tabsa.reproduce.preparation import TEST
 from tabsa.training.config import RunConfig
 from tabsa.training.linear import fit
-from tabsa.training.loop import Figures, Trainer, figures_of, plain, predict
+from tabsa.training.loop import Figures, Trainer, calibrated, figures_of, plain, predict
 from tabsa.training.prepare import Prepared, datasets, gold, split
 from tabsa.training.teaching import teach
 
@@ -89,7 +88,7 @@ def probabilities(
     of_dev, of_test = predict(model, dev), predict(model, test)
     if config.training.calibrate != "classes":
         return of_dev, of_test
-    fitted = [calibration.fit(gold(dev), of_seed, classes=True) for of_seed in of_dev]
+    fitted = [calibrated(config, gold(dev), of_seed) for of_seed in of_dev]
 
     def decided(of_seeds: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.array([f.apply(of_seed) for f, of_seed in zip(fitted, of_seeds, strict=True)], np.float64)

@@ -79,6 +79,7 @@ class TrainingConfig:
     calibrate: Literal["temperature", "classes"] = option(
         "temperature", "fitted on dev: one temperature, or also a bias for each class, which changes decisions"
     )
+    bias_share: float = option(1.0, "with `classes`, what is kept of the biases; less: more is found", low=0, high=1)
     patience: int = option(0, "evaluations without a better one after which a seed stops; 0: never", low=0)
     precision: Literal["float32", "tf32", "bf16"] = option("float32", "of the matrix products; sums are float32")
     seed: int = option(1, "the first seed; several take the numbers after it", low=0, high=2**31)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tabsa import calibration
 from tabsa.batch import NOT_ASKED, Encoded
+from tabsa.calibration import Calibration, fit
 from tabsa.layers.packed import live_rows
 from tabsa.metrics import all_metrics
 from tabsa.models import MODELS, Model, Vocabulary
@@ -247,7 +247,7 @@ class Trainer:
         """The dev probabilities of a seed, by which it is judged: calibrated where that changes decisions."""
         if self.config.training.calibrate == "temperature":
             return probabilities
-        return np.asarray(calibration.fit(self.dev_gold, probabilities, classes=True).apply(probabilities), np.float64)
+        return np.asarray(calibrated(self.config, self.dev_gold, probabilities).apply(probabilities), np.float64)
 
     def evaluate(self, loss: list[float], seconds: float) -> Evaluation:
         """Score every seed on dev, and keep each one's best state; a seed that is no longer finite stops."""
@@ -334,6 +334,12 @@ def predict(model: Model, data: Encoded, batch_size: int = 256) -> NDArray[np.fl
         asked = data.groups[rows] >= 0
         result[:, data.groups[rows][asked]] = probabilities[:, asked]
     return result
+
+
+def calibrated(config: RunConfig, truth: NDArray[np.int64], probabilities: NDArray[np.float64]) -> Calibration:
+    """What a run fits on dev, as it asks for."""
+    training = config.training
+    return fit(truth, probabilities, classes=training.calibrate == "classes", share=training.bias_share)
 
 
 def figures_of(truth: NDArray[np.int64], probabilities: NDArray[np.float64]) -> Figures:

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from tabsa.batch import PADDING, aspect_matrix, count_words, encode, target_word
-from tabsa.calibration import calibration_error, fit, scaled
+from tabsa.calibration import calibration_error, scaled
 from tabsa.config import build
 from tabsa.errors import ConfigError, ModelError
 from tabsa.export import EXPORTED, export
@@ -18,7 +18,7 @@ from tabsa.folder import ModelConfig, ModelFolder, as_asked, check_knows, write_
 from tabsa.models import MODELS, Model, Vocabulary
 from tabsa.schema import Dataset
 from tabsa.training.config import RunConfig
-from tabsa.training.loop import Figures, Progress, build_model, figures_of, plain, predict
+from tabsa.training.loop import Figures, Progress, build_model, calibrated, figures_of, plain, predict
 from tabsa.training.prepare import Prepared, gold
 from tabsa.training.prepare import Vocabulary as KeptVocabulary
 from tabsa.vectors import WordVectors, lookup
@@ -79,7 +79,7 @@ def _measured(
     model = build_model(config, prepared, (0,))
     model.load_state_dict(weights)
     labels, probabilities = gold(prepared.dev), predict(model, prepared.dev)[0]
-    fitted = fit(labels, probabilities, classes=config.training.calibrate == "classes")
+    fitted = calibrated(config, labels, probabilities)
     after = fitted.apply(probabilities)
     calibration = {
         "temperature": fitted.temperature,
