@@ -27,7 +27,7 @@ ROOMS = [
     ["models"],
     ["training"],
     ["explain", "score"],
-    ["reproduce", "serve"],
+    ["reproduce", "scale", "serve"],
     ["cli"],
 ]
 RANK = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms}
@@ -79,7 +79,7 @@ def loaded_by(statement: str) -> set[str]:
 
 @pytest.mark.parametrize("statement", ["import tabsa", "import tabsa.cli", "import tabsa.text, tabsa.data"])
 def test_importing_is_light(statement):
-    heavy = {"torch", "onnxruntime", "nltk", "sklearn", "scipy", "pyarrow", "matplotlib", "tensorboard"}
+    heavy = {"torch", "onnxruntime", "nltk", "sklearn", "scipy", "pyarrow", "matplotlib", "tensorboard", "ray"}
     assert not loaded_by(statement) & heavy
 
 

@@ -161,10 +161,6 @@ def test_scoring_loads_only_what_it_needs(tmp_path: Path, tiny_model: Path) -> N
         ([COMMENTS, "out.xls", "-t", "a"], "cannot tell the format of out.xls by its name; expected one of .csv, "),
         ([COMMENTS, "out.csv", "-t", "a", "--text-column", "txt"], "unknown column of "),
         ([COMMENTS, "out.csv", "-t", "a", "-a", "prices"], "unknown aspect 'prices'; did you mean 'price'?"),
-        (
-            [COMMENTS, "out.csv", "-t", "a", "--engine", "ray"],
-            "--engine ray is not there yet; leave it out, or say local",
-        ),
         ([COMMENTS, "out.csv", "-t", "Camden", "-t", "camden"], "'camden' stands for two targets"),
         ([COMMENTS, "out.csv", "--targets", "no.txt"], "cannot read no.txt: No such file"),
         (

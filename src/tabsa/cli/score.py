@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tabsa.cli.console import err, warn
+from tabsa.cli.many import Cluster, score_many
 from tabsa.cli.targets import METAVAR, named_targets
-from tabsa.errors import ConfigError
 
 if TYPE_CHECKING:
     from tabsa.score import Progress
@@ -29,11 +29,17 @@ class _Engine(StrEnum):
 
 def command(
     source: Annotated[
-        Path, typer.Argument(metavar="IN", help="A table: .csv, .tsv or .jsonl, each also with .gz, or .parquet.")
+        Path,
+        typer.Argument(
+            metavar="IN",
+            help="A table: .csv, .tsv or .jsonl, each also with .gz, or .parquet; or a folder or 'pattern'.",
+        ),
     ],
     out: Annotated[
         Path,
-        typer.Argument(metavar="OUT", help="Where results go, in any of these formats; - prints JSON Lines."),
+        typer.Argument(
+            metavar="OUT", help="Where results go, in any of these formats; - prints JSON Lines. A folder for many."
+        ),
     ],
     text_column: Annotated[
         str | None,
@@ -77,30 +83,53 @@ def command(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a run into OUT was stopped.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT, or a stopped run into it.")] = False,
-    threads: Annotated[int, typer.Option(min=0, metavar="N", help="Threads of the model; 0 is one a core.")] = 0,
+    threads: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Threads of the model; 0 is one a core, or with ray one a worker.")
+    ] = 0,
     precision: Annotated[
         Literal["float32", "int8"], typer.Option(help="Of the model's products; int8 needs a graph exported in it.")
     ] = "float32",
     chunk: Annotated[
         int, typer.Option(min=1, metavar="ROWS", help="Rows scored and saved together; a kill loses at most these.")
     ] = 1024,
-    engine: Annotated[_Engine, typer.Option(help="Where it runs; ray is still to come.")] = _Engine.LOCAL,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", metavar="F", help="Of many tables' results: csv, jsonl.gz ... [default: as each is]"),
+    ] = None,
+    engine: Annotated[
+        _Engine, typer.Option(help="Where it runs: in this process, or on a Ray cluster.")
+    ] = _Engine.LOCAL,
+    ray_address: Annotated[
+        str | None,
+        typer.Option(metavar="A", help="The cluster. [default: $RAY_ADDRESS, or this machine]", show_default=False),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Of the cluster. [default: all CPUs]", show_default=False)
+    ] = None,
 ) -> None:
-    """Ask a model about every row of a table.
+    """Ask a model about every row of a table, or of many.
 
     Rows without a text or a target, or that cannot be read, go to the rejects file with the reason; the rest goes
     through. After a crash or a kill, the same command with `--resume` goes on without losing or repeating a row.
 
     Example: `tabsa score docs/examples/comments.csv opinions.csv --targets docs/examples/places.txt --layout long`
     """
-    if engine is _Engine.RAY:
-        raise ConfigError("--engine ray is not there yet; leave it out, or say local")
     to_stdout = str(out) == "-"
     if resume and (overwrite or to_stdout):
         raise typer.BadParameter("cannot go with --resume.", param_hint="OUT -" if to_stdout else "--overwrite")
     asked = _asked_targets(targets, names or [], target_column)
     from tabsa.predictor import load
+    from tabsa.scale import is_many
     from tabsa.score import Layout, Request, rejects_file, score
+
+    many = engine is _Engine.RAY or is_many(source)
+    _refuse_misplaced(
+        many=many,
+        ray=engine is _Engine.RAY,
+        only_one={"OUT -": to_stdout, "--rejects": rejects is not None},
+        only_many={"--format": form is not None},
+        only_ray={"--ray-address": ray_address is not None, "--workers": workers is not None},
+    )
 
     request = Request(
         targets=asked,
@@ -114,6 +143,22 @@ def command(
         prefix=prefix,
         chunk=chunk,
     )
+    if many:
+        cluster = Cluster(ray_address, workers) if engine is _Engine.RAY else None
+        with _word_on_resuming(resumable=True):
+            score_many(
+                source,
+                out,
+                request,
+                model=model,
+                threads=threads,
+                precision=precision,
+                form=form,
+                cluster=cluster,
+                resume=resume,
+                overwrite=overwrite,
+            )
+        return
     if not to_stdout:
         rejects = rejects or rejects_file(out)
     predictor = load(model, threads=threads, precision=precision)
@@ -130,6 +175,18 @@ def command(
             on_progress=show,
         )
     _summarise(ended, time.perf_counter() - started, rejects)
+
+
+def _refuse_misplaced(
+    *, many: bool, ray: bool, only_one: dict[str, bool], only_many: dict[str, bool], only_ray: dict[str, bool]
+) -> None:
+    for where, wrong, given in (
+        ("one table", many, only_one),
+        ("many tables: give a folder or a 'pattern' as IN", not many, only_many),
+        ("--engine ray", not ray, only_ray),
+    ):
+        for name in (name for name, is_given in given.items() if is_given and wrong):
+            raise typer.BadParameter(f"is for {where}.", param_hint=name)
 
 
 def _asked_targets(file: Path | None, names: Sequence[str], column: str | None) -> Mapping[str, Sequence[str]] | None:

@@ -65,7 +65,7 @@ def score(
         parquet.require(out)
     with Source(source) as table, _output(source, out, rejects, resume=resume, overwrite=overwrite) as output:
         scorer = Scorer(source, suffix, predictor, request)
-        output.begin(_asked(table, predictor, request))
+        output.begin({"the input": table.identity(), **asked(predictor, request)})
         state = output.state
         resumed = state.counts.rows
         for chunk in table.chunks(scorer.chunk) if not state.done else ():
@@ -107,14 +107,13 @@ def _output(
     return FileOutput(*paths, resume=resume, overwrite=overwrite)
 
 
-def _asked(table: Source, predictor: Predictor, request: Request) -> dict[str, Any]:
-    """All that decides what the output is; a run can be resumed only where it is the same."""
+def asked(predictor: Predictor, request: Request) -> dict[str, Any]:
+    """All that decides, beside the input, what the output is; a run can be resumed only where it is the same."""
     folder = predictor.folder.path
     files = (*_MODEL_FILES, GRAPHS[predictor.precision])
     model = {name: sha256(folder / name) for name in files if (folder / name).is_file()}
     targets = json.dumps([(name, *aliases) for name, aliases in (request.targets or {}).items()])
     return {
-        "the input": table.identity(),
         "--precision": predictor.precision,
         "the model": hashlib.sha256(json.dumps(model).encode()).hexdigest(),
         "the list of targets": hashlib.sha256(targets.encode()).hexdigest(),

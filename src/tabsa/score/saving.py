@@ -107,7 +107,7 @@ class FileOutput:
             if self._resume and self._state_path.exists():
                 self.state = self._read_state()
             if not self.state.done:
-                self._files = (_open_locked(self._part, self.out),)
+                self._files = (open_locked(self._part, self.out),)
                 self._files += (self._rejects_part.open("ab"),)
             self._sweep()
             if not self._resume:
@@ -226,7 +226,7 @@ def _beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
-def _open_locked(path: Path, out: Path) -> BinaryIO:
+def open_locked(path: Path, out: Path) -> BinaryIO:
     """The file to append to, held until it is closed, where the system can: two runs must not write one output."""
     file = path.open("ab")
     try:

@@ -1,0 +1,118 @@
+"""`tabsa score` on many tables: a folder, a pattern, or a Ray cluster."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import typer
+
+from tabsa.cli.console import err, warn
+
+if TYPE_CHECKING:
+    from tabsa.predictor import Predictor
+    from tabsa.scale import Ended, Job, Pool, Standing
+    from tabsa.scale.worker import Outcome
+    from tabsa.score import Request
+
+_LINE_EVERY: Final = 10.0  # seconds, where there is no terminal
+
+
+class Cluster(NamedTuple):
+    """Where workers run, and how many."""
+
+    address: str | None
+    workers: int | None
+
+
+def score_many(
+    source: Path,
+    out: Path,
+    request: "Request",
+    *,
+    model: str | None,
+    threads: int,
+    precision: Literal["float32", "int8"],
+    form: str | None,
+    cluster: Cluster | None,
+    resume: bool,
+    overwrite: bool,
+) -> None:
+    """Score the tables, on a cluster if one is given, and print what it came to."""
+    from tabsa.data.rows import SUFFIXES
+    from tabsa.predictor import load
+    from tabsa.scale import Job, score_parts
+    from tabsa.scale.cluster import require
+    from tabsa.score import asked
+
+    if out.name.lower().endswith(SUFFIXES) and not out.is_dir():
+        raise typer.BadParameter("names a file; many tables, and --engine ray, write to a folder.", param_hint="OUT")
+    if cluster is not None:
+        require()
+        threads = threads or 1
+    folder = str(Path(model).resolve()) if model is not None and Path(model).is_dir() else model
+    predictor = load(folder, threads=threads, precision=precision)
+    job = Job(request, asked(predictor, request), folder, precision, threads)
+    with _shown() as show:
+        ended = score_parts(
+            source,
+            out,
+            job,
+            predictor,
+            _pool_maker(job, predictor, cluster),
+            form=form,
+            resume=resume,
+            overwrite=overwrite,
+            on_change=show,
+        )
+    _summarise(ended)
+
+
+def _pool_maker(job: "Job", predictor: "Predictor", cluster: Cluster | None) -> "Callable[[int], Pool]":
+    from tabsa.scale import LocalPool, RayPool
+
+    def make(most: int) -> "Pool":
+        if cluster is None:
+            return LocalPool(job, predictor)
+        return RayPool(job, address=cluster.address, workers=cluster.workers, most=most)
+
+    return make
+
+
+@contextmanager
+def _shown() -> "Iterator[Callable[[Standing, Outcome], None]]":
+    """Parts and rows: as a bar on a terminal, elsewhere as a line now and then. What goes wrong is a line at once."""
+    from rich import progress as bars
+
+    columns = (
+        bars.TextColumn("{task.fields[standing]}"),
+        bars.BarColumn(),
+        bars.TimeRemainingColumn(),
+    )
+    with bars.Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task("", total=1.0, standing="starting")
+        last = time.monotonic()
+
+        def show(standing: "Standing", outcome: "Outcome") -> None:
+            nonlocal last
+            if outcome.why:
+                warn(f"{outcome.part.name} {outcome.kind}: {outcome.why}")
+            line = f"{standing.done:,} of {standing.parts:,} parts, {standing.rows:,} rows"
+            bar.update(task, completed=standing.share, standing=line)
+            if not err.is_terminal and time.monotonic() - last > _LINE_EVERY:
+                last = time.monotonic()
+                typer.echo(line, err=True)
+
+        yield show
+
+
+def _summarise(ended: "Ended") -> None:
+    counts = ended.counts
+    parts = f"{ended.parts:,} part{'' if ended.parts == 1 else 's'}"
+    speed = (counts.rows - ended.resumed) / ended.seconds
+    typer.echo(
+        f"{parts}, {counts.rows:,} rows: {counts.scored:,} scored, {counts.opinions:,} opinions found, "
+        f"{counts.rejected:,} rejected; {speed:,.0f} rows/s",
+        err=True,
+    )
