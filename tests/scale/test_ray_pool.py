@@ -32,7 +32,10 @@ LARGE = 4000  # rows: some seconds, in chunks as small as these
 def cluster() -> Iterator[None]:
     options = {"include_dashboard": False, "log_to_driver": False, "object_store_memory": 100_000_000}
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    ray.init(address="local", num_cpus=2, logging_level="ERROR", **options)
+    try:
+        ray.init(address="local", num_cpus=2, logging_level="ERROR", **options)
+    except (RuntimeError, OSError, ray.exceptions.RayError) as e:  # a sandbox without shared memory, or sockets
+        pytest.skip(f"Ray does not start on this machine: {e}")
     yield
     ray.shutdown()
 
@@ -158,11 +161,11 @@ def test_a_model_that_workers_cannot_load_is_one_line(cluster, folder, tmp_path,
     assert not (tmp_path / "out").exists()
 
 
-def test_the_command_starts_ray_and_is_quiet(folder, tmp_path, tiny_model, expected):
+def test_the_command_starts_ray_and_is_quiet(cluster, folder, tmp_path, tiny_model, expected):
     options = ["-t", "Camden", "-t", "Brixton", "--probabilities", "--chunk", "8", "--model", tiny_model]
     command = [sys.executable, "-m", "tabsa", "score", folder, tmp_path / "out", "--engine", "ray", *options]
     environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
-    run = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, env=environment)
+    run = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, env=environment)
     assert (run.returncode, run.stdout) == (0, ""), run.stderr
     *progress, last = run.stderr.splitlines()
     assert all(re.fullmatch(r"\d of 4 parts, [\d,]+ rows", line) for line in progress)
