@@ -11,8 +11,6 @@ figures go to benchmarks/results/cluster.json.
 
 import argparse
 import json
-import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -20,6 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from machine import machine
 from score_memory import PLACES, write_table
 
 RESULTS = Path(__file__).parent / "results" / "cluster.json"
@@ -48,7 +47,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the figures go")
     asked = parser.parse_args()
     engines = {"local": ["--engine", "local"]}
-    engines |= {f"ray, {n} workers": ["--engine", "ray", "--workers", str(n)] for n in asked.workers}
+    engines |= {
+        f"ray, {n} worker{'' if n == 1 else 's'}": ["--engine", "ray", "--workers", str(n)] for n in asked.workers
+    }
     runs: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -77,11 +78,7 @@ def main() -> None:
         "parts": asked.parts,
         "rows": asked.parts * asked.rows,
         "runs": runs,
-        "machine": {
-            "cores": os.cpu_count(),
-            "system": f"{platform.system()} {platform.machine()}",
-            "python": platform.python_version(),
-        },
+        "machine": machine(),
     }
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     asked.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

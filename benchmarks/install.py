@@ -10,7 +10,6 @@ turns, after one round that warms the disk cache. The figures go to benchmarks/r
 import argparse
 import json
 import os
-import platform
 import resource
 import statistics
 import subprocess
@@ -18,6 +17,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from machine import machine
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "install.json"
@@ -97,9 +98,7 @@ def main() -> None:
         print(f"  {name:<24}{size:>8.1f} MB")
     for name, value in starts.items():
         print(f"{name:<26}{value:>8.2f} s")
-    facts = {"cores": os.cpu_count(), "system": f"{platform.system()} {platform.machine()}"}
-    content = {**result, "median_start_seconds": starts, "runs": asked.runs, "machine": facts}
-    content["machine"]["python"] = platform.python_version()
+    content = {**result, "median_start_seconds": starts, "runs": asked.runs, "machine": machine()}
     asked.out.parent.mkdir(exist_ok=True)
     asked.out.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 

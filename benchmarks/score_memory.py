@@ -12,8 +12,6 @@ to benchmarks/results/score_memory.json.
 import argparse
 import csv
 import json
-import os
-import platform
 import random
 import subprocess
 import sys
@@ -21,6 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from machine import machine
 
 RESULTS = Path(__file__).parent / "results" / "score_memory.json"
 PLACES = ("Camden", "Brixton", "Croydon", "Richmond", "Walthamstow")
@@ -93,11 +93,7 @@ def main() -> None:
         "model": asked.model or "the one in the box",
         "sizes": sizes,
         "ratio": ratio,
-        "machine": {
-            "cores": os.cpu_count(),
-            "system": f"{platform.system()} {platform.machine()}",
-            "python": platform.python_version(),
-        },
+        "machine": machine(),
     }
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     asked.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

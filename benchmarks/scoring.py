@@ -43,7 +43,7 @@ from tabsa.predictor import Predictor
 from tabsa.predictor.engine import words_of
 from tabsa.schema import Dataset, Target
 from tabsa.text import tokenise_marked
-from tabsa.training.loop import predict
+from tabsa.training.judging import predict
 from tabsa.training.result import load_model, rows_of
 
 RESULTS = Path(__file__).parent / "results" / "scoring.json"

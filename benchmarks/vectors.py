@@ -13,8 +13,6 @@ import argparse
 import hashlib
 import json
 import multiprocessing
-import os
-import platform
 import resource
 import sys
 import tempfile
@@ -26,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from machine import machine
 
 Matrix = npt.NDArray[np.float32]
 RESULTS = Path(__file__).parent / "results" / "vectors.json"
@@ -157,13 +156,7 @@ def run(words: int, dim: int, vocabulary_size: int) -> dict[str, Any]:
             "seconds": round(rows[BASELINE]["best_s"] / rows["tabsa"]["best_s"], 1),
             "cpu_seconds": round(rows[BASELINE]["best_cpu_s"] / rows["tabsa"]["best_cpu_s"], 1),
         },
-        "machine": {
-            "cores": os.cpu_count(),
-            "system": f"{platform.system()} {platform.machine()}",
-            "python": platform.python_version(),
-            "numpy": version("numpy"),
-            "gensim": version("gensim"),
-        },
+        "machine": machine() | {"numpy": version("numpy"), "gensim": version("gensim")},
     }
 
 

@@ -164,7 +164,16 @@ def speed(results: Path) -> str | None:
     return "\n".join(["| | | measured by |", "|---|---|---|", *(f"| {a} | {b} | {c} |" for a, b, c in rows)])
 
 
+def cluster(results: Path) -> str | None:
+    """Many tables, in one process and by workers of Ray."""
+    content = json.loads((results.parents[1] / "benchmarks" / "results" / "cluster.json").read_text())
+    lines = [f"| {content['parts']} tables, {content['rows']:,} rows | seconds | rows a second |", "|---|---|---|"]
+    lines += [f"| {run['engine']} | {run['seconds']} | {run['rows_per_second']:,} |" for run in content["runs"]]
+    return "\n".join(lines)
+
+
 TABLES: dict[str, Table] = {
+    "cluster": cluster,
     "speed": speed,
     "gpu": gpu,
     "table1": reproduced("table1"),
@@ -189,7 +198,7 @@ def filled(page: Path, results: Path = RESULTS) -> str:
     return text
 
 
-PAGES = (ROOT / "README.md", ROOT / "repro" / "README.md", ROOT / "benchmarks" / "README.md")
+PAGES = tuple(ROOT / page for page in ("README.md", "repro/README.md", "benchmarks/README.md", "docs/cluster.md"))
 
 if __name__ == "__main__":
     for page in PAGES:

@@ -62,7 +62,7 @@ def test_words_as_rows_of_a_table_are_read_as_their_vectors(path):
     for one, other in zip(found_grads, expected_grads, strict=True):
         assert_close(one, other, 1e-4)
     assert not torch.allclose(plain.memory, expected.memory, atol=1e-3)
-    assert scan(weights, words, keys, lengths, path="fused", gates=False).gates is None
+    assert scan(weights, words, keys, lengths, path=path, gates=False).gates is None
 
 
 SWITCHES = [

@@ -18,7 +18,8 @@ from tabsa.reproduce.running import combine, run
 from tabsa.reproduce.store import Store
 from tabsa.reproduce.training import train
 from tabsa.training import loop
-from tabsa.training.loop import Trainer, figures_of, predict
+from tabsa.training.judging import figures_of, predict
+from tabsa.training.loop import Trainer
 from tabsa.training.prepare import Prepared, gold, prepare
 
 sys.path.insert(0, str(Path(__file__).parent))

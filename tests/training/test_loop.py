@@ -12,7 +12,8 @@ from tabsa.errors import ConfigError
 from tabsa.metrics import all_metrics
 from tabsa.models import MODELS
 from tabsa.training.config import RunConfig, TrainingConfig, run_config
-from tabsa.training.loop import Evaluation, Trainer, build_model, cross_entropy, moved, predict, rate_factor, selected
+from tabsa.training.judging import predict, selected
+from tabsa.training.loop import Evaluation, Trainer, build_model, cross_entropy, moved, rate_factor
 from tabsa.training.prepare import Prepared, gold, prepare
 from tabsa.training.result import write_result
 

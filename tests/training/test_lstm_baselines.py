@@ -15,7 +15,8 @@ from tabsa.errors import ConfigError, ModelError
 from tabsa.folder import read_folder, write_folder
 from tabsa.schema import Dataset, Example, Span, Target
 from tabsa.training.config import run_config
-from tabsa.training.loop import Trainer, predict
+from tabsa.training.judging import predict
+from tabsa.training.loop import Trainer
 from tabsa.training.prepare import Prepared, prepare
 from tabsa.training.result import predict_dataset, write_result
 

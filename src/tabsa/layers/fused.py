@@ -4,8 +4,8 @@ The same shrinking batch and hand-written gradient as `packed.py`, with the prod
 `joined` is [delay | candidate | reset * delay], so that one product of its first two parts gives both gates of eq. 3,
 and one of its last two gives the new delay. Dimensions are padded to a multiple of 16 with zeros, which stay zero, for
 the matrix units. States are float32, and so are the memories and raw candidates that the gradient subtracts from each
-other; other records, and operands, have the products' type. The rows of all steps lie behind each other, (G, rows, D),
-where a row is one chain of one sentence.
+other; other records, operands and products have the products' type. The rows of all steps lie behind each other,
+(G, rows, D), where a row is one chain of one sentence.
 """
 
 from functools import lru_cache
@@ -119,12 +119,7 @@ def _join(weights: DelayWeights, size: int, products: torch.dtype) -> _Joined:
 
 
 def _product(x: Tensor, matrix: Tensor) -> Tensor:
-    """(G, R, a) by (G, a, b), summed in float32 and rounded to the operands' type."""
-    return torch.bmm(x, matrix)
-
-
-def _long_product(x: Tensor, matrix: Tensor) -> Tensor:
-    """The same in float32, for sums over all rows: the gradients of weights."""
+    """(G, a, R) by (G, R, b) in float32 whatever the operands are, for sums over all rows: gradients of weights."""
     if x.dtype == torch.float32:
         return torch.bmm(x, matrix)
     if x.is_cuda:
@@ -134,7 +129,7 @@ def _long_product(x: Tensor, matrix: Tensor) -> Tensor:
 
 def _sum(rows: Tensor) -> Tensor:
     """The sum over (G, R, a)'s rows, (G, a): as a product, which reads faster than a reduction."""
-    return _long_product(rows.new_ones(len(rows), 1, rows.shape[1]), rows).squeeze(1)
+    return _product(rows.new_ones(len(rows), 1, rows.shape[1]), rows).squeeze(1)
 
 
 class _Tape:
@@ -200,18 +195,18 @@ class _Scan(torch.autograd.Function):
             rows, first, grid = count * n, plan.first[t] * n, (count * n, groups)
             begin = 0 if t == 0 else slots + plan.first[t - 1] * n
             at = slice(first, first + rows)
-            product = _product(tape.operands[:, begin : begin + rows], memory_matrix)
+            product = torch.bmm(tape.operands[:, begin : begin + rows], memory_matrix)
             kernels.propose[grid](
                 product, key_part, candidates, slopes, tape.raw, tape.joined,
                 rows, records, first, words, plan.first[t], OFFSET=size if delay else 0, **whole,
             )  # fmt: skip
             if delay is not None:
-                product = _product(tape.joined[:, at, : 2 * size], delay.gates)
+                product = torch.bmm(tape.joined[:, at, : 2 * size], delay.gates)
                 kernels.reset[grid](
                     product, delay.bias, delays, tape.resets, tape.updates, tape.joined,
                     rows, records, first, slots, **shape,
                 )  # fmt: skip
-                product = _product(tape.joined[:, at, size:], delay.new)
+                product = torch.bmm(tape.joined[:, at, size:], delay.new)
             later = plan.live[t + 1] * n if t + 1 < len(plan.live) else 0
             kernels.write[grid](
                 product, delay.bias if delay else slopes, delay.vector if delay else slopes, slopes, tape.raw,
@@ -258,29 +253,29 @@ class _Scan(torch.autograd.Function):
             )  # fmt: skip
             from_new = from_gates = slopes
             if delay is not None:
-                from_new = _product(grad_new[:, at], delay.new.transpose(1, 2))
+                from_new = torch.bmm(grad_new[:, at], delay.new.transpose(1, 2))
                 kernels.unreset[grid](
                     from_new, tape.resets, tape.joined, grad_delay, grad_gates, rows, records, first, slots, **shape
                 )
-                from_gates = _product(grad_gates[:, at], delay.gates.transpose(1, 2))
+                from_gates = torch.bmm(grad_gates[:, at], delay.gates.transpose(1, 2))
             kernels.unpropose[grid](
                 from_new, from_gates, slopes, tape.raw, tape.gates, vectors,
                 grad_logit, grad_memory, grad_delay, grad_raw, grad_slope,
                 rows, records, first, words, plan.first[t], slots, n=n, DELAY=delay is not None, **shape,
             )  # fmt: skip
-            later, later_rows = _product(grad_raw[:, at], back), rows
+            later, later_rows = torch.bmm(grad_raw[:, at], back), rows
         grad_memory[:, :later_rows] += later
         grad_memory += given * (lengths == 0).repeat_interleave(n, dim=1).unsqueeze(-1)
 
         by_word = grad_raw.view(groups, words, n, size)
         before = tape.operands.view(groups, batch + words, n, size).index_select(1, plan.before)
         grads = [
-            _long_product(before.view(groups, records, size).transpose(1, 2), grad_raw)[:, :d, :d],
+            _product(before.view(groups, records, size).transpose(1, 2), grad_raw)[:, :d, :d],
             _sum(grad_slope)[:, :d],
         ]
         if delay is not None:
-            of_gates = _long_product(tape.joined[..., : 2 * size].transpose(1, 2), grad_gates)
-            of_new = _long_product(tape.joined[..., size:].transpose(1, 2), grad_new)
+            of_gates = _product(tape.joined[..., : 2 * size].transpose(1, 2), grad_gates)
+            of_new = _product(tape.joined[..., size:].transpose(1, 2), grad_new)
             resets, updates = of_gates[..., :d], of_gates[..., size : size + d]
             of_bias = torch.cat([_sum(grad_gates), _sum(grad_new)], dim=1)
             grads += [
@@ -288,7 +283,7 @@ class _Scan(torch.autograd.Function):
                 torch.cat([part[:, :d] for part in (resets, updates)], dim=2),
                 of_new[:, size : size + d, :d],
                 of_bias.view(groups, 3, size)[..., :d].reshape(groups, 3 * d),
-                _long_product(grad_logit.to(products).transpose(1, 2), tape.delays).squeeze(1)[:, :d],
+                _product(grad_logit.to(products).transpose(1, 2), tape.delays).squeeze(1)[:, :d],
             ]
         return (
             None,

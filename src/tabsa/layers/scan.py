@@ -22,7 +22,7 @@ class Scanned(NamedTuple):
     """A read sentence."""
 
     memory: Tensor  # after each sentence's last word, (G, B, n, d)
-    gates: Tensor | None  # (G, B, T, n), 0 after a sentence's end; the mean over d of a vector gate
+    gates: Tensor | None  # where asked for, (G, B, T, n), 0 after a sentence's end; the mean over d of a vector gate
 
 
 def scan(
@@ -42,7 +42,7 @@ def scan(
     The memory starts as the keys and the delay as 0. `nearby` (G, B, T, n) is added inside the gate. `live` is how many
     sentences, from the first, each step computes in a fast path, where that is known already (see `live_rows`).
     `products` is the type that matrix products are computed in by a fast path; states and sums are float32. Without
-    `gates` a path may leave them out.
+    `gates` there are none in the answer, and a GPU is spared them.
     """
     if path == "auto":
         path = _best(weights, words.table if isinstance(words, Words) else words)
@@ -57,8 +57,10 @@ def scan(
         extra = nearby.unsqueeze(-1) if weights.vector_gate else nearby
         projections = projections._replace(location=projections.location + extra)
     if path == "step" or live is None:
-        return scan_by_step(weights, projections, keys, lengths)
-    return Scanned(*scan_packed(weights, projections, keys, lengths, products, live))
+        result = scan_by_step(weights, projections, keys, lengths)
+    else:
+        result = Scanned(*scan_packed(weights, projections, keys, lengths, products, live))
+    return result if gates else result._replace(gates=None)
 
 
 def _best(weights: MemoryWeights, words: Tensor) -> Path:

@@ -139,7 +139,7 @@ class EntNet(Model):
             gates=not self.training,
         )
         memory = result.memory.view(-1, ways, *result.memory.shape[1:]).sum(1)
-        if self.training or result.gates is None:
+        if result.gates is None:
             return memory, None
         gates = result.gates.view(-1, ways, *result.gates.shape[1:])
         if self.config.directions != "forward":  # gates of the backward reading, back in the order of the words

@@ -17,7 +17,7 @@ from tabsa.reproduce.records import Record, commit, make_record, write_json
 from tabsa.reproduce.store import Store
 from tabsa.reproduce.training import Follow, Outcome, device_name, fit_linear, to_the_end, train
 from tabsa.training.config import RunConfig
-from tabsa.training.loop import plain
+from tabsa.training.judging import plain
 from tabsa.training.prepare import Prepared
 
 SEEDS = 5

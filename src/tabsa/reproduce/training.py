@@ -18,8 +18,9 @@ from tabsa.linear import tagger_for
 from tabsa.models import Model
 from tabsa.reproduce.preparation import TEST
 from tabsa.training.config import RunConfig
+from tabsa.training.judging import Figures, calibrated, figures_of, plain, predict
 from tabsa.training.linear import fit
-from tabsa.training.loop import Figures, Trainer, calibrated, figures_of, plain, predict
+from tabsa.training.loop import Trainer
 from tabsa.training.prepare import Prepared, datasets, gold, split
 from tabsa.training.teaching import teach
 

@@ -22,7 +22,7 @@ from tabsa.linear.model import softmax
 from tabsa.metrics import FAMILIES, METRICS, IntArray
 from tabsa.schema import Dataset
 from tabsa.training.config import RunConfig, Selection
-from tabsa.training.loop import figures_of, selected
+from tabsa.training.judging import figures_of, selected
 from tabsa.training.prepare import datasets
 
 _NEVER: Final = -100.0  # the logit of a label that an aspect never has in the training data

@@ -18,7 +18,8 @@ from tabsa.folder import ModelConfig, ModelFolder, as_asked, check_knows, write_
 from tabsa.models import MODELS, Model, Vocabulary
 from tabsa.schema import Dataset
 from tabsa.training.config import RunConfig
-from tabsa.training.loop import Figures, Progress, build_model, calibrated, figures_of, plain, predict
+from tabsa.training.judging import Figures, calibrated, figures_of, plain, predict
+from tabsa.training.loop import Progress, build_model
 from tabsa.training.prepare import Prepared, gold
 from tabsa.training.prepare import Vocabulary as KeptVocabulary
 from tabsa.vectors import WordVectors, lookup

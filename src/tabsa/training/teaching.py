@@ -18,7 +18,8 @@ from tabsa.batch import Encoded
 from tabsa.models import Model
 from tabsa.training.compose import JOINTS, compose
 from tabsa.training.config import RunConfig, teachers_config
-from tabsa.training.loop import Trainer, predict
+from tabsa.training.judging import predict
+from tabsa.training.loop import Trainer
 from tabsa.training.prepare import Prepared
 
 Train = Callable[[Trainer, str], None]
