@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tabsa.batch import Encoded
+from tabsa.encoding.arrays import Encoded
+from tabsa.nn.fast.graphs import Graphs
 from tabsa.training.config import run_config
-from tabsa.training.graphs import Graphs
 from tabsa.training.loop import Trainer
-from tabsa.training.prepare import Prepared
+from tabsa.training.preparation import Prepared
 
 SEEDS, WORDS, SIZE, CHAINS, WAYS = 5, 50, 300, 6, 2
 

@@ -23,11 +23,11 @@ import numpy as np
 import onnxruntime
 
 import tabsa
-from tabsa.data import load
-from tabsa.evaluate import evaluate
-from tabsa.folder import GRAPHS, Precision
-from tabsa.metrics import FAMILIES, METRICS
-from tabsa.predictor import Prediction, Predictor
+from tabsa.checkpoint import GRAPHS, Precision
+from tabsa.datasets import load
+from tabsa.evaluation.metrics import FAMILIES, METRICS
+from tabsa.evaluation.report import evaluate
+from tabsa.inference import Prediction, Predictor
 from tabsa.schema import Dataset
 
 RESULTS = Path(__file__).parent / "results" / "int8.json"

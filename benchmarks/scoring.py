@@ -36,15 +36,15 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
 import tabsa
-from tabsa.batch import PADDING, count_words, encode, target_word
-from tabsa.data import load
+from tabsa.datasets import load
+from tabsa.encoding.arrays import PADDING, count_words, encode, target_word
 from tabsa.errors import DataNotFoundError
-from tabsa.predictor import Predictor
-from tabsa.predictor.engine import words_of
+from tabsa.inference import Predictor
+from tabsa.inference.engine import words_of
 from tabsa.schema import Dataset, Target
 from tabsa.text import tokenise_marked
-from tabsa.training.judging import predict
 from tabsa.training.result import load_model, rows_of
+from tabsa.training.validation import predict
 
 RESULTS = Path(__file__).parent / "results" / "scoring.json"
 PIECES = 1.3  # word pieces for each word, about, for English

@@ -37,7 +37,7 @@ from urllib.parse import urlsplit
 import onnxruntime
 
 import tabsa
-from tabsa.data import load
+from tabsa.datasets import load
 from tabsa.errors import DataNotFoundError
 
 HERE = Path(__file__).parent

@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tabsa.batch import Encoded
-from tabsa.samplers import Drawn
+from tabsa.encoding.arrays import Encoded
 from tabsa.training.config import run_config
 from tabsa.training.loop import Trainer
-from tabsa.training.prepare import Prepared
+from tabsa.training.preparation import Prepared
+from tabsa.training.sampling import Drawn
 
 RESULTS = Path(__file__).parent / "results" / "training.json"
 

@@ -45,7 +45,7 @@ def write_vectors(path: Path, words: int, dim: int) -> None:
 
 def with_tabsa(path: Path, vocabulary: list[str]) -> Matrix:
     """Ours: the vocabulary only, with the file's SHA-256."""
-    from tabsa.vectors import read_vectors
+    from tabsa.embeddings import read_vectors
 
     vectors = read_vectors(path, vocabulary)
     return vectors.matrix[[vectors.index[word] for word in vocabulary]]
@@ -53,7 +53,7 @@ def with_tabsa(path: Path, vocabulary: list[str]) -> Matrix:
 
 def with_tabsa_all(path: Path, vocabulary: list[str]) -> Matrix:
     """Ours, asked for every word, as gensim is."""
-    from tabsa.vectors import read_vectors
+    from tabsa.embeddings import read_vectors
 
     vectors = read_vectors(path)
     return vectors.matrix[[vectors.index[word] for word in vocabulary]]
@@ -61,7 +61,7 @@ def with_tabsa_all(path: Path, vocabulary: list[str]) -> Matrix:
 
 def with_tabsa_cache(path: Path, vocabulary: list[str]) -> Matrix:
     """Ours, from the second time on; the first call, which fills the cache, is made before the clock starts."""
-    from tabsa.vectors import load_vectors
+    from tabsa.embeddings import load_vectors
 
     return load_vectors(path, vocabulary, cache_dir=path.parent / "cache").matrix
 
@@ -109,7 +109,7 @@ def measure(name: str, path: Path, vocabulary: list[str]) -> Measure:
     if name == "tabsa, cached":
         reader(path, vocabulary)
     else:
-        __import__("gensim.models" if name == BASELINE else "tabsa.vectors")  # imports are not reading
+        __import__("gensim.models" if name == BASELINE else "tabsa.embeddings")  # imports are not reading
     start, cpu_start = time.perf_counter(), time.process_time()
     matrix = reader(path, vocabulary)
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tabsa.metrics import FAMILIES, METRICS
-from tabsa.published import SYSTEMS
-from tabsa.reproduce.tables import markdown, table_of
+from tabsa.evaluation.metrics import FAMILIES, METRICS
+from tabsa.evaluation.published import SYSTEMS
+from tabsa_repro.tables import markdown, table_of
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "repro" / "results"

@@ -50,11 +50,11 @@ def tiny_model(tmp_path_factory) -> Path:
 
     import torch
 
-    from tabsa.export import export
-    from tabsa.folder import ModelConfig, write_folder
+    from tabsa.checkpoint import ModelConfig, write_folder
+    from tabsa.embeddings import hashed_vectors
     from tabsa.models.base import Vocabulary
-    from tabsa.models.delayed_entnet import DelayedEntNet, DelayedEntNetConfig
-    from tabsa.vectors import hashed_vectors
+    from tabsa.models.entnet.delayed import DelayedEntNet, DelayedEntNetConfig
+    from tabsa.models.export import export
 
     words = (
         "<target1>",

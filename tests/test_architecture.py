@@ -77,7 +77,7 @@ def loaded_by(statement: str) -> set[str]:
     return set(run.stdout.split())
 
 
-@pytest.mark.parametrize("statement", ["import tabsa", "import tabsa.cli", "import tabsa.text, tabsa.data"])
+@pytest.mark.parametrize("statement", ["import tabsa", "import tabsa.cli", "import tabsa.text, tabsa.datasets"])
 def test_importing_is_light(statement):
     heavy = {"torch", "onnxruntime", "nltk", "sklearn", "scipy", "pyarrow", "matplotlib", "tensorboard", "ray"}
     assert not loaded_by(statement) & heavy

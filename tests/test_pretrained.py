@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import tabsa
-from tabsa.data import load
+from tabsa.datasets import load
 from tabsa.schema import NONE
 
 ROOT = Path(__file__).parents[1]
@@ -21,7 +21,7 @@ def test_it_weighs_at_most_20_megabytes(model):
 
 
 def test_it_knows_the_twelve_aspects_of_sentihood(model):
-    from tabsa.data.sentihood import ALL_ASPECTS
+    from tabsa.datasets.sentihood import ALL_ASPECTS
 
     assert set(model.aspects) == set(ALL_ASPECTS)
     assert model.labels == ("none", "positive", "negative")

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import tabsa
-from tabsa.data import load
-from tabsa.predictor.predictor import Predictor
+from tabsa.datasets import load
+from tabsa.inference.predictor import Predictor
 from tabsa.schema import NONE
 
 HERE = Path(__file__).parent

@@ -11,8 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tabsa.export import export
-from tabsa.folder import read_folder
+from tabsa.checkpoint import read_folder
+from tabsa.models.export import export
 
 ROOT = Path(__file__).parents[2]
 BOX = ROOT / "src" / "tabsa" / "pretrained" / "places"

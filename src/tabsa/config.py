@@ -1,7 +1,8 @@
 """Typed configuration: frozen dataclasses, one documented option a field, read from TOML and checked.
 
 A configuration is a dataclass whose fields come from `option`. `build` makes one from plain data; an unknown key, a
-wrong type or a value out of range is one line that names the key and what was expected.
+wrong type or a value out of range is one line that names the key and what was expected. An option that was dropped, and
+has had one value ever since, is named in the class's `DROPPED`: saved configurations have it, and keep loading.
 """
 
 import dataclasses
@@ -10,6 +11,7 @@ import math
 import tomllib
 import types
 import typing
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,11 +33,24 @@ def build(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
     """Make a `cls` of `values`; `where` is the section's name, for messages."""
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
     hints = typing.get_type_hints(cls)
-    for key in values:
-        if key not in fields:
+    dropped: Mapping[str, Any] = getattr(cls, "DROPPED", {})
+    for key, value in values.items():
+        if key in dropped and value != dropped[key]:
+            raise ConfigError(f"'{where}{key}' is {value!r}; it is no option any more, and always {dropped[key]!r}")
+        if key in dropped:
+            warnings.warn(f"'{where}{key}' is no option any more, and always {value!r}; leave it out", stacklevel=2)
+        elif key not in fields:
             raise ConfigError(f"unknown key '{where}{key}'{nearest(key, fields)}")
+    values = {key: value for key, value in values.items() if key in fields}
     checked = {key: _check(value, hints[key], fields[key], where + key) for key, value in values.items()}
     return cls(**checked)
+
+
+def build_saved(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
+    """The same of what a program saved: nobody needs to be told of options that were dropped since."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return build(cls, values, where)
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:

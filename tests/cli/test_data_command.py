@@ -16,7 +16,7 @@ import typer
 
 import tabsa.cli
 from tabsa.cli import data
-from tabsa.data.catalogue import CATALOGUE, DATASET, Entry, File
+from tabsa.datasets.catalogue import CATALOGUE, DATASET, Entry, File
 
 
 class Result(NamedTuple):

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 import tabsa
-from tabsa.data import load
-from tabsa.data.sentihood import ALL_ASPECTS
+from tabsa.datasets import load
+from tabsa.datasets.sentihood import ALL_ASPECTS
 
 REVIEWS = Path(tabsa.__file__).parent / "demo" / "reviews.jsonl"
 

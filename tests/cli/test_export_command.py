@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tabsa.predictor import load
+from tabsa.inference import load
 
 PRECISE = ("--precision", "int8")
 

@@ -5,8 +5,8 @@ import typer
 from typer.testing import CliRunner
 
 from tabsa.cli import models
+from tabsa.evaluation.published import OTHERS, SYSTEMS
 from tabsa.models import MODELS
-from tabsa.published import OTHERS, SYSTEMS
 
 NAMES = ["lr", "lstm-final", "lstm-loc", "lstm-ta-sa", "sentic-lstm", "entnet", "delayed-entnet"]
 

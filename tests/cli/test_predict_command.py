@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tabsa.cli.targets import named_targets
-from tabsa.predictor import load
+from tabsa.inference import load
 
 TEXT = "Camden is not cheap but Brixton is lovely."
 

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from tabsa.checkpoint import read_folder
 from tabsa.cli import main
 from tabsa.cli.score import command
-from tabsa.data import load
-from tabsa.export import export
-from tabsa.folder import read_folder
-from tabsa.predictions import read_predictions
+from tabsa.datasets import load
+from tabsa.evaluation.predictions import read_predictions
+from tabsa.models.export import export
 
 Tabsa = Callable[..., tuple[int, str, str]]
 
@@ -199,7 +199,7 @@ def test_a_stopped_run_says_how_to_go_on(tabsa: Tabsa, tmp_path: Path, monkeypat
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tabsa.score.score", interrupted)
+    monkeypatch.setattr("tabsa.scoring.score", interrupted)
     code, _, stderr = tabsa(COMMENTS, tmp_path / "out.csv", "-t", "Camden")
     assert code not in (0, 2)
     assert "warning: stopped; the same command with --resume goes on from here\n" in stderr

@@ -15,7 +15,7 @@ from rich.console import Console
 from safetensors.numpy import load_file, save_file
 
 from tabsa.cli import main
-from tabsa.metrics import FAMILIES, METRICS
+from tabsa.evaluation.metrics import FAMILIES, METRICS
 
 REPOSITORY = Path(__file__).parents[2]
 SMALL = ("--set", "vectors.size=6", "--set", "model.chains=3", "--set", "training.threads=1")
@@ -173,7 +173,7 @@ def test_tensorboard_events(places: Trained) -> None:
 
 
 def test_a_resumed_run_has_every_point_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tabsa.training.run import RunFolder
+    from tabsa.training.run_folder import RunFolder
 
     config = REPOSITORY / "repro" / "quick" / "places.toml"
     arguments = ("train", config, "--out", tmp_path, *SMALL, "--set", "training.epochs=4", "--resume")

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from tabsa.errors import ConfigError
-from tabsa.layers.scan import scan
 from tabsa.models.base import Vocabulary
-from tabsa.models.delayed_entnet import DelayedEntNet, DelayedEntNetConfig
-from tabsa.models.entnet import EntNet, EntNetConfig
+from tabsa.models.entnet.delayed import DelayedEntNet, DelayedEntNetConfig
+from tabsa.models.entnet.network import EntNet, EntNetConfig
+from tabsa.nn.scan import scan
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "layers"))
 import slow_memory
@@ -170,7 +170,7 @@ def test_dropout_keeps_one_input_mask_for_all_words_and_is_off_outside_training(
         seen.append(words)
         return scan(weights, words, *rest, **options)
 
-    monkeypatch.setattr("tabsa.models.entnet.scan", spy)
+    monkeypatch.setattr("tabsa.models.entnet.network.scan", spy)
     model.words.fill_(1.0)
     model.generators = [torch.Generator().manual_seed(seed) for seed in (1, 2)]
     model(tokens, lengths)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tabsa.models.lstm_ta_sa import LSTMTASA, LSTMTASAConfig
+from tabsa.models.lstm.ta_sa import LSTMTASA, LSTMTASAConfig
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "layers"))
 import slow_lstm

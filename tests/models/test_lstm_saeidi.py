@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from tabsa.models.lstm_final import LSTMConfig, LSTMFinal
-from tabsa.models.lstm_loc import LSTMLoc
+from tabsa.models.lstm.final import LSTMConfig, LSTMFinal
+from tabsa.models.lstm.loc import LSTMLoc
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "layers"))
 import slow_lstm

@@ -7,7 +7,7 @@ import pytest
 import torch
 from test_lstm_ma import marked, slow_logits
 
-from tabsa.models.sentic_lstm import SenticLSTM, SenticLSTMConfig
+from tabsa.models.sentic.network import SenticLSTM, SenticLSTMConfig
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "layers"))
 import slow_lstm

@@ -12,7 +12,7 @@ import pytest
 from fastapi import FastAPI
 from service_asking import error_of
 
-from tabsa.predictor import Predictor
+from tabsa.inference import Predictor
 from tabsa.serve.app import create_app
 from tabsa.serve.batching import Answer, Batcher, Question
 from tabsa.serve.metrics import Metrics
@@ -68,8 +68,8 @@ def test_what_is_read_beside_a_text_changes_nothing(settings: Any, predictor: Pr
 
 def test_the_model_in_the_box_answers_as_if_asked_alone() -> None:
     """Its products are large enough for their rounding to depend on how many rows they have."""
-    from tabsa.data import load as load_data
-    from tabsa.predictor import load
+    from tabsa.datasets import load as load_data
+    from tabsa.inference import load
 
     examples = load_data("places", "test").examples[:40]
     asked = [(example.text, [target.name for target in example.targets]) for example in examples]

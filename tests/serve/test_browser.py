@@ -21,7 +21,7 @@ from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
-from tabsa.predictor import Predictor, load
+from tabsa.inference import Predictor, load
 from tabsa.serve.settings import Settings
 
 if browsing.CHROMIUM is None or browsing.DRIVER is None:

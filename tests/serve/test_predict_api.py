@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 from service_asking import body, error_of
 
-from tabsa.predictor import Predictor
+from tabsa.inference import Predictor
 from tabsa.serve.schema import PredictMany, PredictOne
 
 TEXT = "Camden is not cheap but nice; Brixton Hill is far and dear. Leeds? Camden is safe."
@@ -93,8 +93,8 @@ def test_an_explanation_is_the_predictors(client: TestClient, predictor: Predict
 def test_a_model_without_a_memory_explains_what_it_can(make_client: Any, tmp_path: Path) -> None:
     import numpy as np
 
-    from tabsa.linear import LinearModel, LRConfig, write_model
-    from tabsa.linear.features import FeatureSpace
+    from tabsa.models.linear import LinearModel, LRConfig, write_model
+    from tabsa.models.linear.features import FeatureSpace
 
     config = LRConfig(pos_ngrams=0)
     space = FeatureSpace(("w:cheap", "w:dear"), np.ones(2, np.float32), config)

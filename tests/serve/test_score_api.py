@@ -13,8 +13,8 @@ import pytest
 from fastapi.testclient import TestClient
 from service_asking import error_of
 
-from tabsa.predictor import Predictor
-from tabsa.score import Layout, Request, score
+from tabsa.inference import Predictor
+from tabsa.scoring import Layout, Request, score
 from tabsa.serve import jobs as module
 from tabsa.serve.uploads import make_folder, sweep
 

@@ -7,15 +7,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from tabsa.batch import NOT_ASKED, Encoded
+from tabsa.encoding.arrays import NOT_ASKED, Encoded
 from tabsa.errors import ConfigError
-from tabsa.metrics import all_metrics
+from tabsa.evaluation.metrics import all_metrics
 from tabsa.models import MODELS
 from tabsa.training.config import RunConfig, TrainingConfig, run_config
-from tabsa.training.judging import predict, selected
 from tabsa.training.loop import Evaluation, Trainer, build_model, cross_entropy, moved, rate_factor
-from tabsa.training.prepare import Prepared, gold, prepare
+from tabsa.training.preparation import Prepared, gold, prepare
 from tabsa.training.result import write_result
+from tabsa.training.validation import predict, selected
 
 LABELS = ("none", "positive", "negative")
 

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 import torch
 
-from tabsa.batch import count_words, encode
-from tabsa.calibration import scaled
-from tabsa.concepts import ConceptTable
-from tabsa.data import load
+from tabsa.checkpoint import read_folder, write_folder
+from tabsa.datasets import load
+from tabsa.embeddings.concepts import ConceptTable
+from tabsa.encoding.arrays import count_words, encode
 from tabsa.errors import ConfigError, ModelError
-from tabsa.folder import read_folder, write_folder
+from tabsa.evaluation.calibration import scaled
 from tabsa.schema import Dataset, Example, Span, Target
 from tabsa.training.config import run_config
-from tabsa.training.judging import predict
 from tabsa.training.loop import Trainer
-from tabsa.training.prepare import Prepared, prepare
+from tabsa.training.preparation import Prepared, prepare
 from tabsa.training.result import predict_dataset, write_result
+from tabsa.training.validation import predict
 
 KINDS = ["lstm-final", "lstm-loc", "lstm-ta-sa", "sentic-lstm"]
 ASPECTS = ["general", "price"]

@@ -20,8 +20,8 @@ from tabsa.errors import DataError, DataNotFoundError, FetchError
 from tabsa.files import reason, sha256
 
 if TYPE_CHECKING:
-    from tabsa.data.catalogue import Entry, File
-    from tabsa.data.fetch import Progress
+    from tabsa.datasets.catalogue import Entry, File
+    from tabsa.datasets.fetch import Progress
 
 app = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False)
 
@@ -103,8 +103,8 @@ def fetch(
 
     Example: `tabsa data fetch sentihood`
     """
-    from tabsa.data.catalogue import entry
-    from tabsa.data.fetch import fetch as download
+    from tabsa.datasets.catalogue import entry
+    from tabsa.datasets.fetch import fetch as download
 
     folder = _destination(data_dir or context.obj)
     wanted = entry(name)
@@ -116,7 +116,7 @@ def fetch(
 
 
 def _destination(data_dir: Path | None) -> Path:
-    from tabsa.data.locate import ENVIRONMENT, cache_folder
+    from tabsa.datasets.locate import ENVIRONMENT, cache_folder
 
     named = os.environ.get(ENVIRONMENT)
     if data_dir is None and not named:
@@ -149,9 +149,9 @@ def _progress() -> "Iterator[Progress | None]":
 
 def _survey(data_dir: Path | None) -> dict[str, list[Found]]:
     """Every dataset that loads by name, and the word vectors and other resources of the catalogue."""
-    from tabsa.data import DATASETS
-    from tabsa.data.catalogue import CATALOGUE, RESOURCE, VECTORS
-    from tabsa.data.locate import data_folders
+    from tabsa.datasets import DATASETS
+    from tabsa.datasets.catalogue import CATALOGUE, RESOURCE, VECTORS
+    from tabsa.datasets.locate import data_folders
 
     data_folders(data_dir)  # a folder that was asked for and is not there is an error, not an empty list
     datasets = []
@@ -173,8 +173,8 @@ def _survey(data_dir: Path | None) -> dict[str, list[Found]]:
 
 
 def _find_files(one: Found, entry: "Entry", data_dir: Path | None) -> None:
-    from tabsa.data.catalogue import VECTORS
-    from tabsa.data.locate import find
+    from tabsa.datasets.catalogue import VECTORS
+    from tabsa.datasets.locate import find
 
     one.get = f"tabsa data fetch {entry.name}" if entry.fetchable else f"bring your own {entry.files[0].path}"
     one.published_size = sum(file.size or 0 for file in entry.files) or None
@@ -198,7 +198,7 @@ def _look_at(path: Path, file: "File", *, hashed: bool) -> FoundFile:
 
 
 def _count(one: Found, splits: list[str], data_dir: Path | None) -> None:
-    from tabsa.data import load
+    from tabsa.datasets import load
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -6,27 +6,25 @@ from typing import Annotated
 import typer
 
 from tabsa.cli.console import out
+from tabsa.cli.options import ModelName
 
-_REVIEWS = Path(__file__).parents[1] / "demo" / "reviews.jsonl"
+_REVIEWS = Path(__file__).parents[1] / "datasets" / "files" / "demo.jsonl"
 
 
 def command(
     page: Annotated[
         Path, typer.Option("--out", metavar="FILE", help="The page to write (.html, .png or .svg).")
     ] = Path("demo.html"),
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FOLDER", help="The model. [default: the one in the box]", show_default=False),
-    ] = None,
+    model: ModelName = None,
 ) -> None:
     """Read a few reviews of places, print the opinions found, and write a page with the words that mattered.
 
     Example: `tabsa demo --out demo.html`
     """
     from tabsa.cli.opinions import show
-    from tabsa.data import load as load_data
-    from tabsa.explain import check_format, write_explanation
-    from tabsa.predictor import load
+    from tabsa.datasets import load as load_data
+    from tabsa.evidence import check_format, write_explanation
+    from tabsa.inference import load
 
     check_format(page)
     reviews = load_data(str(_REVIEWS), "all").examples

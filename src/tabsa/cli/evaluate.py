@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tabsa.cli.console import out
+from tabsa.cli.options import AsJson, DataDir
 from tabsa.errors import ModelError
 
 if TYPE_CHECKING:
-    from tabsa.folder import ModelFolder
-    from tabsa.metrics import FloatArray
+    from tabsa.evaluation.metrics import FloatArray
     from tabsa.schema import Dataset
 
 
 def command(
     predictions: Annotated[
-        Path,
+        str,
         typer.Argument(
-            metavar="PREDICTIONS|FOLDER",
-            help="A predictions file (.jsonl or .jsonl.gz), one row a line, or a model folder.",
+            metavar="PREDICTIONS|NAME|FOLDER",
+            help="A predictions file (.jsonl or .jsonl.gz), one row a line; or a model by name or folder.",
         ),
     ],
     data: Annotated[str, typer.Option(help="A dataset's name, or your own file or folder.")] = "sentihood",
@@ -38,8 +38,8 @@ def command(
         int,
         typer.Option(min=0, metavar="N", help="Resamples for the 95% intervals; 0 leaves them out, which is faster."),
     ] = 1000,
-    data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Look for the dataset here first.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, figures as fractions.")] = False,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
 ) -> None:
     """Score predictions, or a model, on a dataset, in both families of definitions (`sun` and `ma`).
 
@@ -48,25 +48,23 @@ def command(
     "probabilities": {"none": 0.8, "positive": 0.2, "negative": 0}}`
 
     Examples: `tabsa evaluate predictions.jsonl --data sentihood --split test`,
-    `tabsa evaluate my-model --data places`
+    `tabsa evaluate my-model --data places`, `tabsa evaluate places --data sentihood`
     """
-    from tabsa.data import load
-    from tabsa.evaluate import evaluate
-    from tabsa.folder import read_folder
+    from tabsa.datasets import load
+    from tabsa.evaluation.report import evaluate
 
-    asked = _names(aspects)
-    if predictions.is_dir():
-        if not (predictions / "config.json").exists():
-            raise ModelError(f"{predictions} is a folder; expected a predictions file, or a model folder")
-        model = read_folder(predictions)
-        dataset = load(data, split, data_dir=data_dir, aspects=asked or model.config.aspects)
-        probabilities = _of_model(model, dataset, data_dir)
+    chosen = _names(aspects)
+    path = Path(predictions)
+    if path.is_dir() and not (path / "config.json").exists():
+        raise ModelError(f"{path} is a folder; expected a predictions file, or a model folder")
+    if path.is_dir() or _is_model(predictions):
+        dataset, probabilities = _of_model(predictions, data, split, chosen, data_dir)
     else:
-        dataset = load(data, split, data_dir=data_dir, aspects=asked)
+        dataset = load(data, split, data_dir=data_dir, aspects=chosen)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # loading has warned once already
             every_aspect = load(data, split, data_dir=data_dir, aspects=["all"]).aspects
-        probabilities = _of_file(predictions, dataset, every_aspect)
+        probabilities = _of_file(path, dataset, every_aspect)
     report = evaluate(dataset, probabilities, bootstrap=bootstrap)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2, allow_nan=False))
@@ -74,24 +72,30 @@ def command(
         out.print(report)
 
 
+def _is_model(name: str) -> bool:
+    """Whether a name is that of a model in the package; a file of the same name goes first."""
+    from tabsa.checkpoint import shipped_models
+
+    return not Path(name).exists() and name in shipped_models()
+
+
 def _of_file(path: Path, dataset: "Dataset", every_aspect: tuple[str, ...]) -> "FloatArray":
     """The probabilities in a file; rows on aspects that were not asked for are passed over."""
-    from tabsa.predictions import read_predictions
+    from tabsa.evaluation.predictions import read_predictions
 
     return read_predictions(path, dataset, skip=set(every_aspect) - set(dataset.aspects))
 
 
-def _of_model(folder: "ModelFolder", dataset: "Dataset", data_dir: Path | None) -> "FloatArray":
-    """The probabilities that a model folder's model gives; the linear one may need its tagger's data."""
-    from tabsa import linear
+def _of_model(
+    name: str, data: str, split: str, aspects: list[str] | None, data_dir: Path | None
+) -> tuple["Dataset", "FloatArray"]:
+    """The dataset, and the probabilities that the Predictor gives for it."""
+    from tabsa.datasets import load as load_dataset
+    from tabsa.inference import load, predict_examples
 
-    if folder.config.kind == linear.KIND:
-        return linear.predict_dataset(folder, dataset, data_dir)
-    try:
-        from tabsa.training.result import predict_dataset
-    except ImportError as e:
-        raise ModelError("evaluating a model folder needs PyTorch: pip install 'tabsa[train]'") from e
-    return predict_dataset(folder, dataset)
+    predictor = load(name)
+    dataset = load_dataset(data, split, data_dir=data_dir, aspects=aspects or predictor.aspects)
+    return dataset, predict_examples(predictor, dataset)
 
 
 def _names(options: list[str] | None) -> list[str] | None:

@@ -20,8 +20,8 @@ def command(
 
     Examples: `tabsa export my-model`, `tabsa export my-model --precision int8`
     """
-    from tabsa.export import export
-    from tabsa.folder import read_folder
+    from tabsa.checkpoint import read_folder
+    from tabsa.models.export import export
 
     path = export(read_folder(folder), precision)
     out.print(f"{path}: {path.stat().st_size / 1e6:.1f} MB", markup=False, highlight=False, soft_wrap=True)

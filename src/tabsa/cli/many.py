@@ -11,10 +11,10 @@ import typer
 from tabsa.cli.console import err, warn
 
 if TYPE_CHECKING:
-    from tabsa.predictor import Predictor
-    from tabsa.scale import Ended, Job, Pool, Standing
-    from tabsa.scale.worker import Outcome
-    from tabsa.score import Request
+    from tabsa.inference import Predictor
+    from tabsa.scoring import Request
+    from tabsa.scoring.many import Ended, Job, Pool, Standing
+    from tabsa.scoring.many.worker import Outcome
 
 _LINE_EVERY: Final = 10.0  # seconds, where there is no terminal
 
@@ -40,11 +40,11 @@ def score_many(
     overwrite: bool,
 ) -> None:
     """Score the tables, on a cluster if one is given, and print what it came to."""
-    from tabsa.data.rows import SUFFIXES
-    from tabsa.predictor import load
-    from tabsa.scale import Job, score_parts
-    from tabsa.scale.cluster import require
-    from tabsa.score import asked
+    from tabsa.inference import load
+    from tabsa.scoring import asked
+    from tabsa.scoring.many import Job, score_parts
+    from tabsa.scoring.many.cluster import require
+    from tabsa.tables.rows import SUFFIXES
 
     if out.name.lower().endswith(SUFFIXES) and not out.is_dir():
         raise typer.BadParameter("names a file; many tables, and --engine ray, write to a folder.", param_hint="OUT")
@@ -70,7 +70,7 @@ def score_many(
 
 
 def _pool_maker(job: "Job", predictor: "Predictor", cluster: Cluster | None) -> "Callable[[int], Pool]":
-    from tabsa.scale import LocalPool, RayPool
+    from tabsa.scoring.many import LocalPool, RayPool
 
     def make(most: int) -> "Pool":
         if cluster is None:

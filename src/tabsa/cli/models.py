@@ -1,11 +1,12 @@
 """`tabsa models`: the systems there are, what they need and what was published of them."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from tabsa.cli.console import out
+from tabsa.cli.options import AsJson
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,7 +20,7 @@ _METRICS = (
 )
 
 
-def command(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, figures as fractions.")] = False) -> None:
+def command(as_json: AsJson = False) -> None:
     """List the systems: what each is, its size, what it needs, and its published figures on Sentihood.
 
     Weights are counted for word vectors of 300 numbers, two targets and four aspects; counting needs PyTorch.
@@ -39,17 +40,23 @@ def _sizes() -> dict[str, int]:
     try:
         import torch
 
-        from tabsa.concepts import load_concepts
-        from tabsa.models import MODELS, Vocabulary
+        from tabsa.embeddings.concepts import load_concepts
+        from tabsa.models import SYSTEMS
+        from tabsa.models.base import Vocabulary
     except ImportError:
         return {}
     concepts = torch.from_numpy(load_concepts().matrix)
     vocabulary = Vocabulary(torch.zeros(3, 300), (1, 2), torch.zeros(4, 300), 3, concepts)
-    return {name: model(model.config_class(), vocabulary, (0,)).size for name, model in MODELS.items()}
+    return {
+        name: system.network_class()(system.config_class(), vocabulary, (0,)).size
+        for name, system in SYSTEMS.items()
+        if system.neural
+    }
 
 
 def _plain(sizes: dict[str, int]) -> dict[str, list[dict[str, object]]]:
-    from tabsa.published import SYSTEMS
+    from tabsa.evaluation.published import PUBLISHED
+    from tabsa.models import SYSTEMS
 
     return {
         "systems": [
@@ -59,7 +66,7 @@ def _plain(sizes: dict[str, int]) -> dict[str, list[dict[str, object]]]:
                 "paper": system.paper,
                 "weights": sizes.get(system.name),
                 "needs": list(system.needs),
-                "published": system.published.to_dict(),
+                "published": PUBLISHED[system.name].to_dict(),
             }
             for system in SYSTEMS.values()
         ]
@@ -70,7 +77,7 @@ def _systems(sizes: dict[str, int]) -> "Table":
     from rich.box import SIMPLE
     from rich.table import Table
 
-    from tabsa.published import SYSTEMS
+    from tabsa.models import SYSTEMS
 
     table = Table(box=SIMPLE)
     table.add_column("name", no_wrap=True)
@@ -87,14 +94,14 @@ def _figures() -> "Table":
     from rich.box import SIMPLE
     from rich.table import Table
 
-    from tabsa.published import OTHERS, SYSTEMS
+    from tabsa.evaluation.published import OTHERS, PUBLISHED
 
     table = Table(box=SIMPLE, title="published on Sentihood's test set, %", title_justify="left")
     table.add_column("name", no_wrap=True)
     for _, name in _METRICS:
         table.add_column(name, justify="right")
     table.add_column("source", no_wrap=True)
-    for name, figures in ({name: s.published for name, s in SYSTEMS.items()} | OTHERS).items():
+    for name, figures in (PUBLISHED | OTHERS).items():
         values = (getattr(figures, metric) for metric, _ in _METRICS)
         table.add_row(
             name, *("–" if value is None else f"{100 * value:.1f}" for value in values), _short(figures.source)

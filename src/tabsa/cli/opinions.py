@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from tabsa.predictor import PredictedOpinion, Prediction
+    from tabsa.inference import PredictedOpinion, Prediction
 
 _STYLES = {POSITIVE: "green", NEGATIVE: "red", NONE: "dim"}
 _SIGNS = {POSITIVE: "▲", NEGATIVE: "▼", NONE: "·"}

@@ -3,11 +3,12 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from tabsa.cli.console import err, warn
+from tabsa.cli.options import Aspects, ModelName, Precision
 from tabsa.cli.targets import METAVAR, named_targets
 from tabsa.errors import DataError, ModelError
 
@@ -27,23 +28,15 @@ def command(
             help="Who may be judged, with other names for it; repeatable. In a name write `\\=`, in an alias `\\,`.",
         ),
     ] = None,
-    aspects: Annotated[
-        list[str] | None,
-        typer.Option("--aspect", "-a", metavar="ASPECT", help="An aspect to ask for; repeatable. [default: all]"),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FOLDER", help="The model. [default: the one in the box]", show_default=False),
-    ] = None,
+    aspects: Aspects = None,
+    model: ModelName = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, every pair with its probabilities.")] = False,
     explain: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the words shaded by the model's gates: .html, .png or .svg."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show every pair, also where the text is silent.")] = False,
-    precision: Annotated[
-        Literal["float32", "int8"], typer.Option(help="Of the model's products; int8 needs a graph exported in it.")
-    ] = "float32",
+    precision: Precision = "float32",
 ) -> None:
     """Say who is judged in a text, on what, and how.
 
@@ -53,21 +46,21 @@ def command(
     """
     if not targets:
         raise typer.BadParameter(f"name at least one target, such as: {_EXAMPLE}", param_hint="'-t'")
-    asked = named_targets(targets)
+    named = named_targets(targets)
     read = _text(text)
-    from tabsa.predictor import load
+    from tabsa.inference import load
 
     if explain is not None:
-        from tabsa.explain import check_format
+        from tabsa.evidence import check_format
 
         check_format(explain)
     predictor = load(model, precision=precision)
     if explain is not None and not predictor.gated:
-        from tabsa.predictor.predictor import GATED
+        from tabsa.models import SYSTEMS
 
-        kind = predictor.folder.config.kind
-        raise ModelError(f"--explain shows gates, and an '{kind}' has none; these have: {', '.join(GATED)}")
-    prediction = predictor.predict(read, asked, aspects or None)
+        able = ", ".join(name for name, system in SYSTEMS.items() if system.gates)
+        raise ModelError(f"--explain shows gates, and an '{predictor.system.name}' has none; these have: {able}")
+    prediction = predictor.predict(read, named, aspects or None)
     for name in prediction.unmentioned():
         warn(f"the text does not mention '{name}'; give other names for it with -t '{name}=ALIAS'")
     if as_json:
@@ -77,7 +70,7 @@ def command(
 
         show(prediction, every=every)
     if explain is not None:
-        from tabsa.explain import write_explanation
+        from tabsa.evidence import write_explanation
 
         write_explanation(prediction, explain)
         err.print(f"explanation: {explain}", markup=False, highlight=False, soft_wrap=True)

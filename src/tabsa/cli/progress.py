@@ -1,14 +1,16 @@
-"""How commands that train show where they stand, and what on: the same for `train` and `reproduce`."""
+"""How commands that train show where they stand: the same for `train` and `reproduce`."""
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tabsa.cli.console import err
-from tabsa.errors import ConfigError
+from tabsa.training.callbacks import Callback
 
 if TYPE_CHECKING:
-    from tabsa.training.loop import Evaluation, Trainer
+    from torch import Tensor
+
+    from tabsa.training.loop import Trainer, Validation
 
 SHOWN = (
     ("ma", "strict_accuracy", "strict (ma)"),
@@ -19,55 +21,60 @@ SHOWN = (
 )
 
 
-def device_name(name: str, *, cuda: bool) -> str:
-    """The device that an option means; `cuda` says whether there is one."""
-    if name == "auto":
-        return "cuda" if cuda else "cpu"
-    if name not in ("cpu", "cuda"):
-        raise ConfigError(f"--device is '{name}'; expected cpu, cuda or auto")
-    if name == "cuda" and not cuda:
-        raise ConfigError("PyTorch finds no CUDA device here; leave --device out, or say cpu")
-    return name
+class ProgressBar(Callback):
+    """A bar on a terminal, a line an improvement elsewhere."""
 
+    def __init__(self) -> None:
+        self.bar: Any = None
+        self.task: Any = None
 
-def followed(trainer: "Trainer") -> Iterator["Evaluation"]:
-    """Train to the end, showing where it stands: a bar on a terminal, a line an improvement elsewhere."""
-    from rich import progress as bars
+    def on_start(self, trainer: "Trainer", role: str, folder: Path | None) -> None:  # noqa: ARG002
+        """Say what is trained, and show the bar."""
+        from rich import progress as bars
 
-    total = trainer.config.training.epochs * trainer.updates
-    bar = bars.Progress(
-        bars.TextColumn("epoch {task.fields[epoch]}/" + str(trainer.config.training.epochs)),
-        bars.BarColumn(),
-        bars.TextColumn("{task.fields[speed]}"),
-        bars.TimeRemainingColumn(),
-        bars.TextColumn("{task.fields[shown]}"),
-        console=err,
-        disable=not err.is_terminal,
-    )
-    with bar:
-        task = bar.add_task(
-            "", total=total, completed=trainer.progress.update, epoch=trainer.progress.epoch, speed="", shown=""
+        who = f"{len(trainer.seeds)} teachers" if role == "teachers" else trainer.config.kind
+        known = f"{trainer.model.size:,} weights, {len(trainer.prepared.train):,} sentences, on {trainer.device.type}"
+        err.print(f"{who}: {known}", soft_wrap=True)
+        epochs, progress = trainer.config.training.epochs, trainer.progress
+        self.bar = bars.Progress(
+            bars.TextColumn("epoch {task.fields[epoch]}/" + str(epochs)),
+            bars.BarColumn(),
+            bars.TextColumn("{task.fields[speed]}"),
+            bars.TimeRemainingColumn(),
+            bars.TextColumn("{task.fields[shown]}"),
+            console=err,
+            disable=not err.is_terminal,
+        )
+        self.bar.start()
+        total = epochs * trainer.updates
+        self.task = self.bar.add_task(
+            "", total=total, completed=progress.update, epoch=progress.epoch, speed="", shown=""
         )
 
-        def on_update(update: int, _: object) -> None:
-            speed = bar.tasks[0].speed
-            bar.update(task, completed=update, speed=f"{speed:.1f} updates/s" if speed else "")
+    def on_update(self, trainer: "Trainer", update: int, losses: "Tensor") -> None:  # noqa: ARG002
+        """Move the bar."""
+        speed = self.bar.tasks[0].speed
+        self.bar.update(self.task, completed=update, speed=f"{speed:.1f} updates/s" if speed else "")
 
-        for evaluation in trainer.run(on_update):
-            yield evaluation
-            line = _line(evaluation)
-            bar.update(task, epoch=evaluation.epoch, shown=line)
-            if any(evaluation.improved) and not err.is_terminal:
-                err.print(f"epoch {evaluation.epoch}: {line}", highlight=False, soft_wrap=True)
+    def on_validation(self, trainer: "Trainer", validation: "Validation") -> None:  # noqa: ARG002
+        """Show the figures; where there is no bar, only better ones."""
+        line = _line(validation)
+        self.bar.update(self.task, epoch=validation.epoch, shown=line)
+        if any(validation.improved) and not err.is_terminal:
+            err.print(f"epoch {validation.epoch}: {line}", highlight=False, soft_wrap=True)
+
+    def on_end(self, trainer: "Trainer") -> None:  # noqa: ARG002
+        """Leave the bar as it stands."""
+        self.bar.stop()
 
 
-def _line(evaluation: "Evaluation") -> str:
+def _line(validation: "Validation") -> str:
     """The loss and the dev figures, means over the seeds."""
     figures = (
-        f"{name} {percent([of_seed[family][metric] for of_seed in evaluation.figures])}"
+        f"{name} {percent([of_seed[family][metric] for of_seed in validation.figures])}"
         for family, metric, name in SHOWN
     )
-    return f"loss {sum(evaluation.loss) / len(evaluation.loss):.3f}, dev: " + ", ".join(figures)
+    return f"loss {sum(validation.loss) / len(validation.loss):.3f}, dev: " + ", ".join(figures)
 
 
 def percent(fractions: list[float]) -> str:

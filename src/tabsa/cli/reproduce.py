@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tabsa.cli.console import err, out, warn
-from tabsa.cli.progress import device_name, followed
+from tabsa.cli.options import DataDir, Device, RunSettings
 from tabsa.errors import OutputError, TabsaError
 
 if TYPE_CHECKING:
-    from tabsa.reproduce.running import Request
-    from tabsa.training.loop import Trainer
+    from tabsa_repro.running import ReproduceRequest
 
 _OUT, _QUICK_OUT = Path("repro/results"), Path("runs/reproduce-quick")
 _QUICK = "--quick trains for minutes instead of hours: its figures show that everything runs, and are no comparison"
@@ -65,12 +64,9 @@ def command(
         typer.Option(metavar="FOLDER", help="Write the data as files for a machine that has none, and stop."),
     ] = None,
     prepared: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Train from files of --prepare.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one option of every run; repeatable."),
-    ] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, or auto: cuda where there is one.")] = "auto",
-    data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Look for data here first.")] = None,
+    settings: RunSettings = None,
+    device: Device = "auto",
+    data_dir: DataDir = None,
 ) -> None:
     """Train what a table or figure of the paper shows, with several seeds, and compare.
 
@@ -81,18 +77,19 @@ def command(
     --prepare ready` where the data is, then `tabsa reproduce table1 --prepared ready --device cuda`
     """
     try:
-        import torch
+        import torch  # noqa: F401
     except ImportError as e:
         raise TabsaError("reproducing needs PyTorch: pip install 'tabsa[train]'") from e
-    from tabsa.reproduce.running import SEEDS, Request
+    from tabsa.training.fit import choose_device
+    from tabsa_repro.running import SEEDS, ReproduceRequest
 
-    request = Request(
+    request = ReproduceRequest(
         str(experiment),
         folder or (_QUICK_OUT if quick else _OUT),
         only=tuple(only or ()),
         seeds=seeds or (1 if quick else SEEDS),
         quick=quick,
-        device=device_name(device, cuda=torch.cuda.is_available()),
+        device=choose_device(device),
         settings=tuple(settings or ()),
         again=again,
         data_dir=data_dir,
@@ -106,18 +103,19 @@ def command(
     _reproduce(request, draw=draw)
 
 
-def _prepare(request: "Request", folder: Path) -> None:
-    from tabsa.reproduce.preparation import write_prepared
+def _prepare(request: "ReproduceRequest", folder: Path) -> None:
+    from tabsa_repro.preparation import write_prepared
 
     for path in write_prepared(folder, request.configs.values(), request.data_dir):
         _print(f"{path}: {path.stat().st_size / 2**20:.1f} MiB")
 
 
-def _reproduce(request: "Request", *, draw: bool) -> None:
+def _reproduce(request: "ReproduceRequest", *, draw: bool) -> None:
     """Run, write and show."""
-    from tabsa.reproduce.records import read_json
-    from tabsa.reproduce.running import combine, run
-    from tabsa.reproduce.store import Store
+    from tabsa.cli.progress import ProgressBar
+    from tabsa_repro.records import read_json
+    from tabsa_repro.running import combine, run
+    from tabsa_repro.store import Store
 
     store = Store(request.out)
     if draw:
@@ -126,7 +124,7 @@ def _reproduce(request: "Request", *, draw: bool) -> None:
         if not records:
             raise OutputError(f"{request.out} has nothing of {request.experiment} yet; leave --draw out")
     else:
-        records = run(request, _follow, _say)
+        records = run(request, [ProgressBar()], _say)
     if not records:
         return
     path = store.combined(request.experiment)
@@ -135,9 +133,9 @@ def _reproduce(request: "Request", *, draw: bool) -> None:
     _print(f"written: {', '.join(map(str, [path, *pictures]))}")
 
 
-def _pictures(request: "Request", content: Any, *, must: bool) -> list[Path]:
+def _pictures(request: "ReproduceRequest", content: Any, *, must: bool) -> list[Path]:
     """Draw; where matplotlib is absent and nothing asked for a picture, say how to draw later."""
-    from tabsa.reproduce.drawing import write_pictures
+    from tabsa_repro.drawing import write_pictures
 
     try:
         return write_pictures(request.experiment, content, request.out)
@@ -146,11 +144,6 @@ def _pictures(request: "Request", content: Any, *, must: bool) -> list[Path]:
             raise
         warn(f"{e}; then `tabsa reproduce {request.experiment} --draw --out {request.out}`")
         return []
-
-
-def _follow(trainer: "Trainer") -> None:
-    for _ in followed(trainer):
-        pass
 
 
 def _say(line: str) -> None:
@@ -165,7 +158,7 @@ def _show(experiment: str, records: list[dict[str, Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from tabsa.reproduce.tables import table_of
+    from tabsa_repro.tables import table_of
 
     header, *rows = table_of(experiment, records, names=True)
     title = f"{records[0]['config']['data']['name']} test, %: mean ± standard deviation of the seeds"

@@ -14,7 +14,7 @@ from tabsa.cli.many import Cluster, score_many
 from tabsa.cli.targets import METAVAR, named_targets
 
 if TYPE_CHECKING:
-    from tabsa.score import Progress
+    from tabsa.scoring import Progress
 
 
 class _Layout(StrEnum):
@@ -118,9 +118,9 @@ def command(
     if resume and (overwrite or to_stdout):
         raise typer.BadParameter("cannot go with --resume.", param_hint="OUT -" if to_stdout else "--overwrite")
     asked = _asked_targets(targets, names or [], target_column)
-    from tabsa.predictor import load
-    from tabsa.scale import is_many
-    from tabsa.score import Layout, Request, rejects_file, score
+    from tabsa.inference import load
+    from tabsa.scoring import Layout, Request, rejects_file, score
+    from tabsa.scoring.many import is_many
 
     many = engine is _Engine.RAY or is_many(source)
     _refuse_misplaced(
@@ -194,7 +194,7 @@ def _asked_targets(file: Path | None, names: Sequence[str], column: str | None) 
     if sum((file is not None, bool(names), column is not None)) != 1:
         raise typer.BadParameter("give one of them.", param_hint="-t NAME, --targets FILE or --target-column C")
     if file is not None:
-        from tabsa.score import read_targets
+        from tabsa.scoring import read_targets
 
         return read_targets(file)
     return named_targets(names) if names else None

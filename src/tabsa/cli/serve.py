@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tabsa.cli.console import err, warn
+from tabsa.cli.options import ModelName
 from tabsa.errors import ConfigError
 
 _KEY = "TABSA_API_KEY"
@@ -18,10 +19,7 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 def command(
     host: Annotated[str, typer.Option(metavar="NAME", help="Where to listen; 0.0.0.0 is every network.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes any free one.")] = 8000,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FOLDER", help="The model. [default: the one in the box]", show_default=False),
-    ] = None,
+    model: ModelName = None,
     workers: Annotated[int, typer.Option(min=1, metavar="N", help="Processes, each with the model.")] = 1,
     threads: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Cores of one model call; 0 is all.", show_default=False)
@@ -64,7 +62,7 @@ def command(
     if missing:
         raise ConfigError(f"tabsa serve needs {missing[0]}; install it with `pip install 'tabsa[serve]'`")
     from tabsa.config import build
-    from tabsa.predictor import load
+    from tabsa.inference import load
     from tabsa.serve.run import run
     from tabsa.serve.settings import Settings
 

@@ -1,14 +1,5 @@
-"""The systems, by name."""
+"""The systems: one folder a family, each with its configuration, its network and its ONNX graph, and one registry."""
 
-from tabsa.models.base import Answer, Model, ModelClass, Vocabulary
-from tabsa.models.delayed_entnet import DelayedEntNet
-from tabsa.models.entnet import EntNet
-from tabsa.models.lstm_final import LSTMFinal
-from tabsa.models.lstm_loc import LSTMLoc
-from tabsa.models.lstm_ta_sa import LSTMTASA
-from tabsa.models.sentic_lstm import SenticLSTM
+from tabsa.models.registry import SYSTEMS, System, system_of
 
-_ALL: tuple[ModelClass, ...] = (LSTMFinal, LSTMLoc, LSTMTASA, SenticLSTM, EntNet, DelayedEntNet)
-MODELS: dict[str, ModelClass] = {model.name: model for model in _ALL}
-
-__all__ = ["MODELS", "Answer", "Model", "Vocabulary"]
+__all__ = ["SYSTEMS", "System", "system_of"]

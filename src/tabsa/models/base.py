@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Protocol
 import torch
 from torch import Tensor, nn
 
+from tabsa.nn.context import Context
+
 
 @dataclass(frozen=True)
 class Vocabulary:
@@ -35,10 +37,7 @@ class Model(nn.Module):
     A sentence is read once: `forward` answers all its targets and aspects.
     """
 
-    name: ClassVar[str]
-    config_class: ClassVar[type[Any]]
-    inputs: ClassVar[tuple[str, ...]] = ("tokens", "lengths")  # what `forward` takes; some read `concepts` too
-    capturable: ClassVar[bool] = False  # whether `forward` never waits for the GPU, given `live`
+    capturable: ClassVar[bool] = False  # whether `forward` never waits for the GPU, given `Context.live`
 
     words: Tensor
     target_vectors: Tensor
@@ -52,15 +51,12 @@ class Model(nn.Module):
         self.register_buffer("words", vocabulary.words, persistent=False)
         self.register_buffer("target_vectors", vocabulary.words[list(vocabulary.targets)], persistent=False)
         self.register_buffer("aspect_vectors", vocabulary.aspects, persistent=False)
-        self.products = torch.float32  # the type matrix products are computed in, where a layer offers a choice
-        self.generators: Sequence[torch.Generator] | None = None  # dropout's, one a seed, while training
-        self.live: tuple[int, ...] | None = None  # of the batch to come, where it is known: see `layers.scan`
 
     def starts(self) -> list[torch.Generator]:
         """One generator a seed, for drawing the initial weights."""
         return [torch.Generator().manual_seed(seed) for seed in self.seeds]
 
-    def forward(self, tokens: Tensor, lengths: Tensor) -> Answer:
+    def forward(self, tokens: Tensor, lengths: Tensor, *, context: Context) -> Answer:
         """Read sentences `tokens` (S, B, T), rows of `words`, of `lengths` (S, B)."""
         raise NotImplementedError
 
@@ -72,10 +68,6 @@ class Model(nn.Module):
 
 class ModelClass(Protocol):
     """A subclass of `Model`: called with a configuration of its own kind, it makes the model."""
-
-    name: str
-    config_class: type[Any]
-    inputs: tuple[str, ...]
 
     def __call__(self, config: Any, vocabulary: Vocabulary, seeds: Sequence[int]) -> Model:
         """Make the model."""

@@ -6,7 +6,8 @@ from typing import Any
 
 from fastapi import Response
 
-from tabsa.predictor import Passage, Prediction, Predictor
+from tabsa.encoding import Passage
+from tabsa.inference import Prediction, Predictor
 from tabsa.serve.batching import Answer
 
 _DIGITS = 4  # of a gate or an attention: for the eye

@@ -18,8 +18,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 
 from tabsa import __version__
-from tabsa.predictor import Predictor, load
-from tabsa.predictor.predictor import DEFAULT
+from tabsa.checkpoint import DEFAULT
+from tabsa.inference import Predictor, load
 from tabsa.serve import routes, tables, uploads
 from tabsa.serve.batching import Batcher
 from tabsa.serve.guard import Guard

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeAlias
 
-from tabsa.predictor import Prediction, Predictor
+from tabsa.inference import Prediction, Predictor
 from tabsa.schema import Target
 from tabsa.serve.metrics import Metrics
 from tabsa.serve.problems import busy

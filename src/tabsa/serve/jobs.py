@@ -19,8 +19,8 @@ from typing import Any, Final
 
 from tabsa.errors import TabsaError
 from tabsa.files import replacing
-from tabsa.predictor import Predictor
-from tabsa.score import Progress, Request, score
+from tabsa.inference import Predictor
+from tabsa.scoring import Progress, Request, score
 from tabsa.serve.metrics import Metrics, is_alive
 from tabsa.serve.problems import Problem, busy
 from tabsa.serve.schema import JobStatus

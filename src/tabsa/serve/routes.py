@@ -23,7 +23,7 @@ from tabsa.serve.schema import (
     SuggestResponse,
 )
 from tabsa.serve.service import Service, TheService, problems
-from tabsa.serve.suggest import suggest
+from tabsa.text.suggestions import suggest
 
 
 async def _only_json(request: Request) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from tabsa.predictor import Predictor
+from tabsa.inference import Predictor
 from tabsa.serve.batching import Batcher
 from tabsa.serve.jobs import Jobs
 from tabsa.serve.metrics import Metrics

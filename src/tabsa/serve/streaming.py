@@ -8,10 +8,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
 from tabsa.errors import DataError
-from tabsa.predictor import Predictor
-from tabsa.score import Counts, Request
-from tabsa.score.reading import Source
-from tabsa.score.scorer import Scorer
+from tabsa.inference import Predictor
+from tabsa.scoring import Counts, Request
+from tabsa.scoring.reading import InputTable
+from tabsa.scoring.scorer import Scorer
 
 
 def scored(
@@ -27,7 +27,7 @@ def scored(
     `on_rows` is told how many rows each chunk had.
     """
     counts, header = Counts(), b""
-    with Source(source) as table:
+    with InputTable(source) as table:
         scorer = Scorer(source, suffix, predictor, request)
         for chunk in table.chunks(scorer.chunk):
             scorer.settle(chunk)

@@ -11,8 +11,8 @@ from fastapi.responses import FileResponse, JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from tabsa.errors import TabsaError
-from tabsa.score import Layout
-from tabsa.score import Request as Asked
+from tabsa.scoring import Layout
+from tabsa.scoring import Request as Asked
 from tabsa.serve.asking import check_aspects, check_targets, parse_targets
 from tabsa.serve.jobs import told
 from tabsa.serve.problems import Problem, busy

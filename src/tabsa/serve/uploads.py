@@ -14,11 +14,11 @@ from fastapi import Request
 from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
-from tabsa.data.rows import TEXT_SUFFIXES
 from tabsa.serve.metrics import is_alive
 from tabsa.serve.problems import Problem, of_validation
 from tabsa.serve.schema import ScoreForm
 from tabsa.serve.settings import Settings
+from tabsa.tables.rows import TEXT_SUFFIXES
 
 _PIECE: Final = 1 << 18
 _FIELD_BYTES: Final = 1 << 15

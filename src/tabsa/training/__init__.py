@@ -1,1 +1,1 @@
-"""Training: one loop for every neural model, its optimisers, its configuration and its run folder."""
+"""Training: one loop for every neural model, from a configuration to a model folder (`fit`)."""

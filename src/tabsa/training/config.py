@@ -1,20 +1,16 @@
 """What a training run is: one TOML file, typed and checked."""
 
+import warnings
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from tabsa.config import build, nearest, option, override, read_toml
+from tabsa.embeddings.storage import Storage
 from tabsa.errors import ConfigError
-from tabsa.linear import KIND as LR
-from tabsa.linear import LRConfig
-from tabsa.models import MODELS
-from tabsa.samplers import Balance
+from tabsa.models import SYSTEMS, System
 from tabsa.training.optimisers import Clip, Name
-from tabsa.vectors.storage import Storage
-
-CONFIGS: dict[str, type[Any]] = {LR: LRConfig} | {name: model.config_class for name, model in MODELS.items()}
-"""The configuration class of each system."""
+from tabsa.training.sampling import Balance
 
 Selection = Literal[
     "mean",
@@ -38,8 +34,7 @@ class DataConfig:
     aspects: tuple[str, ...] = option((), "the aspects; none named: the dataset's own choice; all: every one")
     targets: int = option(2, "targets a model knows at a time", low=1)
     more: str = option("", "a file of your own whose texts are learnt from besides `train`")
-    composed: float = option(0.0, "two-target sentences made of one-target ones, for each sentence there is", low=0)
-    max_length: int = option(50, "words after which a text is cut; 0: never", low=0)
+    max_length: int = option(50, "words after which a text is cut into passages; 0: never", low=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +46,17 @@ class VectorsConfig:
     target_scale: float = option(1.0, "size of a target token's random vector, as a share of the others'", low=0)
     storage: Storage = option("float16", "how the model folder keeps them: float16, or int8 with weights in float16")
     first: int = option(50_000, "words of the file kept for texts to come, besides the data's own", low=0)
-    more: str = option("", "GloVe with more words, of any size: those that `file` lacks are placed by a linear map")
-    more_first: int = option(0, "words of `more` kept for texts to come, besides the data's own", low=0)
+    aligned: str = option("", "GloVe with more words, of any size: those that `file` lacks, aligned by a linear map")
+    aligned_first: int = option(0, "words of `aligned` kept for texts to come, besides the data's own", low=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AugmentationConfig:
+    """Training sentences made of others."""
+
+    composed: float = option(0.0, "two-target sentences made of one-target ones, for each sentence there is", low=0)
+    copies: int = option(8, "versions of the training sentences that teachers answer, the first as it stands", low=1)
+    replaced: float = option(0.15, "share of the words of those versions that give way to near ones", low=0, high=0.9)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,32 +73,31 @@ class TrainingConfig:
     schedule: Literal["constant", "linear", "cosine"] = option("constant", "how the rate falls to 0, or not")
     warmup: int = option(0, "updates over which the rate rises from 0", low=0)
     weight_decay: float = option(0.0, "AdamW's", low=0)
-    average: float = option(
-        0.0, "evaluate and keep a running mean of the weights with this memory; 0: none", low=0, high=0.9999
+    ema: float = option(
+        0.0, "decay of the exponential moving average of the weights, which is kept; 0: none", low=0, high=0.9999
     )
     clip: Clip = option("variable", "whose gradient norm is limited: each variable's, all together, or none")
     clip_norm: float = option(5.0, "that limit", low=0)
-    evaluate_every: int = option(1, "epochs between evaluations on dev, each of which saves", low=1)
+    validate_every: int = option(1, "epochs between validations on dev, each of which saves", low=1)
     select: Selection = option("mean", "the dev metric that chooses the best state; mean: of all")
     calibrate: Literal["temperature", "classes"] = option(
         "temperature", "fitted on dev: one temperature, or also a bias for each class, which changes decisions"
     )
     bias_share: float = option(1.0, "with `classes`, what is kept of the biases; less: more is found", low=0, high=1)
-    patience: int = option(0, "evaluations without a better one after which a seed stops; 0: never", low=0)
-    precision: Literal["float32", "tf32", "bf16"] = option("float32", "of the matrix products; sums are float32")
+    patience: int = option(0, "early stopping: validations without a better one; 0: never", low=0)
+    precision: Literal["float32", "tf32", "bf16"] = option("float32", "of a GPU's products; sums are float32")
     seed: int = option(1, "the first seed; several take the numbers after it", low=0, high=2**31)
     threads: int = option(0, "CPU threads; 0: as many as there are cores", low=0, high=1024)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TeachingConfig:
-    """Whether a model learns from others of its kind, trained first, instead of from the labels."""
+class DistillationConfig:
+    """Whether a model learns the soft labels of others of its kind, trained first, instead of the labels."""
+
+    DROPPED: ClassVar[dict[str, Any]] = {"rounds": 1}
 
     teachers: int = option(0, "seeds trained first, whose mean answers are learnt; 0: none", low=0)
     settings: tuple[str, ...] = option((), "what is different in their configuration, each as SECTION.KEY=VALUE")
-    copies: int = option(8, "versions of the training sentences that they answer, the first as it stands", low=1)
-    replaced: float = option(0.15, "share of the words of the others that give way to near ones", low=0, high=0.9)
-    rounds: int = option(1, "2: the teachers have been taught themselves, and so on", low=1)
 
 
 @dataclass(frozen=True)
@@ -105,53 +108,101 @@ class RunConfig:
     model: Any
     data: DataConfig = DataConfig()
     vectors: VectorsConfig = VectorsConfig()
+    augmentation: AugmentationConfig = AugmentationConfig()
     training: TrainingConfig = TrainingConfig()
-    teaching: TeachingConfig = TeachingConfig()
+    distillation: DistillationConfig = DistillationConfig()
+
+    @property
+    def system(self) -> System:
+        """What is trained."""
+        return SYSTEMS[self.kind]
+
+
+_SECTIONS: Final[dict[str, type[Any]]] = {
+    "data": DataConfig,
+    "vectors": VectorsConfig,
+    "augmentation": AugmentationConfig,
+    "training": TrainingConfig,
+    "distillation": DistillationConfig,
+}
+# What options were called before; saved configurations have them, and keep loading.
+_RENAMED: Final = {
+    "data.composed": "augmentation.composed",
+    "vectors.more": "vectors.aligned",
+    "vectors.more_first": "vectors.aligned_first",
+    "training.average": "training.ema",
+    "training.evaluate_every": "training.validate_every",
+    "teaching.teachers": "distillation.teachers",
+    "teaching.settings": "distillation.settings",
+    "teaching.rounds": "distillation.rounds",
+    "teaching.copies": "augmentation.copies",
+    "teaching.replaced": "augmentation.replaced",
+}
 
 
 def read_config(path: Path, settings: tuple[str, ...] = ()) -> RunConfig:
     """The run that a TOML file describes, with `section.key=value` settings over it."""
-    return run_config(override(read_toml(path), settings))
+    return run_config(override(renamed(read_toml(path)), map(_renamed_setting, settings)))
 
 
 def run_config(values: dict[str, Any]) -> RunConfig:
     """The run that plain data describes."""
-    sections = {
-        "data": DataConfig,
-        "vectors": VectorsConfig,
-        "training": TrainingConfig,
-        "teaching": TeachingConfig,
-    }
+    values = renamed(values)
     for key in values:
-        if key not in ("kind", "model", *sections):
-            raise ConfigError(f"unknown key '{key}'{nearest(key, ('kind', 'model', *sections))}")
+        if key not in ("kind", "model", *_SECTIONS):
+            raise ConfigError(f"unknown key '{key}'{nearest(key, ('kind', 'model', *_SECTIONS))}")
     kind = values.get("kind", "delayed-entnet")
-    if not isinstance(kind, str) or kind not in CONFIGS:
-        raise ConfigError(f"'kind' is {kind!r}{nearest(str(kind), CONFIGS)}")
-    for name in ("model", *sections):
+    if not isinstance(kind, str) or kind not in SYSTEMS:
+        raise ConfigError(f"'kind' is {kind!r}{nearest(str(kind), SYSTEMS)}")
+    for name in ("model", *_SECTIONS):
         if not isinstance(values.get(name, {}), dict):
             raise ConfigError(f"'{name}' is a section: expected [{name}], got {values[name]!r}")
     config = RunConfig(
         kind,
-        build(CONFIGS[kind], values.get("model", {}), "model."),
-        **{name: build(cls, values.get(name, {}), f"{name}.") for name, cls in sections.items()},
+        build(SYSTEMS[kind].config_class, values.get("model", {}), "model."),
+        **{name: build(cls, values.get(name, {}), f"{name}.") for name, cls in _SECTIONS.items()},
     )
-    if config.data.composed and (config.data.targets < 2 or kind == "sentic-lstm"):
-        raise ConfigError("'data.composed' is for models of two targets or more, and not for concepts")
-    if config.teaching.teachers:
-        if kind in (LR, "sentic-lstm"):
-            raise ConfigError(f"'teaching.teachers' is for models that read words alone, and 'kind' is '{kind}'")
+    if config.augmentation.composed and (config.data.targets < 2 or config.system.concepts):
+        raise ConfigError("'augmentation.composed' is for models of two targets or more, and not for concepts")
+    if config.distillation.teachers:
+        if not config.system.neural or config.system.concepts:
+            raise ConfigError(f"'distillation.teachers' is for models that read words alone, and 'kind' is '{kind}'")
         teachers_config(config)  # which may be wrong, and is better said now
     return config
 
 
 def teachers_config(config: RunConfig) -> RunConfig:
     """The configuration of a run's teachers."""
-    teaching = config.teaching
-    if teaching.rounds > 1:
-        return replace(config, teaching=replace(teaching, rounds=teaching.rounds - 1))
-    values = asdict(replace(config, teaching=TeachingConfig()))
+    values = asdict(replace(config, distillation=DistillationConfig()))
     try:
-        return run_config(override(values, teaching.settings))
+        return run_config(override(values, map(_renamed_setting, config.distillation.settings)))
     except ConfigError as e:
-        raise ConfigError(f"'teaching.settings': {e}") from e
+        raise ConfigError(f"'distillation.settings': {e}") from e
+
+
+def renamed(values: dict[str, Any]) -> dict[str, Any]:
+    """The same with every option under its name of today; a line names the new name of each old one."""
+    result = {key: dict(value) if isinstance(value, dict) else value for key, value in values.items()}
+    for old, new in _RENAMED.items():
+        section, _, key = old.partition(".")
+        there = result.get(section)
+        if isinstance(there, dict) and key in there:
+            _say_renamed(old, new)
+            new_section, _, new_key = new.partition(".")
+            result.setdefault(new_section, {}).setdefault(new_key, there.pop(key))
+    if result.get("teaching") == {}:
+        del result["teaching"]
+    return result
+
+
+def _renamed_setting(setting: str) -> str:
+    name, equals, value = setting.partition("=")
+    new = _RENAMED.get(name.strip())
+    if new is None:
+        return setting
+    _say_renamed(name.strip(), new)
+    return f"{new}{equals}{value}"
+
+
+def _say_renamed(old: str, new: str) -> None:
+    warnings.warn(f"'{old}' is called '{new}' now", stacklevel=3)

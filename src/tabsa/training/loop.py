@@ -18,19 +18,28 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tabsa.batch import NOT_ASKED
-from tabsa.layers.packed import live_rows
-from tabsa.models import MODELS, Model, Vocabulary
-from tabsa.samplers import Drawn, Sampler, class_weights
+from tabsa.encoding import NOT_ASKED, combine
+from tabsa.models.base import Model, Vocabulary
+from tabsa.nn.context import Context
+from tabsa.nn.fast.graphs import Batch, Graphs
+from tabsa.nn.fast.packed import live_rows
 from tabsa.training import optimisers
 from tabsa.training.config import RunConfig, TrainingConfig
-from tabsa.training.graphs import Batch, Graphs
-from tabsa.training.judging import Figures, calibrated, figures_of, plain, plain_number, predict, selected
-from tabsa.training.prepare import Prepared, gold
+from tabsa.training.preparation import Prepared
+from tabsa.training.sampling import Drawn, Sampler, class_weights
+from tabsa.training.validation import (
+    Figures,
+    calibrated,
+    figures_of,
+    plain,
+    plain_number,
+    reading_probabilities,
+    selected,
+)
 
 
 @dataclass
-class Progress:
+class TrainingProgress:
     """Where a run stands: everything besides tensors that resuming needs."""
 
     epoch: int = 0  # finished
@@ -42,12 +51,12 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """What an evaluation on dev found; figures that are not defined are NaN."""
+class Validation:
+    """What a validation on dev found; figures that are not defined are NaN."""
 
     epoch: int
     update: int
-    loss: list[float]  # mean since the last evaluation, a seed each
+    loss: list[float]  # mean since the last validation, a seed each
     figures: list[Figures]
     improved: list[bool]
     seconds: float
@@ -73,7 +82,7 @@ def build_model(config: RunConfig, prepared: Prepared, seeds: Sequence[int]) -> 
         len(prepared.labels),
         None if prepared.concepts is None else torch.from_numpy(prepared.concepts),
     )
-    return MODELS[config.kind](config.model, vocabulary, seeds)
+    return config.system.network_class()(config.model, vocabulary, seeds)
 
 
 class Trainer:
@@ -89,8 +98,8 @@ class Trainer:
         if training.threads:
             torch.set_num_threads(training.threads)
         self.model = build_model(config, prepared, seeds).to(self.device)
-        half = training.precision == "bf16" and self.device.type == "cuda"  # which a CPU is no faster with
-        self.model.products = torch.bfloat16 if half else torch.float32
+        half = training.precision == "bf16" and self.device.type == "cuda"  # a CPU's bf16 products are never chosen
+        self.products = torch.bfloat16 if half else torch.float32
         self.optimiser = optimisers.optimiser(
             training.optimiser, self.model.parameters(), rate=training.rate, weight_decay=training.weight_decay
         )
@@ -99,22 +108,22 @@ class Trainer:
         ]
         self.orders = [np.random.default_rng([seed, 0]) for seed in self.seeds]
         self.draws = [torch.Generator(self.device).manual_seed(2**32 + seed) for seed in self.seeds]
-        self.progress = Progress(
+        self.progress = TrainingProgress(
             best=[-1.0] * len(seeds),
             best_epoch=[0] * len(seeds),
             best_figures=[{} for _ in seeds],
             stopped=[False] * len(seeds),
         )
         self.best = self.weights()
-        self.average = self.weights() if training.average else {}
+        self.ema = self.weights() if training.ema else {}
         self.tokens = torch.from_numpy(prepared.train.tokens).to(self.device, torch.long)
         self.lengths = torch.from_numpy(prepared.train.lengths).to(torch.long)
         concepts = prepared.train.concepts
         self.concepts = None if concepts is None else torch.from_numpy(concepts).to(self.device, torch.long)
-        self.said = None if prepared.said is None else torch.from_numpy(prepared.said).to(self.device)
+        soft = prepared.soft_labels
+        self.soft_labels = None if soft is None else torch.from_numpy(soft).to(self.device)
         weights = class_weights(prepared.train, len(prepared.labels), training.class_power)
         self.class_weights = torch.from_numpy(weights).to(self.device) if training.balance == "sentence" else None
-        self.dev_gold = gold(prepared.dev)
         captured = self.device.type == "cuda" and self.model.capturable and training.optimiser != "adagrad"
         self.graphs = Graphs(self.learn, self.draws, self.tokens.shape[1]) if captured else None
 
@@ -128,8 +137,8 @@ class Trainer:
         """Whether there is nothing left to do."""
         return self.progress.epoch >= self.config.training.epochs or all(self.progress.stopped)
 
-    def run(self, on_update: Callable[[int, Tensor], None] = lambda _, __: None) -> Iterator[Evaluation]:
-        """Train, pausing after each evaluation; `on_update` hears of every update and its losses."""
+    def run(self, on_update: Callable[[int, Tensor], None] = lambda _, __: None) -> Iterator[Validation]:
+        """Train, pausing after each validation; `on_update` hears of every update and its losses."""
         training = self.config.training
         started, losses = time.perf_counter(), []
         while not self.done:
@@ -137,9 +146,9 @@ class Trainer:
                 losses.append(self.update(drawn))
                 on_update(self.progress.update, losses[-1])
             self.progress.epoch += 1
-            if self.progress.epoch % training.evaluate_every == 0 or self.progress.epoch == training.epochs:
+            if self.progress.epoch % training.validate_every == 0 or self.progress.epoch == training.epochs:
                 loss = torch.stack(losses).mean(0).tolist()
-                yield self.evaluate(loss, time.perf_counter() - started)
+                yield self.validate(loss, time.perf_counter() - started)
                 started, losses = time.perf_counter(), []
 
     def update(self, drawn: Sequence[Drawn]) -> Tensor:
@@ -150,7 +159,7 @@ class Trainer:
         batch = self.batch(drawn)
         losses = self.learn(batch) if self.graphs is None else self.graphs.learn(batch)
         self.progress.update += 1
-        self.move_average()
+        self.move_ema()
         return losses
 
     def batch(self, drawn: Sequence[Drawn]) -> Batch:
@@ -161,12 +170,12 @@ class Trainer:
         live = live_rows(lengths)
         rows = self.send(rows)
         tokens, *concepts = (words[rows, : len(live)] for words in (self.tokens, self.concepts) if words is not None)
-        said = None if self.said is None else self.said[rows]
+        soft = None if self.soft_labels is None else self.soft_labels[rows]
         if self.config.training.shuffle_targets:
             slots = self.drawn_slots(labels)
             tokens, labels = self.renamed(tokens, slots), moved(labels, slots)
-            said = None if said is None else moved(said, slots)
-        return Batch(tokens, self.send(lengths), labels, concepts[0] if concepts else None, live, said)
+            soft = None if soft is None else moved(soft, slots)
+        return Batch(tokens, self.send(lengths), labels, concepts[0] if concepts else None, live, soft)
 
     def send(self, tensor: Tensor) -> Tensor:
         """To the device, without waiting for what it is doing."""
@@ -177,12 +186,9 @@ class Trainer:
     def learn(self, batch: Batch) -> Tensor:
         """Change the weights by what a batch says; returns the losses (S,). On a GPU nothing here waits for it."""
         training = self.config.training
-        self.model.train()
-        self.model.generators = self.draws
-        self.model.live = batch.live
-        answer = self.model(*batch.inputs)
-        self.model.live = None
-        losses = cross_entropy(answer.logits, batch.labels, self.class_weights, batch.said)
+        context = Context(training=True, generators=self.draws, live=batch.live, products=self.products)
+        answer = self.model(*batch.inputs, context=context)
+        losses = cross_entropy(answer.logits, batch.labels, self.class_weights, batch.soft_labels)
         total = losses.sum() if answer.penalty is None else (losses + answer.penalty).sum()
         self.optimiser.zero_grad(set_to_none=True)
         total.backward()
@@ -195,19 +201,19 @@ class Trainer:
         return {name: tensor.detach().clone() for name, tensor in self.model.named_parameters()}
 
     @torch.no_grad()
-    def move_average(self) -> None:
-        """Take the weights into their running mean; early on it is short, so that it forgets the start."""
+    def move_ema(self) -> None:
+        """Take the weights into their moving average; early on its memory is short, so that it forgets the start."""
         done = self.progress.update
-        keep = min(self.config.training.average, done / (done + 10))
-        if self.average:
+        decay = min(self.config.training.ema, done / (done + 10))
+        if self.ema:
             parameters = dict(self.model.named_parameters())
-            torch._foreach_lerp_(list(self.average.values()), [parameters[n] for n in self.average], 1 - keep)
+            torch._foreach_lerp_(list(self.ema.values()), [parameters[n] for n in self.ema], 1 - decay)
 
     @contextmanager
-    def with_average(self) -> Iterator[None]:
-        """Put the running mean of the weights, where there is one, into the model for a while."""
-        own = self.weights() if self.average else {}
-        self.put(self.average)
+    def with_ema(self) -> Iterator[None]:
+        """Put the moving average of the weights, where there is one, into the model for a while."""
+        own = self.weights() if self.ema else {}
+        self.put(self.ema)
         yield
         self.put(own)
 
@@ -231,26 +237,28 @@ class Trainer:
             result = torch.where(tokens == rows[target], rows[slots[:, :, target]].unsqueeze(2), result)
         return result
 
-    def decided(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The dev probabilities of a seed, by which it is judged: calibrated where that changes decisions."""
-        if self.config.training.calibrate == "temperature":
-            return probabilities
-        return np.asarray(calibrated(self.config, self.dev_gold, probabilities).apply(probabilities), np.float64)
+    def decided(self, readings: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A seed's dev probabilities, (groups, A, labels), by which it is judged, of those of every reading.
 
-    def evaluate(self, loss: list[float], seconds: float) -> Evaluation:
+        They are calibrated where that changes decisions.
+        """
+        dev = self.prepared.dev
+        if self.config.training.calibrate == "classes" and np.isfinite(readings).all():
+            readings = np.asarray(calibrated(self.config, dev, readings).apply(readings), np.float64)
+        return combine(dev, readings)
+
+    def validate(self, loss: list[float], seconds: float) -> Validation:
         """Score every seed on dev, and keep each one's best state; a seed that is no longer finite stops."""
-        with self.with_average():
-            return self._evaluate(loss, seconds)
+        with self.with_ema():
+            return self._validate(loss, seconds)
 
-    def _evaluate(self, loss: list[float], seconds: float) -> Evaluation:
+    def _validate(self, loss: list[float], seconds: float) -> Validation:
         progress = self.progress
-        probabilities = predict(self.model, self.prepared.dev)
+        readings = reading_probabilities(self.model, self.prepared.dev)
         figures, improved = [], []
         for number in range(len(self.seeds)):
-            finite = bool(np.isfinite(probabilities[number]).all())
-            of_seed = figures_of(
-                self.dev_gold, self.decided(probabilities[number]) if finite else probabilities[number]
-            )
+            finite = bool(np.isfinite(readings[number]).all())
+            of_seed = figures_of(self.prepared.dev.gold, self.decided(readings[number]))
             score = selected(of_seed, self.config.training.select)
             better = finite and not progress.stopped[number] and score > progress.best[number]
             if better:
@@ -262,11 +270,11 @@ class Trainer:
                 problem = f"seed {self.seeds[number]} diverged by epoch {progress.epoch}, and stops there"
                 warnings.warn(f"{problem}; try a lower training.rate", stacklevel=2)
             waited = progress.epoch - progress.best_epoch[number]
-            limit = self.config.training.patience * self.config.training.evaluate_every
+            limit = self.config.training.patience * self.config.training.validate_every
             progress.stopped[number] |= not finite or bool(limit and waited >= limit)
             figures.append(of_seed)
             improved.append(better)
-        return Evaluation(progress.epoch, progress.update, loss, figures, improved, seconds)
+        return Validation(progress.epoch, progress.update, loss, figures, improved, seconds)
 
 
 def rate_factor(training: TrainingConfig, update: int, total: int) -> float:
@@ -283,17 +291,17 @@ def moved(of_targets: Tensor, slots: Tensor) -> Tensor:
     return torch.empty_like(of_targets).scatter_(2, index, of_targets)
 
 
-def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None, said: Tensor | None = None) -> Tensor:
-    """The mean loss over each seed's asked pairs, (S,): `logits` (S, B, K, A, labels), `labels` (S, B, K, A).
+def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None, soft: Tensor | None = None) -> Tensor:
+    """The mean loss over each seed's labelled pairs, (S,): `logits` (S, B, K, A, labels), `labels` (S, B, K, A).
 
-    Where teachers `said` something, (S, B, K, A, labels), that is learnt; the label still says what a pair weighs.
+    Where there are `soft` labels, (S, B, K, A, labels), they are learnt; the label still says what a pair weighs.
     """
-    asked = labels != NOT_ASKED
-    share = asked.float() if weights is None else weights[labels.clamp(min=0)] * asked
-    if said is None:
+    labelled = labels != NOT_ASKED
+    share = labelled.float() if weights is None else weights[labels.clamp(min=0)] * labelled
+    if soft is None:
         each = functional.cross_entropy(
             logits.movedim(-1, 1), labels, weight=weights, ignore_index=NOT_ASKED, reduction="none"
         )
     else:
-        each = -(said * logits.log_softmax(-1)).sum(-1) * share
+        each = -(soft * logits.log_softmax(-1)).sum(-1) * share
     return each.flatten(1).sum(1) / share.flatten(1).sum(1).clamp(min=1e-12)

@@ -1,4 +1,4 @@
-"""From a finished run to a model folder, and from a model folder back to a model that can be evaluated or exported."""
+"""From a finished run to a model folder, and from a model folder back to a network that can be trained or measured."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -9,20 +9,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tabsa.batch import PADDING, aspect_matrix, count_words, encode, target_word
-from tabsa.calibration import calibration_error, scaled
-from tabsa.config import build
+from tabsa.checkpoint import ModelConfig, ModelFolder, write_folder
+from tabsa.config import build_saved
+from tabsa.encoding import aspect_matrix, combine
 from tabsa.errors import ConfigError, ModelError
-from tabsa.export import EXPORTED, export
-from tabsa.folder import ModelConfig, ModelFolder, as_asked, check_knows, write_folder
-from tabsa.models import MODELS, Model, Vocabulary
-from tabsa.schema import Dataset
+from tabsa.evaluation.calibration import calibration_error
+from tabsa.models import system_of
+from tabsa.models.base import Model, Vocabulary
+from tabsa.models.export import export
 from tabsa.training.config import RunConfig
-from tabsa.training.judging import Figures, calibrated, figures_of, plain, predict
-from tabsa.training.loop import Progress, build_model
-from tabsa.training.prepare import Prepared, gold
-from tabsa.training.prepare import Vocabulary as KeptVocabulary
-from tabsa.vectors import WordVectors, lookup
+from tabsa.training.loop import TrainingProgress, build_model
+from tabsa.training.preparation import KeptVocabulary, Prepared
+from tabsa.training.validation import Figures, calibrated, figures_of, plain, reading_probabilities
 
 
 def write_result(
@@ -31,7 +29,7 @@ def write_result(
     prepared: Prepared,
     kept: KeptVocabulary,
     seeds: Sequence[int],
-    progress: Progress,
+    progress: TrainingProgress,
     weights: dict[str, torch.Tensor],
 ) -> ModelFolder:
     """Write the model of the seed that is best on dev; `weights` are the best of all seeds, (S, ...)."""
@@ -68,8 +66,7 @@ def write_result(
     card = _card(config, prepared, figures)
     storage = config.vectors.storage
     folder = write_folder(path, model_config, arrays, kept.vectors, figures, card, kept.concepts, storage)
-    if config.kind in EXPORTED:
-        export(folder)
+    export(folder)
     return folder
 
 
@@ -79,16 +76,17 @@ def _measured(
     """The dev figures of what the folder will hold, and its calibration with the error before and after."""
     model = build_model(config, prepared, (0,))
     model.load_state_dict(weights)
-    labels, probabilities = gold(prepared.dev), predict(model, prepared.dev)[0]
-    fitted = calibrated(config, labels, probabilities)
-    after = fitted.apply(probabilities)
+    dev = prepared.dev
+    readings = reading_probabilities(model, dev)[0]
+    fitted = calibrated(config, dev, readings)
+    after = combine(dev, fitted.apply(readings))
     calibration = {
         "temperature": fitted.temperature,
         "bias": list(fitted.bias),
-        "error_before": calibration_error(labels, probabilities),
-        "error_after": calibration_error(labels, after),
+        "error_before": calibration_error(dev.gold, combine(dev, readings)),
+        "error_after": calibration_error(dev.gold, after),
     }
-    return figures_of(labels, np.asarray(after, np.float64)), calibration
+    return figures_of(dev.gold, after), calibration
 
 
 def _concept_facts(prepared: Prepared, kept: KeptVocabulary) -> dict[str, Any] | None:
@@ -102,21 +100,21 @@ def _concept_facts(prepared: Prepared, kept: KeptVocabulary) -> dict[str, Any] |
 
 def load_model(folder: ModelFolder, words: NDArray[np.float32], targets: tuple[int, ...]) -> Model:
     """The folder's model as a network that reads rows of `words`; one seed."""
-    config = folder.config
-    if config.kind not in MODELS:
-        raise ModelError(f"{folder.path} holds a '{config.kind}'; known: {', '.join(MODELS)}")
-    model_class = MODELS[config.kind]
+    config, system = folder.config, system_of(folder)
+    if not system.neural:
+        raise ModelError(f"{folder.path} holds an '{config.kind}', which is no network")
     aspects = torch.from_numpy(aspect_matrix(config.aspects, folder.vectors))
     concepts = None
-    if "concepts" in model_class.inputs:
+    if system.concepts:
         if folder.concepts is None:
             raise ModelError(f"{folder.path} has no concepts.safetensors, without which a {config.kind} cannot read")
         concepts = torch.from_numpy(folder.concepts.matrix)
     vocabulary = Vocabulary(torch.from_numpy(words), targets, aspects, len(config.labels), concepts)
     try:
-        model = model_class(build(model_class.config_class, config.model, "model."), vocabulary, (0,))
+        options = build_saved(system.config_class, config.model, "model.")
     except ConfigError as e:
         raise ModelError(f"{folder.path / 'config.json'}: {e}") from e
+    model = system.network_class()(options, vocabulary, (0,))
     _check_weights(model, folder)
     model.load_state_dict({name: torch.from_numpy(array).unsqueeze(0) for name, array in folder.weights.items()})
     return model
@@ -133,27 +131,6 @@ def _check_weights(model: Model, folder: ModelFolder) -> None:
             )
         if not np.isfinite(folder.weights[name]).all():
             raise ModelError(f"{folder.path}: '{name}' of the weights holds something that is not a finite number")
-
-
-def predict_dataset(folder: ModelFolder, dataset: Dataset) -> NDArray[np.float64]:
-    """The folder's probabilities for a dataset, (groups, aspects, labels), in the dataset's order of both."""
-    config = folder.config
-    check_knows(config, dataset)
-    asked = dataclasses.replace(dataset, aspects=config.aspects, labels=config.labels)
-    counts = count_words([asked], targets=config.targets, max_length=config.max_length)
-    names = [PADDING, *counts]
-    table = rows_of(names, folder.vectors)
-    rows = {word: row for row, word in enumerate(names)}
-    model = load_model(folder, table, tuple(rows[target_word(slot)] for slot in range(config.targets)))
-    encoded = encode(asked, rows, targets=config.targets, max_length=config.max_length, concepts=folder.concepts)
-    return as_asked(config, dataset, scaled(predict(model, encoded)[0], config.temperature, config.bias))
-
-
-def rows_of(words: Sequence[str], vectors: WordVectors) -> NDArray[np.float32]:
-    """A vector for each word, the first of which is padding and zero."""
-    matrix = lookup(words, vectors).matrix
-    matrix[0] = 0
-    return matrix
 
 
 def _percent(fraction: float | None) -> str:

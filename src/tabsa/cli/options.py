@@ -1,0 +1,28 @@
+"""Options that several commands share, each declared once."""
+
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import typer
+
+ModelName: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--model", metavar="NAME|FOLDER", help="The model. [default: the one in the box]", show_default=False),
+]
+Precision: TypeAlias = Annotated[
+    Literal["float32", "int8"],
+    typer.Option("--precision", help="Of the model's products; int8 needs a graph exported in it."),
+]
+Aspects: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--aspect", "-a", metavar="ASPECT", help="An aspect to ask for; repeatable. [default: all]"),
+]
+DataDir: TypeAlias = Annotated[
+    Path | None, typer.Option("--data-dir", metavar="DIR", help="Look for data here first.", show_default=False)
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, figures as fractions.")]
+RunSettings: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one option of the configuration; repeatable."),
+]
+Device: TypeAlias = Annotated[str, typer.Option("--device", help="cpu, cuda, or auto: cuda where there is one.")]

@@ -1,0 +1,106 @@
+"""Datasets by name, and the user's own files by path: all of them load as a `Dataset`."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from tabsa.datasets import own as table
+from tabsa.datasets import places, semeval2014, sentihood
+from tabsa.datasets.choices import unknown
+from tabsa.datasets.locate import exists, expanded
+from tabsa.datasets.merging import DataWarning
+from tabsa.datasets.records import Columns
+from tabsa.errors import DataError
+from tabsa.schema import Dataset
+from tabsa.tables.rows import SUFFIXES
+
+__all__ = ["DATASETS", "Columns", "DataWarning", "NamedDataset", "load"]
+
+
+class SplitReader(Protocol):
+    """What loads one split of a named dataset."""
+
+    def __call__(self, split: str, *, data_dir: Path | None, aspects: Sequence[str] | None) -> Dataset:
+        """Load the split."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDataset:
+    """A dataset that is known by name."""
+
+    description: str
+    splits: tuple[str, ...]
+    read: SplitReader
+
+
+def _places(split: str, *, data_dir: Path | None, aspects: Sequence[str] | None) -> Dataset:  # noqa: ARG001
+    """The package carries these files, so there is no folder to look in."""
+    return places.load(split, aspects=aspects)
+
+
+DATASETS: dict[str, NamedDataset] = {
+    "sentihood": NamedDataset(
+        "neighbourhoods of London, 12 aspects of which the benchmark has 4; repeated opinions removed",
+        sentihood.SPLITS,
+        partial(sentihood.load, "sentihood"),
+    ),
+    "sentihood-original": NamedDataset(
+        "the same sentences as first published; loads as the same examples",
+        sentihood.SPLITS,
+        partial(sentihood.load, "sentihood-original"),
+    ),
+    "semeval2014": NamedDataset(
+        "SemEval-2014 task 4 restaurants, 5 aspect categories; positive, negative, neutral, conflict",
+        semeval2014.SPLITS,
+        partial(semeval2014.load, "semeval2014"),
+    ),
+    "semeval2014-3way": NamedDataset(
+        "the same without the opinions marked conflict",
+        semeval2014.SPLITS,
+        partial(semeval2014.load, "semeval2014-3way"),
+    ),
+    "places": NamedDataset("a few made-up sentences about places, in the package", places.SPLITS, _places),
+}
+
+
+def load(
+    name: str | Path,
+    split: str,
+    *,
+    data_dir: Path | None = None,
+    aspects: Sequence[str] | None = None,
+    columns: Columns | None = None,
+) -> Dataset:
+    """One split of a dataset.
+
+    Args:
+        name: one of `DATASETS`, or the path of your own file or folder (see `tabsa.datasets.own`).
+        split: one of the dataset's splits; of your own single file also "all".
+        data_dir: the first folder to look in for a named dataset.
+        aspects: the aspects to keep, in this order, or "all"; by default those of the benchmark, or all there are.
+        columns: what your own file calls its columns.
+
+    Raises:
+        DataError: nothing has that name, or a file is malformed; the message names the file and the record.
+        DataNotFoundError: the files are not where data is looked for.
+    """
+    source = DATASETS.get(name) if isinstance(name, str) else None
+    if source is None:
+        if not _is_path(name):
+            raise unknown("dataset", str(name), DATASETS, also=", or the path of your own file or folder")
+        return table.load(expanded(Path(name)), split, aspects=aspects, columns=columns or table.DEFAULT_COLUMNS)
+    if columns is not None:
+        raise DataError(f"{name} has columns of its own; name columns only for your own file")
+    if split not in source.splits:
+        raise unknown(f"split of {name}", split, source.splits)
+    return source.read(split, data_dir=data_dir, aspects=aspects)
+
+
+def _is_path(name: str | Path) -> bool:
+    text = str(name)
+    return (
+        isinstance(name, Path) or os.sep in text or "/" in text or text.lower().endswith(SUFFIXES) or exists(Path(name))
+    )

@@ -1,0 +1,126 @@
+"""One vector for each word asked, and how each was found."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tabsa.embeddings.fallbacks import WAYS, How, parts, random_vector, spellings
+from tabsa.embeddings.reading import GLOVE_SCALE, WordVectors
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingTable(WordVectors):
+    """A vector for every word asked, in the order asked; `how` says for each how it was found."""
+
+    how: tuple[How, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not len(self.words) == len(self.how) == len(self.matrix):
+            raise ValueError("a table needs one vector and one `how` for each word")
+
+
+def lookup(words: Iterable[str], vectors: WordVectors) -> EmbeddingTable:
+    """A row for each word: its vector, or what the fallbacks put in its place.
+
+    `vectors` may be a table, too: that is how a word met later is placed among the words of a vocabulary.
+    """
+    words = tuple(words)
+    matrix = np.zeros((len(words), vectors.dim), dtype=np.float32)
+    how: list[How] = []
+    for row, word in zip(matrix, words, strict=True):
+        way, found = _find(word, vectors.index)
+        if not found:
+            row[:] = random_vector(word, vectors.dim, seed=0, scale=vectors.scale)
+        else:
+            row[:] = vectors.matrix[found[0]] if len(found) == 1 else vectors.matrix[found].mean(axis=0)
+        how.append(way)
+    return EmbeddingTable(words, matrix, vectors.scale, vectors.source, tuple(how))
+
+
+def _find(word: str, index: Mapping[str, int]) -> tuple[How, list[int]]:
+    """The way the word was found, and the rows whose mean is its vector; no rows where it was not."""
+    for way, spelling in spellings(word):
+        if spelling in index:
+            return way, [index[spelling]]
+    rows = []
+    for part in parts(word):
+        found = next((index[spelling] for _, spelling in spellings(part) if spelling in index), None)
+        if found is None:
+            return "random", []
+        rows.append(found)
+    return ("parts", rows) if rows else ("random", [])
+
+
+def hashed_vectors(words: Iterable[str], dim: int, *, seed: int = 0, scale: float = GLOVE_SCALE) -> EmbeddingTable:
+    """A table of random vectors only, one for each word, so that everything runs without any file of vectors.
+
+    The default scale is that of GloVe 840B.
+    """
+    words = tuple(words)
+    matrix = np.empty((len(words), dim), dtype=np.float32)
+    for row, word in zip(matrix, words, strict=True):
+        row[:] = random_vector(word, dim, seed=seed, scale=scale)
+    how: list[How] = ["random"] * len(words)
+    return EmbeddingTable(words, matrix, scale, None, tuple(how))
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How a text's words were found: by types (each word once) and by tokens (each as often as it occurs)."""
+
+    types: dict[How, int]
+    tokens: dict[How, int]
+    unknown: tuple[tuple[str, int], ...]
+    """Words with a random vector or none, and how often they occur, the most frequent first."""
+
+    def share(self, *ways: How) -> float:
+        """The fraction of tokens found in one of these ways; with no way given, in any but random and missing."""
+        counted = ways or tuple(way for way in WAYS if way not in ("random", "missing"))
+        total = sum(self.tokens.values())
+        return sum(self.tokens.get(way, 0) for way in counted) / total if total else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "types": dict(self.types),
+            "tokens": dict(self.tokens),
+            "known_tokens": self.share(),
+            "unknown": [list(pair) for pair in self.unknown],
+        }
+
+    def __str__(self) -> str:
+        types, tokens = sum(self.types.values()), sum(self.tokens.values())
+        lines = [f"{'found by':<12}{'types':>9}{'':>8}{'tokens':>10}"]
+        for way in self.types:
+            share = self.types[way] / types
+            lines.append(f"{way:<12}{self.types[way]:>9}{share:>8.1%}{self.tokens[way]:>10}{self.share(way):>8.1%}")
+        lines.append(f"{'in all':<12}{types:>9}{'':>8}{tokens:>10}{self.share():>8.1%} known")
+        if self.unknown:
+            lines.append("most frequent unknown words: " + ", ".join(word for word, _ in self.unknown[:20]))
+        return "\n".join(lines)
+
+
+def coverage(table: EmbeddingTable, token_counts: Mapping[str, int]) -> Coverage:
+    """How the words of a text were found; `token_counts` says how often each occurs.
+
+    A word that the table does not have counts as missing.
+    """
+    types: Counter[How] = Counter()
+    tokens: Counter[How] = Counter()
+    unknown = []
+    for word, count in token_counts.items():
+        way: How = table.how[table.index[word]] if word in table.index else "missing"
+        types[way] += 1
+        tokens[way] += count
+        if way in ("random", "missing"):
+            unknown.append((word, count))
+    used = [way for way in WAYS if way in types]
+    return Coverage(
+        {way: types[way] for way in used},
+        {way: tokens[way] for way in used},
+        tuple(sorted(unknown, key=lambda pair: (-pair[1], pair[0]))),
+    )

@@ -1,0 +1,37 @@
+"""What a model says of passages, and of a text that was read in several."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tabsa.encoding.passages import Passage
+
+
+class PassageAnswer(NamedTuple):
+    """What a model says of one passage."""
+
+    probabilities: NDArray[np.float32]  # (K, A, labels)
+    gates: NDArray[np.float32] | None  # (directions, tokens, chains), where they were asked for and the model has them
+
+
+class Engine(Protocol):
+    """What runs a model on passages."""
+
+    at_once: int  # targets that one passage may be read for
+
+    @property
+    def attention(self) -> NDArray[np.float32] | None:
+        """The share of each chain in each question, (K, A, n), where the model has chains."""
+
+    def read_passages(self, passages: Sequence[Passage], *, gates: bool = False) -> list[PassageAnswer]:
+        """Read passages; answers are in the same order."""
+
+
+def keep_strongest(best: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+    """Of two answers about the same targets, (..., A, labels), for each aspect the one less likely to be silent on it.
+
+    `none` is the first label. Of equally silent ones the first is kept.
+    """
+    return np.where(new[..., :1] < best[..., :1], new, best)

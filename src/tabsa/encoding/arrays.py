@@ -1,0 +1,120 @@
+"""A dataset as arrays: every passage's words as rows of the vocabulary, and the labels of its targets. NumPy only."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tabsa.embeddings.concepts import ConceptTable
+from tabsa.encoding.answers import keep_strongest
+from tabsa.encoding.labels import NOT_ASKED, gold_labels, passage_labels
+from tabsa.encoding.passages import Passage, passages
+from tabsa.encoding.words import aspect_words, passage_words, target_word
+from tabsa.schema import Dataset
+
+PADDING: Final = "<padding>"  # always row 0
+
+
+class Reading(NamedTuple):
+    """One reading of an example: a passage, and the dataset's groups that its targets are."""
+
+    passage: Passage
+    groups: list[int]
+
+
+def readings(dataset: Dataset, *, targets: int, max_length: int = 0) -> Iterator[Reading]:
+    """Every reading of a dataset, in order; groups are numbered as in `Dataset.groups`."""
+    first = 0
+    for example in dataset.examples:
+        group_of = {target.name: first + place for place, target in enumerate(example.targets)}
+        for passage in passages(example.text, example.targets, at_once=targets, max_length=max_length):
+            yield Reading(passage, [group_of[name] for name in passage.targets])
+        first += len(example.targets)
+
+
+def count_words(datasets: Iterable[Dataset], *, targets: int, max_length: int = 0) -> Counter[str]:
+    """How often each word stands in the datasets; the target tokens and the aspects' words count once more."""
+    counts: Counter[str] = Counter(target_word(slot) for slot in range(targets))
+    for dataset in datasets:
+        for aspect in dataset.aspects:
+            counts.update(aspect_words(aspect))
+        for reading in readings(dataset, targets=targets, max_length=max_length):
+            counts.update(passage_words(reading.passage))
+    return counts
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A dataset as arrays; N readings, T tokens at most, K targets, A aspects, G groups."""
+
+    tokens: NDArray[np.int32]  # rows of the vocabulary, 0 after the end, (N, T)
+    lengths: NDArray[np.int32]  # (N,)
+    labels: NDArray[np.int8]  # what is learnt; NOT_ASKED where nothing is, (N, K, A)
+    groups: NDArray[np.int32]  # the dataset's group, -1 where there is none, (N, K)
+    gold: NDArray[np.int64]  # what is right, (G, A)
+    concepts: NDArray[np.int32] | None = None  # for a model that reads them: rows of their table, 0 for none, (N, T)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """The arrays by name, for saving."""
+        names = ("tokens", "lengths", "labels", "groups", "gold", "concepts")
+        return {name: array for name in names if (array := getattr(self, name)) is not None}
+
+
+def encode(
+    dataset: Dataset,
+    rows: Mapping[str, int],
+    *,
+    targets: int,
+    max_length: int = 0,
+    concepts: ConceptTable | None = None,
+) -> Encoded:
+    """Encode a dataset all of whose words are in `rows` (word to vocabulary row), with its `concepts` if given."""
+    found = list(readings(dataset, targets=targets, max_length=max_length))
+    words = [passage_words(reading.passage) for reading in found]
+    gold = gold_labels(dataset)
+    longest = max(map(len, words), default=0)
+    tokens = np.zeros((len(found), longest), np.int32)
+    labels = np.full((len(found), targets, len(dataset.aspects)), NOT_ASKED, np.int8)
+    groups = np.full((len(found), targets), -1, np.int32)
+    matched = None if concepts is None else np.zeros_like(tokens)
+    seen: set[int] = set()
+    for n, (reading, read) in enumerate(zip(found, words, strict=True)):
+        if matched is not None and concepts is not None:
+            matched[n, : len(read)] = concepts.match(read)
+        tokens[n, : len(read)] = [rows[word] for word in read]
+        for slot, group in enumerate(reading.groups):
+            labels[n, slot] = passage_labels(gold[group], first=group not in seen)
+            groups[n, slot] = group
+        seen.update(reading.groups)
+    lengths = np.array([len(read) for read in words], np.int32)
+    return Encoded(tokens, lengths, labels, groups, gold, matched)
+
+
+def combine(data: Encoded, probabilities: NDArray[Any]) -> NDArray[np.float64]:
+    """What is said of every group, (..., G, A, labels), of what is said of every reading, (..., N, K, A, labels)."""
+    return combine_readings(data.groups, len(data.gold), probabilities)
+
+
+def combine_readings(groups: NDArray[Any], count: int, probabilities: NDArray[Any]) -> NDArray[np.float64]:
+    """The same of `count` groups, given the group of each target of each reading, (N, K), or -1.
+
+    A group that is read several times is answered by the strongest reading, one that is read nowhere is silent.
+    """
+    *several, _, _, aspects, labels = probabilities.shape
+    result = np.zeros((*several, count, aspects, labels))
+    result[..., 0] = 1
+    places = np.argwhere(groups >= 0)
+    numbers = groups[tuple(places.T)]
+    found, first = np.unique(numbers, return_index=True)
+    n, slot = places[first].T
+    result[..., found, :, :] = probabilities[..., n, slot, :, :]
+    for again in np.setdiff1d(np.arange(len(numbers)), first).tolist():
+        group, (n, slot) = numbers[again], places[again]
+        result[..., group, :, :] = keep_strongest(result[..., group, :, :], probabilities[..., n, slot, :, :])
+    return result

@@ -1,0 +1,80 @@
+"""A text cut into what is read at once.
+
+A text of at most `max_length` tokens is read whole. A longer one is cut between sentences into passages of at most that
+many tokens (one sentence may have more, up to `_LONGEST`). A passage is read for the targets that it mentions, in the
+order of their first mentions, and after them for those that the text only implies (`Target`s without mentions, in the
+order given), which every passage is read for. Where that is nobody, the passage is left out. Where that is more targets
+than a model knows at a time, it is read several times; the mentions of the others are then ordinary words.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tabsa.schema import Span, Target
+from tabsa.text import Token, split_sentences, tokenise_marked
+
+_LONGEST = 512  # tokens of a passage in any case: a text without full stops must not take all memory
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a text that is read at once, for some targets."""
+
+    start: int
+    end: int
+    tokens: tuple[Token, ...]  # offsets are the whole text's; `Token.target` is the slot of the target it mentions
+    targets: tuple[str, ...]  # in the order of their slots
+    gates: NDArray[np.float32] | None = None  # (directions, tokens, chains), once a model with gates has read it
+
+
+def passages(text: str, targets: Sequence[Target], *, at_once: int, max_length: int) -> Iterator[Passage]:
+    """Cut a text; each passage names the targets it is read for, at most `at_once`; a `max_length` of 0 is no limit."""
+    tokens = tokenise_marked(text, targets)
+    implied = [index for index, target in enumerate(targets) if not target.mentions]
+    for part in _parts(text, tokens, max_length):
+        mentioned = dict.fromkeys(token.target for token in part if token.target is not None)
+        read_for = [*mentioned, *implied]
+        for first in range(0, len(read_for), at_once):
+            chosen = read_for[first : first + at_once]
+            slots = {index: slot for slot, index in enumerate(chosen)}
+            names = tuple(targets[index].name for index in chosen)
+            yield Passage(part[0].start, part[-1].end, tuple(_slotted(text, part, slots)), names)
+
+
+def _slotted(text: str, tokens: Sequence[Token], slots: dict[int, int]) -> Iterator[Token]:
+    """The tokens with targets numbered as the model's; mentions of other targets are tokenised as ordinary words."""
+    for token in tokens:
+        if token.target is None or token.target in slots:
+            yield Token(token.text, token.start, token.end, None if token.target is None else slots[token.target])
+            continue
+        for inner in tokenise_marked(text[token.start : token.end], ()):
+            yield Token(inner.text, token.start + inner.start, token.start + inner.end)
+
+
+def _parts(text: str, tokens: list[Token], max_length: int) -> list[list[Token]]:
+    """The tokens in runs that end where a sentence does, or at `_LONGEST`."""
+    most = max_length or _LONGEST
+    if len(tokens) <= most:
+        return [tokens] if tokens else []
+    parts: list[list[Token]] = [[]]
+    for sentence in _by_sentence(split_sentences(text), tokens):
+        for start in range(0, len(sentence), max(most, _LONGEST)):
+            piece = sentence[start : start + max(most, _LONGEST)]
+            if parts[-1] and len(parts[-1]) + len(piece) > most:
+                parts.append([])
+            parts[-1].extend(piece)
+    return [part for part in parts if part]
+
+
+def _by_sentence(sentences: Sequence[Span], tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """The tokens of each sentence; a sentence does not end inside a mention (`Yahoo! Inc`)."""
+    first = reached = 0
+    for following in [*sentences[1:], None]:
+        while reached < len(tokens) and (following is None or tokens[reached].start < following.start):
+            reached += 1
+        if following is None or not reached or tokens[reached - 1].end <= following.start:
+            yield tokens[first:reached]
+            first = reached

@@ -1,0 +1,95 @@
+"""Probabilities that mean what they say, fitted on dev (Guo et al., 2017): one temperature, and a bias for each class.
+
+The biases are for models that were trained on other shares of the classes than there are: with classes made equal in
+training, a model says `none` too rarely. A temperature alone changes no decision; biases do.
+
+Shapes as in `metrics`: `gold` (groups, aspects), `probabilities` (groups, aspects, labels).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tabsa.evaluation.metrics import FloatArray, IntArray
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_PENALTY = 1e-4  # on the biases, so that a class that dev does not have keeps a finite one
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What makes a model's logits calibrated: logits / temperature + bias."""
+
+    temperature: float = 1.0
+    bias: tuple[float, ...] = ()  # one a label, or none at all
+
+    def apply(self, probabilities: FloatArray) -> FloatArray:
+        """The probabilities as they should be."""
+        return scaled(probabilities, self.temperature, self.bias)
+
+
+def scaled(probabilities: FloatArray, temperature: float, bias: tuple[float, ...] = ()) -> FloatArray:
+    """The probabilities after dividing their logits by `temperature` and adding a `bias`."""
+    logs = np.log(np.maximum(probabilities, 1e-30)) / temperature + (np.asarray(bias) if bias else 0.0)
+    return _softmax(logs)
+
+
+def calibration_error(gold: IntArray, probabilities: FloatArray, bins: int = 15) -> float:
+    """How far confidence is from accuracy, on average over rows, in bins of equal width of confidence."""
+    confidence = probabilities.max(-1).ravel()
+    right = (probabilities.argmax(-1) == gold).ravel()
+    number = np.minimum((confidence * bins).astype(np.int64), bins - 1)
+    gaps = np.bincount(number, confidence, bins) - np.bincount(number, right, bins)
+    return float(np.abs(gaps).sum() / len(confidence))
+
+
+def fit_temperature(gold: IntArray, probabilities: FloatArray) -> float:
+    """The temperature that makes the gold labels likeliest, between 0.05 and 20."""
+
+    def loss(log_temperature: float) -> float:
+        after = scaled(probabilities, math.exp(log_temperature))
+        chosen = np.take_along_axis(after, gold[..., None], axis=-1)
+        return float(-np.log(np.maximum(chosen, 1e-30)).mean())
+
+    low, high = math.log(0.05), math.log(20)
+    while high - low > 1e-4:  # golden section: the loss has one minimum in 1 / temperature
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        if loss(left) < loss(right):
+            high = right
+        else:
+            low = left
+    return math.exp((low + high) / 2)
+
+
+def fit_calibration(gold: IntArray, probabilities: FloatArray, *, classes: bool, share: float = 1.0) -> Calibration:
+    """The calibration that makes the gold labels likeliest; with `classes`, a bias for each, `none` at 0.
+
+    With a `share` below 1 that much is kept of the biases: a model then finds more, and errs more often in it.
+    """
+    if not classes:
+        return Calibration(fit_temperature(gold, probabilities))
+    labels = probabilities.shape[-1]
+    logs = np.log(np.maximum(probabilities, 1e-30)).reshape(-1, labels)
+    # The features of a label are its logit and which label it is; the loss is convex in their weights: Newton's way.
+    own = np.broadcast_to(np.eye(labels)[:, 1:], (len(logs), labels, labels - 1))
+    features = np.concatenate([logs[..., None], own], axis=-1)  # (rows, labels, labels)
+    asked = features[np.arange(len(logs)), gold.ravel()].mean(0)
+    ridge = np.array([0.0, *[_PENALTY] * (labels - 1)])
+    weights = np.array([1.0, *[0.0] * (labels - 1)])
+    for _ in range(50):
+        shares = _softmax(features @ weights)
+        expected = np.einsum("rl,rlf->rf", shares, features)
+        gradient = expected.mean(0) - asked + ridge * weights
+        square = np.einsum("rl,rlf,rlg->fg", shares, features, features) - expected.T @ expected
+        step = np.linalg.solve(square / len(logs) + np.diag(ridge + 1e-9), gradient)
+        weights = weights - np.clip(step, -0.5, 0.5)
+        weights[0] = min(max(weights[0], 0.05), 20.0)
+        if np.abs(step).max() < 1e-8:
+            break
+    return Calibration(1 / float(weights[0]), (0.0, *(share * float(bias) for bias in weights[1:])))
+
+
+def _softmax(logits: FloatArray) -> FloatArray:
+    raised = np.exp(logits - logits.max(-1, keepdims=True))
+    return np.asarray(raised / raised.sum(-1, keepdims=True))

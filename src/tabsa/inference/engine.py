@@ -1,0 +1,206 @@
+"""A model folder's graph run by onnxruntime on batches of passages, each read once."""
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tabsa.checkpoint import GRAPHS, ModelFolder, Precision
+from tabsa.embeddings import WordVectors, lookup
+from tabsa.encoding import Passage, PassageAnswer, neighbours, passage_words, slots
+from tabsa.errors import ModelError
+from tabsa.text import Token
+
+# Tokens in a batch, padding included. At most: small enough for the cache. At least: large enough for full products.
+_MOST_TOKENS, _LEAST_TOKENS = 1024, 256
+_UNKNOWN, _END = -1, -2  # in place of a word's row: it has none; the passage has ended
+_REMEMBERED = 20_000  # words outside the vectors whose fallbacks are kept
+_COMPANY = Passage(0, 1, (Token(".", 0, 1),), ())  # read with a passage that would be read alone
+_NEEDED = frozenset({"words", "lengths"})  # what every graph reads
+_OFFERED = _NEEDED | {"slots", "neighbours", "concepts"}  # what a graph may read
+
+
+class OnnxEngine:
+    """Runs one neural model; safe to use from several threads.
+
+    Batches are read side by side, each by one thread: that scales better than several threads to a batch.
+
+    Args:
+        folder: the model.
+        threads: how many batches are read at a time; 0 is one a core.
+        precision: which of the folder's graphs is run.
+    """
+
+    def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:
+        self.folder, self.precision = folder, precision
+        self.threads = threads or _cores()
+        self.at_once = folder.config.targets
+        self.words = _Words(folder.vectors)
+
+    @cached_property
+    def session(self) -> Any:
+        """The onnxruntime session, made at first use."""
+        import onnxruntime
+
+        path = self.folder.path / GRAPHS[self.precision]
+        if not path.is_file():
+            raise ModelError(f"{self.folder.path} has no {path.name}; make it with `{self._remedy}`")
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 4  # a bad file is told of below, in one line
+        try:
+            session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        except Exception as e:  # onnxruntime raises classes of its own for a bad file
+            first_line = str(e).splitlines()[0]
+            raise ModelError(f"{path} cannot be run ({first_line}); make it again with `{self._remedy}`") from e
+        self._check(session)
+        return session
+
+    @property
+    def _remedy(self) -> str:
+        """The command that makes the graph."""
+        command = f"tabsa export {self.folder.path}"
+        return command if self.precision == "float32" else f"{command} --precision {self.precision}"
+
+    def _check(self, session: Any) -> None:
+        """Refuse a graph that was not made from this folder."""
+        config, vectors = self.folder.config, self.folder.vectors
+        inputs = {value.name: list(value.shape) for value in session.get_inputs()}
+        outputs = {value.name: list(value.shape) for value in session.get_outputs()}
+        answers = [config.targets, len(config.aspects), len(config.labels)]
+        fits = (
+            set(inputs) >= _NEEDED
+            and set(inputs) <= _OFFERED
+            and inputs["words"][2:] == [vectors.dim]
+            and ("concepts" not in inputs or self.folder.concepts is not None)
+            and outputs.get("probabilities", [])[1:] == answers
+            and len(vectors) > 0
+        )
+        if not fits:
+            raise ModelError(
+                f"{self.folder.path / GRAPHS[self.precision]} does not fit the folder's other files; make it again "
+                f"with `{self._remedy}`"
+            )
+
+    @cached_property
+    def input_names(self) -> frozenset[str]:
+        """The inputs that the graph reads."""
+        return frozenset(value.name for value in self.session.get_inputs())
+
+    @cached_property
+    def outputs(self) -> frozenset[str]:
+        """What the graph can say; only models with a memory have gates and attention."""
+        return frozenset(value.name for value in self.session.get_outputs())
+
+    @cached_property
+    def attention(self) -> NDArray[np.float32] | None:
+        """The share of each chain in each question, (K, A, n); the same for every text."""
+        if "attention" not in self.outputs:
+            return None
+        (attention,) = self.session.run(["attention"], self.inputs([_COMPANY]))
+        return np.asarray(attention)
+
+    def inputs(self, passages: Sequence[Passage]) -> dict[str, NDArray[Any]]:
+        """What the graph reads of a batch."""
+        read = [passage_words(passage) for passage in passages]
+        words = self.words.vectors(read)
+        inputs: dict[str, NDArray[Any]] = {"words": words}
+        inputs["lengths"] = np.array([len(passage.tokens) for passage in passages], np.int64)
+        count, shape = self.folder.config.targets, words.shape[:2]
+        if "slots" in self.input_names:
+            inputs["slots"] = np.full(shape, -1, np.int64)
+            for row, passage in zip(inputs["slots"], passages, strict=True):
+                row[: len(passage.tokens)] = [-1 if slot is None else slot for slot in slots(passage)]
+        if "neighbours" in self.input_names:
+            inputs["neighbours"] = np.zeros((*shape, count, 2), np.float32)
+            for row, passage in zip(inputs["neighbours"], passages, strict=True):
+                row[: len(passage.tokens)] = neighbours(slots(passage), count)
+        if "concepts" in self.input_names and self.folder.concepts is not None:
+            inputs["concepts"] = np.zeros(shape, np.int64)
+            for row, its_words in zip(inputs["concepts"], read, strict=True):
+                row[: len(its_words)] = self.folder.concepts.match(its_words)
+        return inputs
+
+    def read_passages(self, passages: Sequence[Passage], *, gates: bool = False) -> list[PassageAnswer]:
+        """Read passages, sorted by length inside, answered in order."""
+        results: list[PassageAnswer | None] = [None] * len(passages)
+        batches = list(_batches([len(passage.tokens) for passage in passages], self.threads))
+        if not batches:
+            return []
+        read = partial(self._read_batch, self.session, gates=gates)  # first, because it checks that the files fit
+        chosen = [[passages[n] for n in batch] for batch in batches]
+        if min(self.threads, len(batches)) == 1:
+            answers = [read(batch) for batch in chosen]
+        else:
+            with ThreadPoolExecutor(min(self.threads, len(batches))) as pool:
+                answers = list(pool.map(read, chosen))
+        for batch, answer in zip(batches, answers, strict=True):
+            for number, result in zip(batch, answer, strict=True):
+                results[number] = result
+        return [result for result in results if result is not None]
+
+    def _read_batch(self, session: Any, passages: Sequence[Passage], *, gates: bool) -> list[PassageAnswer]:
+        # A lone passage's products are rounded otherwise than those of several: in company always, no answer depends
+        # on what is read beside it, down to the last bit.
+        company = [_COMPANY] if len(passages) == 1 else []
+        inputs = self.inputs([*passages, *company])
+        wanted = ["probabilities", "gates"] if gates and "gates" in self.outputs else ["probabilities"]
+        answers = dict(zip(wanted, session.run(wanted, inputs), strict=True))
+        results = []
+        for row, passage in enumerate(passages):
+            # A copy, because a part of the array would keep the whole batch's in memory.
+            shown = answers["gates"][row, :, : len(passage.tokens)].copy() if "gates" in answers else None
+            results.append(PassageAnswer(answers["probabilities"][row], shown))
+        return results
+
+
+def _batches(lengths: Sequence[int], threads: int = 1) -> Iterator[list[int]]:
+    """Numbers of passages, longest first, in batches of about as many tokens, enough to keep all threads busy."""
+    rounds = math.ceil(sum(lengths) / (_MOST_TOKENS * threads))
+    most = min(_MOST_TOKENS, max(_LEAST_TOKENS, math.ceil(sum(lengths) / max(1, rounds * threads))))
+    order = sorted(range(len(lengths)), key=lambda n: -lengths[n])
+    start = 0
+    while start < len(order):
+        count = max(1, most // max(1, lengths[order[start]]))
+        yield order[start : start + count]
+        start += count
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Words:
+    """Words to vectors, with the fallbacks of training for words the model does not know."""
+
+    def __init__(self, known: WordVectors) -> None:
+        self.known = known
+        self.unknown: dict[str, NDArray[np.float32]] = {}
+
+    def vectors(self, passages: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+        """The vectors of all words, zeros after a passage's end: (passages, words of the longest, d)."""
+        longest = max((len(words) for words in passages), default=0) or 1
+        row = self.known.index.get
+        rows = np.array(
+            [[row(word, _UNKNOWN) for word in words] + [_END] * (longest - len(words)) for words in passages], np.intp
+        )
+        vectors = self.known.matrix.take(rows, axis=0, mode="clip")
+        vectors[rows == _END] = 0
+        for passage, place in np.argwhere(rows == _UNKNOWN).tolist():
+            vectors[passage, place] = self._unknown(passages[passage][place])
+        return vectors
+
+    def _unknown(self, word: str) -> NDArray[np.float32]:
+        vector = self.unknown.get(word)
+        if vector is None:
+            vector = lookup([word], self.known).matrix[0]
+            if len(self.unknown) >= _REMEMBERED:
+                self.unknown = {}
+            self.unknown[word] = vector
+        return vector

@@ -1,0 +1,188 @@
+"""The one Predictor: it serves the command line, the service, the batch job and the benchmarks."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice, repeat
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tabsa.checkpoint import GRAPHS, ModelFolder, Precision, open_folder
+from tabsa.encoding import Passage, PassageAnswer, keep_strongest, passages
+from tabsa.errors import DataError, ModelError
+from tabsa.inference.result import PredictedOpinion, Prediction
+from tabsa.models import system_of
+from tabsa.schema import Target
+from tabsa.text import TargetFinder
+
+# Names to look for, names with aliases, or targets with their mentions already marked.
+Targets: TypeAlias = Iterable[str] | Mapping[str, Iterable[str]] | Sequence[Target]
+
+_WINDOW = 1024  # texts of `predict_many` that are sorted and batched together
+
+
+class _Query(NamedTuple):
+    """One text with what it is read for."""
+
+    text: str
+    names: tuple[str, ...]
+    passages: list[Passage]
+
+
+class Predictor:
+    """Answers who is judged, on what, and how."""
+
+    def __init__(self, folder: ModelFolder, *, threads: int = 0, precision: Precision = "float32") -> None:
+        if precision not in GRAPHS:
+            raise ModelError(f"there is no precision '{precision}'; expected one of: {', '.join(GRAPHS)}")
+        self.folder, self.precision, self.system = folder, precision, system_of(folder)
+        self.engine = self.system.make_engine(folder, threads, precision)
+        self.aspects, self.labels = folder.config.aspects, folder.config.labels
+
+    def predict(self, text: str, targets: Targets, aspects: Sequence[str] | None = None) -> Prediction:
+        """Every target-aspect pair of one text, with what explains it.
+
+        Args:
+            text: any text; a long one is read sentence by sentence.
+            targets: names to find in the text (a mapping gives each its aliases), or `Target`s with mentions. A
+                name that the text does not mention is `none` throughout; a `Target` without mentions is implied, the
+                thing the text is about, and the whole text is read for it.
+            aspects: some of the model's; all by default.
+        """
+        (prediction,) = self.predict_many([text], targets, aspects, explain=True)
+        return prediction
+
+    def predict_many(
+        self,
+        texts: Iterable[str],
+        targets: Targets | None = None,
+        aspects: Sequence[str] | None = None,
+        *,
+        targets_of_each: Iterable[Targets] | None = None,
+        explain: bool = False,
+    ) -> Iterator[Prediction]:
+        """The same for many texts, lazily and in order; texts of like length are read together.
+
+        `targets` are asked of every text, `targets_of_each` gives each its own.
+        """
+        if isinstance(texts, str):
+            raise DataError("texts is one text; expected a list of texts, or use predict")
+        if (targets is None) == (targets_of_each is None):
+            raise DataError("give either targets for all texts or targets of each")
+        finders = repeat(_Finder(targets)) if targets is not None else map(_Finder, targets_of_each or ())
+        return self._answers(_paired(texts, finders), self._aspects(aspects), explain)
+
+    def _answers(
+        self, texts: Iterator[tuple[str, "_Finder"]], aspects: tuple[str, ...], explain: bool
+    ) -> Iterator[Prediction]:
+        """A window of texts at a time: cut into passages, read, put together again."""
+        while window := [self.query(text, finder) for text, finder in islice(texts, _WINDOW)]:
+            cut = [passage for item in window for passage in item.passages]
+            answers = iter(self.engine.read_passages(cut, gates=explain))
+            for item in window:
+                yield self._prediction(item, list(islice(answers, len(item.passages))), aspects, explain)
+
+    def query(self, text: str, finder: "_Finder") -> _Query:
+        """What is read of a text, and for whom."""
+        config = self.folder.config
+        cut = passages(text, finder.find(text), at_once=self.engine.at_once, max_length=config.max_length)
+        return _Query(text, finder.names, list(cut))
+
+    def _aspects(self, aspects: Sequence[str] | None) -> tuple[str, ...]:
+        if aspects is None:
+            return self.aspects
+        if isinstance(aspects, str):
+            raise DataError(f"aspects is one text; expected a list of names, such as ['{aspects}']")
+        unknown = [aspect for aspect in aspects if aspect not in self.aspects]
+        if unknown:
+            raise DataError(f"the model does not know the aspect '{unknown[0]}'; it knows: {', '.join(self.aspects)}")
+        return tuple(dict.fromkeys(aspects))
+
+    def _prediction(
+        self, item: _Query, answers: list[PassageAnswer], aspects: tuple[str, ...], explain: bool
+    ) -> Prediction:
+        best = _strongest(item.passages, answers)
+        silent = np.zeros((len(self.aspects), len(self.labels)), np.float32)
+        silent[:, 0] = 1
+        columns = [self.aspects.index(aspect) for aspect in aspects]
+        opinions = []
+        for name in item.names:
+            table = best.get(name, silent)[columns]
+            for aspect, row, likeliest in zip(aspects, table.tolist(), table.argmax(1).tolist(), strict=True):
+                shares = dict(zip(self.labels, row, strict=True))
+                opinions.append(PredictedOpinion(name, aspect, self.labels[likeliest], shares))
+        if not explain:
+            return Prediction(item.text, tuple(opinions))
+        shown = tuple(
+            replace(passage, gates=answer.gates) for passage, answer in zip(item.passages, answers, strict=True)
+        )
+        attention = self.engine.attention if shown else None
+        chosen = None if attention is None else attention[:, columns]
+        return Prediction(item.text, tuple(opinions), shown, chosen, aspects, 0 if chosen is None else self.tied)
+
+    @property
+    def gated(self) -> bool:
+        """Whether the model has gates, which explanations show."""
+        return self.system.gates
+
+    @property
+    def tied(self) -> int:
+        """How many of the model's chains belong to a target: the first ones, in the order of the targets."""
+        config = self.folder.config
+        return config.targets if config.model.get("keys") in ("tied", "hybrid") else 0
+
+
+class _Finder:
+    """Whatever names targets, ready to find them."""
+
+    def __init__(self, targets: Targets) -> None:
+        if isinstance(targets, str):
+            raise DataError("targets is one text; expected a list of names, such as ['Camden']")
+        listed = targets if isinstance(targets, Mapping) else list(targets)
+        self.marked = [target for target in listed if isinstance(target, Target)]
+        if self.marked and len(self.marked) < len(listed):
+            raise DataError("targets mixes names and marked targets; give one kind")
+        self.finder = None if self.marked else TargetFinder(listed)  # type: ignore[arg-type]
+        self.names = tuple(t.name for t in self.marked) if self.finder is None else self.finder.names
+        if len(set(self.names)) < len(self.names):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise DataError(f"the target {twice!r} is given twice: give it once, with all its mentions")
+
+    def find(self, text: str) -> Sequence[Target]:
+        return self.marked if self.finder is None else self.finder.find(text)
+
+
+def _strongest(read: Sequence[Passage], answers: Sequence[PassageAnswer]) -> dict[str, NDArray[np.float32]]:
+    """Each target's probabilities, (A, labels): for each aspect from the passage least likely to be silent on it."""
+    best: dict[str, NDArray[np.float32]] = {}
+    for passage, answer in zip(read, answers, strict=True):
+        for slot, name in enumerate(passage.targets):
+            new = answer.probabilities[slot]
+            best[name] = keep_strongest(best[name], new) if name in best else new
+    return best
+
+
+def _paired(texts: Iterable[str], finders: Iterable[_Finder]) -> Iterator[tuple[str, _Finder]]:
+    """Each text with its finder; refuses what is no text, and lists of different lengths."""
+    shared = isinstance(finders, repeat)
+    rest = iter(finders)
+    for number, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise DataError(f"text {number} is of type {type(text).__name__}; expected a string")
+        finder = next(rest, None)
+        if finder is None:
+            raise DataError(f"there are targets for {number - 1} texts and more texts; give each text its own")
+        yield text, finder
+    if not shared and next(rest, None) is not None:
+        raise DataError("there are targets for more texts than were given; give each text its own")
+
+
+def load(name: str | Path | None = None, *, threads: int = 0, precision: Precision = "float32") -> Predictor:
+    """A model that is ready to use: the one in the box, another of the package by name, or a model folder.
+
+    `threads` is how many cores one call may use; 0 means all. `precision` "int8" is faster where there are many texts,
+    and nearly as good.
+    """
+    return Predictor(open_folder(name), threads=threads, precision=precision)

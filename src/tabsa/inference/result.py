@@ -1,0 +1,91 @@
+"""What a prediction is: plain data, with what it takes to show it."""
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tabsa.encoding import Passage
+from tabsa.schema import NEGATIVE, NONE, POSITIVE, Polarity, Span, Target
+
+_COLOURS = {POSITIVE: "#1a7f37", NEGATIVE: "#cf222e"}
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedOpinion:
+    """The likeliest polarity of one target-aspect pair, and the probability of each."""
+
+    target: str
+    aspect: str
+    polarity: Polarity
+    probabilities: dict[str, float]
+
+    @property
+    def confidence(self) -> float:
+        """The probability of the polarity given."""
+        return self.probabilities[self.polarity]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Every asked target-aspect pair of one text, `none` included."""
+
+    text: str
+    opinions: tuple[PredictedOpinion, ...]
+    passages: tuple[Passage, ...] = ()
+    attention: NDArray[np.float32] | None = None  # of each target slot and aspect over the chains, (K, aspects, n)
+    aspects: tuple[str, ...] = ()  # the aspects of `attention`
+    tied: int = 0  # how many chains belong to a target: the first ones, in the order of `Passage.targets`
+
+    def mentions(self) -> tuple[Target, ...]:
+        """The targets that the text mentions, in the order of the question, with where; known after `predict`."""
+        spans: dict[str, set[Span]] = {}
+        for passage in self.passages:
+            for token in passage.tokens:
+                if token.target is not None:
+                    spans.setdefault(passage.targets[token.target], set()).add(Span(token.start, token.end))
+        return tuple(Target(name, tuple(sorted(spans[name]))) for name in self.targets() if name in spans)
+
+    def targets(self) -> tuple[str, ...]:
+        """The targets of the question, in its order."""
+        return tuple(dict.fromkeys(opinion.target for opinion in self.opinions))
+
+    def unmentioned(self) -> tuple[str, ...]:
+        """The targets of the question that nothing was read for, being named nowhere; known after `predict`."""
+        if not self.aspects:
+            return ()
+        read = {name for passage in self.passages for name in passage.targets}
+        return tuple(name for name in self.targets() if name not in read)
+
+    def found(self) -> list[PredictedOpinion]:
+        """The opinions that are not `none`."""
+        return [opinion for opinion in self.opinions if opinion.polarity != NONE]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `tabsa predict --json` prints."""
+        return {
+            "text": self.text,
+            "opinions": [
+                {
+                    "target": opinion.target,
+                    "aspect": opinion.aspect,
+                    "polarity": opinion.polarity,
+                    "probabilities": opinion.probabilities,
+                }
+                for opinion in self.opinions
+            ],
+        }
+
+    def _repr_html_(self) -> str:
+        """A table of the opinions found, for notebooks."""
+        rows = "".join(
+            f"<tr><td>{html.escape(o.target)}</td><td>{html.escape(o.aspect)}</td>"
+            f'<td style="color:{_COLOURS.get(o.polarity, "inherit")}">{html.escape(o.polarity)}</td>'
+            f"<td>{o.confidence:.0%}</td></tr>"
+            for o in self.found()
+        )
+        head = "<tr><th>target</th><th>aspect</th><th>polarity</th><th>confidence</th></tr>"
+        table = f"<table>{head}{rows}</table>" if rows else "<p><em>no opinion found</em></p>"
+        return f"<div><p>{html.escape(self.text)}</p>{table}</div>"

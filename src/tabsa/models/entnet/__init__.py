@@ -1,0 +1,1 @@
+"""EntNet and Delayed EntNet: configuration, network, ONNX graph."""

@@ -1,0 +1,35 @@
+"""Model folders to graphs that onnxruntime runs.
+
+Needs the package `onnx`, and no PyTorch: a graph is built from the weights.
+"""
+
+from pathlib import Path
+
+from tabsa.checkpoint import GRAPHS, ModelFolder, Precision
+from tabsa.errors import ModelError
+from tabsa.files import replacing
+from tabsa.models.registry import SYSTEMS, system_of
+
+
+def export(folder: ModelFolder, precision: Precision = "float32") -> Path:
+    """Write the folder's `model.onnx`, or in int8 its `model.int8.onnx`, and return its path."""
+    system = system_of(folder)
+    if not system.graph:
+        able = ", ".join(name for name, other in SYSTEMS.items() if other.graph)
+        raise ModelError(f"a '{system.name}' needs no graph to predict, and has none to export; these have: {able}")
+    if precision == "int8" and not system.int8:
+        able = ", ".join(name for name, other in SYSTEMS.items() if other.int8)
+        raise ModelError(f"a '{system.name}' cannot be exported in int8; these can: {able}")
+    try:
+        import onnx
+    except ImportError as e:
+        raise ModelError("exporting needs the package onnx: pip install 'tabsa[train]'") from e
+    try:
+        model = system.build_graph(folder, precision)
+    except (KeyError, IndexError, ValueError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as e:
+        first_line = (str(e).splitlines() or [""])[0]
+        raise ModelError(f"{folder.path}: the weights do not fit config.json ({first_line})") from e
+    path = folder.path / GRAPHS[precision]
+    with replacing(path, "wb") as stream:
+        stream.write(model.SerializeToString())
+    return path

@@ -1,0 +1,46 @@
+"""The linear model run on passages: from its own arrays, with NumPy alone."""
+
+import sys
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from tabsa.checkpoint import ModelFolder, Precision
+from tabsa.encoding import Passage, PassageAnswer
+from tabsa.errors import ModelError
+from tabsa.models.linear.model import LinearModel, read_model
+from tabsa.models.linear.tagging import Tagger, tagger_for
+
+
+class LinearEngine:
+    """Runs one `lr`; safe to use from several threads.
+
+    A model whose features are tags too needs NLTK and its tagger's data, which are looked for at the first reading.
+    """
+
+    at_once = sys.maxsize  # it knows the target asked about, and any others
+    attention = None  # it has no chains
+
+    def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:  # noqa: ARG002
+        if precision != "float32":
+            raise ModelError(f"{folder.path} holds an '{folder.config.kind}', which has no precision but float32")
+        self.folder = folder
+
+    @cached_property
+    def model(self) -> LinearModel:
+        """The regressions."""
+        return read_model(self.folder)
+
+    @cached_property
+    def tagger(self) -> Tagger | None:
+        """The tagger that the model needs; None where it reads words only."""
+        return tagger_for(self.model.config)
+
+    def read_passages(self, passages: Sequence[Passage], *, gates: bool = False) -> list[PassageAnswer]:  # noqa: ARG002
+        """Read passages; a linear model has no gates to give."""
+        if not passages:
+            return []
+        probabilities = self.model.predict(passages, self.tagger).astype(np.float32)
+        ends = np.cumsum([len(passage.targets) for passage in passages])
+        return [PassageAnswer(part, None) for part in np.split(probabilities, ends[:-1])]

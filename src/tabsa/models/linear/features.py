@@ -1,0 +1,147 @@
+"""From a text and a target to n-grams, and from n-grams to numbers: what the linear baseline sees.
+
+In the text every mention of the asked target is one token and every mention of any other target is another, so that
+names do not matter and two targets of one text differ. A negated word is another one than the same word elsewhere.
+Counted for each target are runs of words, of a word's characters and the spaces around it (here `_`), and of tags:
+
+    Camden is not dear, unlike Brixton    asked of Camden, up to 2 words, 5 characters and 1 tag:
+    w:<target>  w:is  w:not  w:<not>dear  w:,  w:unlike  w:<other>  w:<target> is  w:is not  w:not <not>dear  ...
+    c:_is_  c:_not  c:not_  c:_not_  c:<not>_dea  c:<not>dear  c:<not>ear_  c:<not>_dear  c:<not>dear_  ...
+    t:<target>  t:VBZ  t:RB  t:JJ  ...
+
+No text has `<target>` or `<not>dear` as a token, because the tokeniser splits the brackets off.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tabsa.encoding import Passage
+from tabsa.models.linear.config import LRConfig
+from tabsa.models.linear.negation import negated
+from tabsa.models.linear.tagging import Tagger
+from tabsa.text import Token
+
+TARGET: Final = "<target>"
+OTHER: Final = "<other>"
+NOT: Final = "<not>"
+# What the tagger reads in the place of every mention: a plain name, so that the tags around it depend on no name.
+_NAME: Final = "London"
+
+
+def passage_ngrams(passage: Passage, config: LRConfig, tagger: Tagger | None = None) -> Iterator[list[str]]:
+    """The n-grams of a passage for each of its targets; `tagger` is needed where `pos_ngrams` is not 0."""
+    tokens = passage.tokens
+    words = [token.word for token in tokens]
+    marks = _marks(tokens, config.negation)
+    characters = _characters(words, tokens, marks, config.char_ngrams)
+    tags: Sequence[str] = ()
+    if config.pos_ngrams:
+        if tagger is None:
+            raise ValueError("n-grams of tags need a tagger")
+        tags = tagger([token.text if token.target is None else _NAME for token in tokens])
+    marked = [mark + word for mark, word in zip(marks, words, strict=True)]
+    for slot in range(len(passage.targets)):
+        found = ngrams("w:", _masked(marked, tokens, slot), config.word_ngrams) + characters
+        if config.pos_ngrams:
+            found += ngrams("t:", _masked(tags, tokens, slot), config.pos_ngrams)
+        yield found
+
+
+def _marks(tokens: Sequence[Token], reach: int) -> list[str]:
+    """What stands before each token: `<not>` where it is negated."""
+    # A mention is no negation, whatever its name.
+    words = [token.word if token.target is None else TARGET for token in tokens]
+    return [NOT if under else "" for under in negated(words, reach)]
+
+
+def _characters(words: Sequence[str], tokens: Sequence[Token], marks: Sequence[str], longest: int) -> list[str]:
+    """Runs of `longest` characters of each word that mentions nobody, and of one fewer; spaces around it included."""
+    return [
+        f"c:{mark}{text[start : start + size]}"
+        for word, token, mark in zip(words, tokens, marks, strict=True)
+        if token.target is None
+        for text in (f" {word} ",)
+        for size in range(max(longest - 1, 1), longest + 1)
+        for start in range(len(text) - size + 1)
+    ]
+
+
+def ngrams(prefix: str, items: Sequence[str], longest: int) -> list[str]:
+    """All runs of 1 to `longest` items, shorter ones first, each as one text behind the prefix."""
+    return [
+        prefix + " ".join(run)
+        for size in range(1, longest + 1)
+        for run in zip(*(items[start:] for start in range(size)), strict=False)
+    ]
+
+
+def _masked(items: Sequence[str], tokens: Sequence[Token], slot: int) -> list[str]:
+    return [
+        item if token.target is None else TARGET if token.target == slot else OTHER
+        for item, token in zip(items, tokens, strict=True)
+    ]
+
+
+class SparseRows(NamedTuple):
+    """Sparse rows: row n has `values[starts[n]:starts[n + 1]]` in the columns `columns[...]` of the same place."""
+
+    starts: NDArray[np.int64]  # (N + 1,)
+    columns: NDArray[np.int32]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureSpace:
+    """The n-grams that count, in the order of their columns, and what their values are multiplied by."""
+
+    ngrams: tuple[str, ...]
+    scale: NDArray[np.float32]  # inverse document frequencies, (F,)
+    config: LRConfig
+
+    def __post_init__(self) -> None:
+        if self.scale.shape != (len(self.ngrams),):
+            raise ValueError(f"{len(self.ngrams)} n-grams and a scale of shape {self.scale.shape} do not fit")
+
+    @classmethod
+    def of(cls, groups: Sequence[Sequence[str]], config: LRConfig) -> "FeatureSpace":
+        """The space of the training data, which alone decides it; `groups` has the n-grams of each target."""
+        frequency = Counter(ngram for found in groups for ngram in set(found))
+        # In order of first occurrence: sets have no order that a second run would repeat.
+        first_seen = dict.fromkeys(ngram for found in groups for ngram in found)
+        counts = np.array([frequency[ngram] for ngram in first_seen], np.float64)
+        scale = (np.log((1 + len(groups)) / (1 + counts)) + 1).astype(np.float32)
+        return cls(tuple(first_seen), scale, config)
+
+    @cached_property
+    def column(self) -> dict[str, int]:
+        """The column of each n-gram."""
+        return {ngram: column for column, ngram in enumerate(self.ngrams)}
+
+    def encode(self, groups: Iterable[Sequence[str]]) -> SparseRows:
+        """A row for each target's n-grams; those outside the space are left out."""
+        starts, columns = [0], []
+        for found in groups:
+            # Sorted, because equal n-grams in another order must give an equal sum, to the last bit.
+            columns += sorted({column for ngram in found if (column := self.column.get(ngram)) is not None})
+            starts.append(len(columns))
+        ends = np.array(starts, np.int64)
+        index = np.array(columns, np.int32)
+        scaled = self.scale[index].astype(np.float64)
+        lengths = np.sqrt(row_sums(np.square(scaled)[:, None], ends)[:, 0])
+        scaled /= np.repeat(lengths, np.diff(ends))
+        return SparseRows(ends, index, scaled)
+
+
+def row_sums(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The sum over each row's stretch of `values` (entries, ...), 0 where it is empty: (N, ...)."""
+    result = np.zeros((len(starts) - 1, *values.shape[1:]))
+    full = np.diff(starts) > 0
+    if full.any():
+        result[full] = np.add.reduceat(values, starts[:-1][full], axis=0)
+    return result

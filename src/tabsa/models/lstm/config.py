@@ -1,0 +1,37 @@
+"""The choices of the LSTM baselines."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tabsa.config import option
+
+
+@dataclass(frozen=True, kw_only=True)
+class LSTMConfig:
+    """The choices of LSTM-Final and LSTM-Loc; the authors' paper gives no sizes."""
+
+    DROPPED: ClassVar[dict[str, Any]] = {"forget_bias": 1.0}
+
+    units: int = option(50, "of the LSTM, a direction", low=1)
+    layers: int = option(1, "LSTM layers, one upon the other", low=1)
+    input_dropout: float = option(0.2, "on the words, one mask for all steps", low=0, high=0.95)
+    output_dropout: float = option(0.2, "on the states, between layers and before the softmax", low=0, high=0.95)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentiveConfig:
+    """The choices of both, at the authors' values."""
+
+    units: int = option(50, "of the LSTM, a direction", low=1)
+    attention: int = option(50, "units of the sentence attention", low=1)
+    input_dropout: float = option(0.1, "on the words, one mask for all steps", low=0, high=0.95)
+    output_dropout: float = option(0.1, "on the LSTM's states, one mask for all steps", low=0, high=0.95)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LSTMTASAConfig(AttentiveConfig):
+    """The attention's choices, and those of the LSTM."""
+
+    DROPPED: ClassVar[dict[str, Any]] = {"forget_bias": 0.0}
+
+    layers: int = option(1, "LSTM layers, one upon the other", low=1)

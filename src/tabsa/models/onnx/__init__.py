@@ -1,0 +1,1 @@
+"""What all families build their ONNX graphs from."""

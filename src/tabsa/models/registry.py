@@ -1,0 +1,151 @@
+"""The systems, by name: what each is, what it can do, and where its parts are.
+
+A family brings its configuration, its network, its graph and what runs it, and says here what it can do. Nobody else
+compares names. Networks and graphs need PyTorch and onnx, so they are named here and imported when asked for.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from tabsa.checkpoint import ModelFolder, Precision
+from tabsa.config import nearest
+from tabsa.encoding import Engine
+from tabsa.errors import ModelError
+from tabsa.models.entnet.config import DelayedEntNetConfig, EntNetConfig
+from tabsa.models.linear.config import LRConfig
+from tabsa.models.lstm.config import LSTMConfig, LSTMTASAConfig
+from tabsa.models.sentic.config import SenticLSTMConfig
+
+if TYPE_CHECKING:
+    from tabsa.models.base import ModelClass
+
+_ONNX_ENGINE: Final = "tabsa.inference.engine:OnnxEngine"
+
+
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """A system this package has: what it is, whose it is, and what it can do.
+
+    Parts are written as `module:name`; an empty one is not there.
+    """
+
+    name: str
+    about: str
+    paper: str
+    needs: tuple[str, ...]  # besides the package itself
+    config_class: type[Any]
+    network: str = ""  # a subclass of `models.base.Model`; without one, scikit-learn fits the system
+    graph: str = ""  # makes the ONNX graph of a model folder
+    engine: str = _ONNX_ENGINE  # runs a model folder
+    concepts: bool = False  # whether it reads a table of concepts besides the words
+    gates: bool = False  # whether its memory has gates to look at
+    int8: bool = False  # whether its graph can be made in int8
+    open_aspects: bool = False  # whether an aspect may be any words, or one it was trained for
+
+    @property
+    def neural(self) -> bool:
+        """Whether the training loop trains it."""
+        return bool(self.network)
+
+    def network_class(self) -> "ModelClass":
+        """The network's class; needs PyTorch."""
+        network: ModelClass = _part(self.network)
+        return network
+
+    def build_graph(self, folder: ModelFolder, precision: Precision) -> Any:
+        """A model folder of this system as an `onnx.ModelProto`; needs onnx."""
+        return _part(self.graph)(folder, precision)
+
+    def make_engine(self, folder: ModelFolder, threads: int, precision: Precision) -> Engine:
+        """What runs a model folder of this system."""
+        make: Callable[[ModelFolder, int, Precision], Engine] = _part(self.engine)
+        return make(folder, threads, precision)
+
+
+def _part(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+_SAEIDI, _MA, _LIU = "Saeidi et al. (2016)", "Ma et al. (2018)", "Liu, Cohn and Baldwin (2018)"
+_PYTORCH: Final = "PyTorch"
+_ALL: Final = (
+    System(
+        name="lr",
+        about="logistic regression on word and part-of-speech n-grams, one model an aspect",
+        paper=_SAEIDI,
+        needs=("scikit-learn", "POS tagger"),
+        config_class=LRConfig,
+        engine="tabsa.models.linear.engine:LinearEngine",
+    ),
+    System(
+        name="lstm-final",
+        about="bi-directional LSTM, its final states; one reading a target",
+        paper=_SAEIDI,
+        needs=(_PYTORCH,),
+        config_class=LSTMConfig,
+        network="tabsa.models.lstm.final:LSTMFinal",
+        graph="tabsa.models.lstm.onnx:graph",
+    ),
+    System(
+        name="lstm-loc",
+        about="bi-directional LSTM, its states at the target's mentions; one reading a target",
+        paper=_SAEIDI,
+        needs=(_PYTORCH,),
+        config_class=LSTMConfig,
+        network="tabsa.models.lstm.loc:LSTMLoc",
+        graph="tabsa.models.lstm.onnx:graph",
+    ),
+    System(
+        name="lstm-ta-sa",
+        about="bi-directional LSTM with attention from the target, then from target and aspect",
+        paper=_MA,
+        needs=(_PYTORCH,),
+        config_class=LSTMTASAConfig,
+        network="tabsa.models.lstm.ta_sa:LSTMTASA",
+        graph="tabsa.models.lstm.onnx:graph",
+    ),
+    System(
+        name="sentic-lstm",
+        about="the same over an LSTM whose gates hear a concept vector at each word",
+        paper=_MA,
+        needs=(_PYTORCH, "concepts"),
+        config_class=SenticLSTMConfig,
+        network="tabsa.models.sentic.network:SenticLSTM",
+        graph="tabsa.models.sentic.onnx:graph",
+        concepts=True,
+    ),
+    System(
+        name="entnet",
+        about="recurrent entity network: memory chains with gated updates",
+        paper="Henaff et al. (2017)",
+        needs=(_PYTORCH,),
+        config_class=EntNetConfig,
+        network="tabsa.models.entnet.network:EntNet",
+        graph="tabsa.models.entnet.onnx:graph",
+        gates=True,
+        int8=True,
+    ),
+    System(
+        name="delayed-entnet",
+        about="recurrent entity network with delayed memory update",
+        paper=_LIU,
+        needs=(_PYTORCH,),
+        config_class=DelayedEntNetConfig,
+        network="tabsa.models.entnet.delayed:DelayedEntNet",
+        graph="tabsa.models.entnet.onnx:graph",
+        gates=True,
+        int8=True,
+    ),
+)
+SYSTEMS: Final[dict[str, System]] = {system.name: system for system in _ALL}
+
+
+def system_of(folder: ModelFolder) -> System:
+    """The system whose model a folder holds."""
+    kind = folder.config.kind
+    if kind not in SYSTEMS:
+        raise ModelError(f"{folder.path} holds a '{kind}', which is no system of this version{nearest(kind, SYSTEMS)}")
+    return SYSTEMS[kind]

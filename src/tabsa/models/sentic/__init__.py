@@ -1,0 +1,1 @@
+"""SenticLSTM: configuration, network, ONNX graph."""

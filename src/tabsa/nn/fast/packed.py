@@ -1,0 +1,251 @@
+"""The scan's fast path: only live rows are computed, and the gradient is written by hand.
+
+Two savings over autograd through `memory.step`. A batch shrinks as its sentences end: step t computes the rows up to
+the last one that is still going (no other row where they are sorted by falling length). And the gradient of a weight is
+one large product over all steps instead of a small one a step. The records of all steps lie behind each other:
+(G, rows of step 0 + rows of step 1 + ..., n, d), with R for the rows of one step.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from tabsa.nn.memory import DelayWeights, MemoryWeights, Projections, unit_norm
+
+
+def supports(weights: MemoryWeights, words: Tensor) -> bool:
+    """Whether this path can run: it has the scalar gate only, and no gradient for the words."""
+    return not weights.vector_gate and not words.requires_grad
+
+
+def scan_packed(
+    weights: MemoryWeights,
+    projections: Projections,
+    keys: Tensor,
+    lengths: Tensor,
+    products: torch.dtype,
+    live: tuple[int, ...],
+) -> tuple[Tensor, Tensor]:
+    """Read a batch; returns the last memory (G, B, n, d) and the gates (G, B, T, n).
+
+    `live` is how many sentences, from the first, each step computes: at least those that are still going.
+    """
+    delay = weights.delay
+    delay_tensors = (delay.inputs, delay.gates, delay.new, delay.bias, delay.vector) if delay else ()
+    products = torch.float64 if keys.dtype == torch.float64 else products
+    result: tuple[Tensor, Tensor] = _Scan.apply(  # type: ignore[no-untyped-call]
+        (lengths, weights.normalise, products, live), keys, *projections, weights.memory, weights.slope, *delay_tensors
+    )
+    return result
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How many rows each step computes, and where its records lie."""
+
+    rows: list[int]
+    offset: list[int]
+
+    def at(self, t: int) -> slice:
+        """The records of step t."""
+        return slice(self.offset[t], self.offset[t + 1])
+
+    def before(self, t: int) -> slice:
+        """The records of step t - 1 for the rows of step t (t > 0)."""
+        return slice(self.offset[t - 1], self.offset[t - 1] + self.rows[t])
+
+
+def live_rows(lengths: Tensor) -> tuple[int, ...]:
+    """How many sentences each step must compute: up to the last one, of any group, that is longer; (G, B) -> steps."""
+    longest = lengths.amax(0).cpu()  # (B,)
+    steps = torch.arange(int(longest.max()) if len(longest) else 0).unsqueeze(1)
+    position = torch.arange(1, len(longest) + 1)
+    return tuple(((longest > steps) * position).amax(1).tolist()) if len(steps) else ()
+
+
+def _plan(live: tuple[int, ...]) -> _Plan:
+    return _Plan(list(live), torch.tensor([0, *live]).cumsum(0).tolist())
+
+
+class _Tape:
+    """What the backward pass needs of the forward one; each (G, total, n, d) unless said otherwise."""
+
+    def __init__(self, like: Tensor, total: int, chains: int, *, delayed: bool) -> None:
+        def empty(width: int) -> Tensor:
+            return like.new_empty(like.shape[0], total, chains, width)
+
+        size = like.shape[-1]
+        self.raw = empty(size)  # the candidate before its PReLU
+        self.memory = empty(size)  # after the step
+        self.norm = empty(1)
+        self.gate = empty(1)
+        delay_size = size if delayed else 0
+        self.delay = empty(delay_size)  # after the step
+        self.reset = empty(delay_size)
+        self.update = empty(delay_size)
+        self.new = empty(delay_size)
+
+
+def _product(x: Tensor, matrix: Tensor) -> Tensor:
+    """(G, R, n, d) by (G, d, e), computed in the matrix's type; the result in x's."""
+    groups, rows, chains, size = x.shape
+    flat = x.reshape(groups, rows * chains, size).to(matrix.dtype)
+    return torch.bmm(flat, matrix).to(x.dtype).view(groups, rows, chains, -1)
+
+
+def _outer(x: Tensor, y: Tensor, products: torch.dtype) -> Tensor:
+    """The sum over rows of x^T y, (G, d, e): a weight's gradient in one product."""
+    return torch.bmm(x.flatten(1, 2).to(products).transpose(1, 2), y.flatten(1, 2).to(products)).to(x.dtype)
+
+
+def _prelu(raw: Tensor, slope: Tensor) -> Tensor:
+    """In one pass; torch's own function of that name takes one slope a channel."""
+    return torch._prelu_kernel(raw, slope[:, None, None])
+
+
+def _unprelu(grad: Tensor, raw: Tensor, slope: Tensor, out: Tensor) -> Tensor:
+    """The gradient of `raw` into `out`; returns the slope's, (G, d).
+
+    By threshold and difference, because `torch.where` is many times slower than either on a CPU.
+    """
+    above: Tensor = torch.ops.aten.threshold_backward(grad, raw, 0.0)  # 0 where raw is not above 0
+    below = grad - above
+    torch.addcmul(above, below, slope[:, None, None], out=out)
+    return (below * raw).sum((1, 2))
+
+
+def _read_delay(weights: DelayWeights, proposal: Tensor, past: Tensor, tape: _Tape, here: slice) -> Tensor:
+    """Eq. 3, recorded."""
+    size = past.shape[-1]
+    inputs = _product(proposal, weights.inputs) + weights.bias[:, None, None]
+    gates = torch.sigmoid(inputs[..., : 2 * size] + _product(past, weights.gates))
+    tape.reset[:, here], tape.update[:, here] = gates[..., :size], gates[..., size:]
+    tape.new[:, here] = torch.tanh(inputs[..., 2 * size :] + _product(tape.reset[:, here] * past, weights.new))
+    torch.lerp(tape.new[:, here], past, tape.update[:, here], out=tape.delay[:, here])
+    return tape.delay[:, here]
+
+
+def _unread_delay(
+    weights: DelayWeights, grad: Tensor, past: Tensor, tape: _Tape, here: slice, grad_inputs: Tensor
+) -> Tensor:
+    """Eq. 3 backwards: turns `grad`, of the delay after the step, into that before it; returns the candidate's."""
+    reset, update, new = tape.reset[:, here], tape.update[:, here], tape.new[:, here]
+    size = past.shape[-1]
+    grad_new = grad * (1 - update) * (1 - new * new)
+    grad_kept = _product(grad_new, weights.new.transpose(1, 2))  # of reset * past
+    grad_inputs[..., :size] = grad_kept * past * reset * (1 - reset)
+    grad_inputs[..., size : 2 * size] = grad * (past - new) * update * (1 - update)
+    grad_inputs[..., 2 * size :] = grad_new
+    grad *= update
+    grad += grad_kept * reset
+    grad += _product(grad_inputs[..., : 2 * size], weights.gates.transpose(1, 2))
+    return _product(grad_inputs, weights.inputs.transpose(1, 2))
+
+
+class _Scan(torch.autograd.Function):
+    """Forward as `memory.step`, row by row; backward as its derivative, in the same notation."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        settings: tuple[Tensor, bool, torch.dtype, tuple[int, ...]],
+        start: Tensor,
+        word: Tensor,
+        candidate: Tensor,
+        location: Tensor,
+        key: Tensor,
+        matrix: Tensor,
+        slope: Tensor,
+        *delay_tensors: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        lengths, normalise, products, live = settings
+        matrix = matrix.to(products)
+        delay_tensors = (*(m.to(products) for m in delay_tensors[:3]), *delay_tensors[3:])
+        delay = DelayWeights(*delay_tensors) if delay_tensors else None
+        groups, batch, steps, _ = word.shape
+        chains = start.shape[1]
+        plan = _plan(live)
+        tape = _Tape(word, plan.offset[-1], chains, delayed=delay is not None)
+        gates = word.new_zeros(groups, batch, steps, chains)
+        last = start.unsqueeze(1).repeat(1, batch, 1, 1)
+        memory, past = last, torch.zeros_like(last)
+        for t, count in enumerate(plan.rows):
+            memory, past, here = memory[:, :count], past[:, :count], plan.at(t)
+            torch.add(_product(memory, matrix), key.unsqueeze(1), out=tape.raw[:, here])
+            tape.raw[:, here] += candidate[:, :count, t].unsqueeze(2)
+            proposal = _prelu(tape.raw[:, here], slope)
+            logit = (word[:, :count, t].unsqueeze(2) * memory).sum(-1) + location[:, :count, t]
+            if delay is not None:
+                past = _read_delay(delay, proposal, past, tape, here)
+                logit += (past * delay.vector[:, None, None]).sum(-1)
+            gates[:, :count, t] = logit.sigmoid_()
+            tape.gate[:, here] = logit.unsqueeze(-1)
+            torch.addcmul(memory, tape.gate[:, here], proposal, out=tape.memory[:, here])
+            memory = tape.memory[:, here]
+            if normalise:
+                tape.norm[:, here] = unit_norm(memory)
+                memory /= tape.norm[:, here]
+            ended = (lengths[:, :count] == t + 1).nonzero(as_tuple=True)  # few sentences, or none
+            last[ended] = memory[ended]
+            gates[:, :count, t] *= (lengths[:, :count] > t).unsqueeze(-1)
+        ctx.save_for_backward(start, word, matrix, slope, lengths, *delay_tensors)
+        ctx.plan, ctx.tape, ctx.normalise, ctx.products = plan, tape, normalise, products
+        ctx.mark_non_differentiable(gates)
+        return last, gates
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_last: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        start, word, matrix, slope, lengths, *delay_tensors = ctx.saved_tensors
+        delay = DelayWeights(*delay_tensors) if delay_tensors else None
+        plan, tape = ctx.plan, ctx.tape
+        chains, size = start.shape[1:]
+        grad_raw, grad_logit = torch.empty_like(tape.raw), torch.empty_like(tape.gate)
+        grad_inputs = tape.raw.new_empty(*tape.raw.shape[:3], 3 * size if delay else 0)
+        grad_slope = torch.zeros_like(slope)
+        grad_candidate = torch.zeros_like(word)
+        grad_location = word.new_zeros(*word.shape[:3], chains)
+        grad_memory = grad_last * (lengths == 0)[..., None, None]
+        grad_delay = torch.zeros_like(grad_last)
+        nothing = torch.zeros_like(grad_last)
+        for t in reversed(range(len(plan.rows))):
+            count, here = plan.rows[t], plan.at(t)
+            grad, raw, gate = grad_memory[:, :count], tape.raw[:, here], tape.gate[:, here]
+            ended = (lengths[:, :count] == t + 1).nonzero(as_tuple=True)
+            grad[ended] += grad_last[ended]
+            if ctx.normalise:
+                memory = tape.memory[:, here]
+                grad -= memory * (memory * grad).sum(-1, keepdim=True)
+                grad /= tape.norm[:, here]
+            proposal_grad = gate * grad
+            torch.mul((grad * _prelu(raw, slope)).sum(-1, keepdim=True), gate * (1 - gate), out=grad_logit[:, here])
+            if delay is not None:
+                grad_delay[:, :count] += grad_logit[:, here] * delay.vector[:, None, None]
+                past = nothing[:, :count] if t == 0 else tape.delay[:, plan.before(t)]
+                proposal_grad += _unread_delay(delay, grad_delay[:, :count], past, tape, here, grad_inputs[:, here])
+            grad_slope += _unprelu(proposal_grad, raw, slope, grad_raw[:, here])
+            grad += grad_logit[:, here] * word[:, :count, t].unsqueeze(2)
+            grad += _product(grad_raw[:, here], matrix.transpose(1, 2))
+            grad_candidate[:, :count, t] = grad_raw[:, here].sum(2)
+            grad_location[:, :count, t] = grad_logit[:, here].squeeze(-1)
+
+        def previous(records: Tensor, first: Tensor) -> Tensor:
+            """Each step's state before it, packed like `records`, which hold the states after."""
+            parts = [records[:, plan.before(t)] for t in range(1, len(plan.rows))]
+            return torch.cat([first[:, : plan.offset[min(1, len(plan.rows))]], *parts], dim=1)
+
+        first = start.unsqueeze(1).expand_as(grad_last)
+        grads = [_outer(previous(tape.memory, first), grad_raw, ctx.products), grad_slope]
+        if delay is not None:
+            past = previous(tape.delay, nothing)
+            grads += [
+                _outer(_prelu(tape.raw, slope), grad_inputs, ctx.products),
+                _outer(past, grad_inputs[..., : 2 * size], ctx.products),
+                _outer(tape.reset * past, grad_inputs[..., 2 * size :], ctx.products),
+                grad_inputs.sum((1, 2)),
+                (grad_logit * tape.delay).sum((1, 2)),
+            ]
+        return (None, grad_memory.sum(1), None, grad_candidate, grad_location, grad_raw.sum(1), *grads)

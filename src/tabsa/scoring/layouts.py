@@ -1,0 +1,177 @@
+"""Answers as rows of a table: wide, the input's row with a column for each pair; or long, a row for each opinion."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+from tabsa.errors import DataError
+from tabsa.inference import PredictedOpinion
+from tabsa.schema import NONE, Target
+from tabsa.scoring.reading import TableColumns
+from tabsa.scoring.request import Layout, Request
+from tabsa.tables.rows import Values
+
+_DIGITS = 6  # of a probability: more than a model's numbers are good for
+Opinions: TypeAlias = Sequence[PredictedOpinion]
+
+
+class Item(NamedTuple):
+    """A row to score: the values that go to the output, the text, and the targets asked for and found in it."""
+
+    number: int
+    kept: Values
+    text: str
+    names: tuple[str, ...]
+    found: Sequence[Target]
+
+
+class RowMaker(Protocol):
+    """Makes the output's rows."""
+
+    columns: tuple[str, ...]  # of the output, in order
+    added: dict[str, type]  # those that are not the input's, and what they hold
+
+    def keep(self, values: Values) -> Values:
+        """The part of an input row that goes to the output."""
+
+    def rows(self, item: Item, opinions: Opinions) -> Iterator[Values]:
+        """The output rows of one input row, given the opinions on the targets that it mentions."""
+
+
+def row_maker(
+    request: Request,
+    columns: TableColumns,
+    names: tuple[str, ...] | None,
+    aspects: Sequence[str],
+    labels: Sequence[str],
+    *,
+    nested: bool,
+) -> RowMaker:
+    """The layout asked for. `names` are every row's targets; `nested` tells whether a cell may hold an object."""
+    maker: RowMaker
+    if request.layout is Layout.LONG:
+        maker = _Long(request, columns, aspects, labels, nested=nested)
+    elif names is not None:
+        maker = _WideShared(request, columns, names, aspects, labels)
+    else:
+        maker = _WideOwn(request, columns, aspects, labels)
+    for name, count in Counter(maker.columns).items():
+        if count > 1:
+            advice = "tell the new ones apart with --prefix, such as --prefix tabsa/"
+            raise DataError(f"the output would have two columns {name!r}; {advice}")
+    return maker
+
+
+class _Wide:
+    """What both wide layouts share: which columns an opinion has."""
+
+    def __init__(self, request: Request, columns: TableColumns, stems: Sequence[str], labels: Sequence[str]) -> None:
+        shown = tuple(labels) if request.probabilities else ()
+        added: list[tuple[str, type]] = []
+        for stem in stems:
+            added.append((request.prefix + stem, str))
+            added.extend((f"{request.prefix}{stem}/{label}", float) for label in shown)
+        self.columns = (*columns.names, *(name for name, _ in added))
+        self.added = dict(added)
+        self._prefix, self._shown, self._silent = request.prefix, shown, _silent(labels)
+
+    def keep(self, values: Values) -> Values:
+        return values
+
+    def _cells(self, stem: str, opinion: PredictedOpinion) -> Iterator[tuple[str, object]]:
+        name = self._prefix + stem
+        yield name, opinion.polarity
+        for label in self._shown:
+            yield f"{name}/{label}", round(opinion.probabilities[label], _DIGITS)
+
+
+class _WideShared(_Wide):
+    """A column for each target-aspect pair."""
+
+    def __init__(
+        self,
+        request: Request,
+        columns: TableColumns,
+        names: Sequence[str],
+        aspects: Sequence[str],
+        labels: Sequence[str],
+    ) -> None:
+        pairs = [(name, aspect) for name in names for aspect in aspects]
+        super().__init__(request, columns, [f"{name}/{aspect}" for name, aspect in pairs], labels)
+        self._none = dict(
+            cell
+            for name, aspect in pairs
+            for cell in self._cells(f"{name}/{aspect}", PredictedOpinion(name, aspect, NONE, self._silent))
+        )
+
+    def rows(self, item: Item, opinions: Opinions) -> Iterator[Values]:
+        row = item.kept | self._none
+        for opinion in opinions:
+            row.update(self._cells(f"{opinion.target}/{opinion.aspect}", opinion))
+        yield row
+
+
+class _WideOwn(_Wide):
+    """A column for each aspect; the cells of a row with several targets hold a value for each, in their order."""
+
+    def __init__(self, request: Request, columns: TableColumns, aspects: Sequence[str], labels: Sequence[str]) -> None:
+        super().__init__(request, columns, aspects, labels)
+        self._aspects = aspects
+        self.added = dict.fromkeys(self.added, str)
+
+    def rows(self, item: Item, opinions: Opinions) -> Iterator[Values]:
+        given = {(opinion.target, opinion.aspect): opinion for opinion in opinions}
+        row = dict(item.kept)
+        for aspect in self._aspects:
+            silent = PredictedOpinion("", aspect, NONE, self._silent)
+            of_each = [dict(self._cells(aspect, given.get((name, aspect), silent))) for name in item.names]
+            for column, value in of_each[0].items():
+                row[column] = value if len(of_each) == 1 else ";".join(str(cells[column]) for cells in of_each)
+        yield row
+
+
+class _Long:
+    """The id, the text, and one opinion."""
+
+    def __init__(
+        self, request: Request, columns: TableColumns, aspects: Sequence[str], labels: Sequence[str], *, nested: bool
+    ) -> None:
+        prefix = request.prefix
+        self._id, self._text, self._row = columns.id, columns.text, f"{prefix}row"
+        self._names = [prefix + name for name in ("target", "aspect", "polarity", "confidence")]
+        self._probabilities = f"{prefix}probabilities" if nested else None
+        self._by_label = {label: f"{prefix}probability_{label}" for label in labels}
+        shares = [self._probabilities] if self._probabilities else list(self._by_label.values())
+        self.columns = (self._id or self._row, self._text, *self._names, *shares)
+        self.added: dict[str, type] = dict.fromkeys(shares, float)
+        self.added |= dict(zip(self._names, (str, str, str, float), strict=True))
+        if self._id is None:
+            self.added[self._row] = int
+        self._every, self._aspects, self._silent = request.every, aspects, _silent(labels)
+
+    def keep(self, values: Values) -> Values:
+        return {name: values.get(name) for name in (self._id, self._text) if name is not None}
+
+    def rows(self, item: Item, opinions: Opinions) -> Iterator[Values]:
+        first = item.kept if self._id is not None else {self._row: item.number} | item.kept
+        for opinion in self._all(item, opinions) if self._every else opinions:
+            if self._every or opinion.polarity != NONE:
+                shares = {label: round(p, _DIGITS) for label, p in opinion.probabilities.items()}
+                cells = (opinion.target, opinion.aspect, opinion.polarity, shares[opinion.polarity])
+                added: Values = dict(zip(self._names, cells, strict=True))
+                if self._probabilities:
+                    added[self._probabilities] = shares
+                else:
+                    added |= {self._by_label[label]: p for label, p in shares.items()}
+                yield first | added
+
+    def _all(self, item: Item, opinions: Opinions) -> Iterator[PredictedOpinion]:
+        """The opinions, and in their places those on targets that the text does not mention."""
+        given = {(opinion.target, opinion.aspect): opinion for opinion in opinions}
+        for name in item.names:
+            for aspect in self._aspects:
+                yield given.get((name, aspect)) or PredictedOpinion(name, aspect, NONE, self._silent)
+
+
+def _silent(labels: Sequence[str]) -> dict[str, float]:
+    return {label: float(label == NONE) for label in labels}

@@ -1,0 +1,115 @@
+"""The table to score: its rows in chunks, and what its columns are for."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+
+from tabsa.datasets.choices import unknown
+from tabsa.errors import DataError, DataNotFoundError
+from tabsa.files import reason
+from tabsa.scoring.request import Request
+from tabsa.tables import parquet
+from tabsa.tables.fields import is_blank
+from tabsa.tables.rows import BadRow, Row, Values, every_row, suffix_of
+
+_CHUNK_CHARACTERS = 4_000_000  # ends a chunk before its rows do, so that long texts do not fill the memory
+_LONGEST_TEXT = 1_000_000  # characters
+
+
+class InputTable:
+    """The input, read once from start to end."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._suffix = suffix_of(path)
+        if path.is_dir():
+            raise DataError(f"{path} is a folder; expected a file")
+        try:
+            self._file = path.open("rb")
+        except FileNotFoundError as e:
+            raise DataNotFoundError(f"no file {path}; expected the table to score") from e
+        except OSError as e:
+            raise DataError(f"cannot read {path}: {reason(e)}") from e
+        self._size = os.fstat(self._file.fileno()).st_size
+        self._reached = 0
+
+    def __enter__(self) -> "InputTable":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def identity(self) -> dict[str, int]:
+        """What tells this file from another, or from itself after a change."""
+        return {"bytes": self._size, "changed": os.fstat(self._file.fileno()).st_mtime_ns}
+
+    def chunks(self, size: int) -> Iterator[list[Row | BadRow]]:
+        """The rows, at most `size` at a time; the same chunks each time the file is read."""
+        chunk: list[Row | BadRow] = []
+        characters = 0
+        for row in every_row(self.path, self._file):
+            chunk.append(row)
+            values = row.values.values() if isinstance(row, Row) else ()
+            characters += sum(len(value) for value in values if isinstance(value, str))
+            if len(chunk) == size or characters > _CHUNK_CHARACTERS:
+                self._reached = row.number
+                yield chunk
+                chunk, characters = [], 0
+        if chunk:
+            self._reached = chunk[-1].number
+            yield chunk
+
+    @cached_property
+    def _rows(self) -> int:
+        return parquet.count_rows(self.path)
+
+    def share(self) -> float:
+        """How much has been read, from 0 to 1."""
+        if self._suffix == ".parquet":
+            return self._reached / max(1, self._rows)
+        return 1.0 if self._file.closed else self._file.tell() / max(1, self._size)
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumns:
+    """The table's columns, and which of them are asked for what."""
+
+    names: tuple[str, ...]
+    text: str
+    id: str | None
+
+    def text_of(self, values: Values) -> str:
+        """The row's text; raises a DataError where there is none."""
+        text = values.get(self.text)
+        if is_blank(text):
+            raise DataError(f"no text in {self.text!r}")
+        if not isinstance(text, str):
+            raise DataError(f"{self.text!r} is not text")
+        if len(text) > _LONGEST_TEXT:
+            raise DataError(f"the text is longer than {_LONGEST_TEXT:,} characters")
+        return text
+
+
+def find_columns(path: Path, rows: Sequence[Row], request: Request) -> TableColumns:
+    """The columns of a table, judged by its first rows."""
+    names = tuple(dict.fromkeys(name for row in rows for name in row.values))
+    for asked in (request.text_column, request.id_column, request.target_column):
+        if asked is not None and asked not in names:
+            raise unknown(f"column of {path}", asked, names)
+    identity = request.id_column or ("id" if "id" in names else None)
+    return TableColumns(names, request.text_column or _text_column(path, rows, names, identity, request), identity)
+
+
+def _text_column(path: Path, rows: Sequence[Row], names: Sequence[str], identity: str | None, request: Request) -> str:
+    if "text" in names:
+        return "text"
+    others = [name for name in names if name not in (identity, request.target_column)]
+    texts = [name for name in others if all(isinstance(row.values.get(name), str | None) for row in rows)]
+    if len(texts) == 1:
+        return texts[0]
+    raise DataError(f"{path} has no column 'text'; say with --text-column which it is: {', '.join(names)}")

@@ -1,0 +1,136 @@
+"""Chunks of rows to bytes of results."""
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tabsa.datasets import DataWarning
+from tabsa.datasets.choices import choose_aspects
+from tabsa.errors import DataError
+from tabsa.inference import Predictor
+from tabsa.schema import NONE
+from tabsa.scoring.layouts import Item, RowMaker, row_maker
+from tabsa.scoring.reading import TableColumns, find_columns
+from tabsa.scoring.request import Layout, Request
+from tabsa.scoring.targets import OwnTargets, SharedTargets, Targets
+from tabsa.tables.formats import Format, dump_json, make_format
+from tabsa.tables.rows import BadRow, Row, Values
+from tabsa.tables.saving import Counts
+
+_MANY_COLUMNS: Final = 500
+_CHUNK_CELLS: Final = 4_000_000  # new ones; where the output is very wide, a chunk has fewer rows for it
+_SHOWN: Final = 2000  # characters of a line that could not be read
+
+
+class Scored(NamedTuple):
+    """The results of a chunk."""
+
+    output: bytes
+    rejects: bytes
+    counts: Counts
+
+
+class Scorer:
+    """Scores chunks of a table's rows.
+
+    Args:
+        source: the table's name.
+        suffix: the format of the results, such as ".csv".
+        predictor: the model.
+        request: what to ask, and how to lay it out.
+    """
+
+    _columns: TableColumns  # these three are known once a row has been seen
+    _maker: RowMaker
+    _form: Format
+    _settled = False
+
+    def __init__(self, source: Path, suffix: str, predictor: Predictor, request: Request) -> None:
+        self._source, self._suffix, self._predictor, self._request = source, suffix, predictor, request
+        self._aspects = choose_aspects(request.aspects, known=predictor.aspects, default=predictor.aspects)
+        self._shared = SharedTargets(request.targets) if request.targets is not None else None
+        self._targets: Targets = self._shared or OwnTargets(request.target_column or "")
+
+    @property
+    def chunk(self) -> int:
+        """How many rows to score at a time."""
+        wide = self._shared if self._request.layout is Layout.WIDE else None
+        pairs = len(wide.names) * len(self._aspects) if wide else 1
+        columns = pairs * (1 + len(self._predictor.labels) * self._request.probabilities)
+        return max(1, min(self._request.chunk, _CHUNK_CELLS // columns))
+
+    def settle(self, chunk: Sequence[Row | BadRow]) -> None:
+        """Decide on the columns by the first chunk that has a row; to be called on each, in order."""
+        rows = [row for row in chunk if isinstance(row, Row)]
+        if self._settled or not rows:
+            return
+        self._columns = find_columns(self._source, rows, self._request)
+        self._maker = row_maker(
+            self._request,
+            self._columns,
+            self._shared.names if self._shared else None,
+            self._aspects,
+            self._predictor.labels,
+            nested=self._suffix.startswith((".jsonl", ".ndjson")),
+        )
+        self._form = make_format(self._suffix, self._source, rows, self._maker)
+        self._settled = True
+        if len(self._maker.added) > _MANY_COLUMNS:
+            message = f"{len(self._maker.added):,} new columns; --layout long has a row for each opinion instead"
+            warnings.warn(message, DataWarning, stacklevel=3)
+
+    def score(self, chunk: Sequence[Row | BadRow], *, first: bool) -> Scored:
+        """The results of a chunk; `first` where nothing has been written."""
+        items: list[Item] = []
+        rejects: list[bytes] = []
+        counts = Counts(rows=len(chunk))
+        for row in chunk:
+            try:
+                items.append(self._item(row))
+            except DataError as e:
+                why = str(e).removeprefix(f"{self._source} ")
+                rejects.append(_reject(row, why))
+                counts.first_reason = counts.first_reason or f"row {row.number}: {why}"
+        counts.scored, counts.rejected = len(items), len(rejects)
+        if not self._settled:
+            return Scored(b"", b"".join(rejects), counts)
+        mentioning = [item for item in items if item.found]
+        predictions = self._predictor.predict_many(
+            [item.text for item in mentioning], aspects=self._aspects, targets_of_each=[i.found for i in mentioning]
+        )
+        results: list[Values] = []
+        for item in items:
+            opinions = next(predictions).opinions if item.found else ()
+            counts.opinions += sum(opinion.polarity != NONE for opinion in opinions)
+            results.extend(self._maker.rows(item, opinions))
+        return Scored(self._form.encode(results, first=first), b"".join(rejects), counts)
+
+    def _item(self, row: Row | BadRow) -> Item:
+        if isinstance(row, BadRow):
+            raise row.error
+        text = self._columns.text_of(row.values)
+        names, found = self._targets.of(row.values, text)
+        kept = self._maker.keep(row.values)
+        _refuse_broken(kept)
+        self._form.check(kept)
+        return Item(row.number, kept, text, names, found)
+
+
+def _refuse_broken(values: Values) -> None:
+    """Raise a DataError where text has half a character in it, which no file can hold."""
+    for piece in (*values, *values.values()):
+        written = dump_json(piece) if isinstance(piece, list | dict) else piece
+        if isinstance(written, str) and not written.isascii():
+            try:
+                written.encode()
+            except UnicodeEncodeError as e:
+                raise DataError("half a character (a lone surrogate) is in the row; write it as UTF-8") from e
+
+
+def _reject(row: Row | BadRow, why: str) -> bytes:
+    """A line of the rejects file; of a line that could not be read, only the start."""
+    content = row.values if isinstance(row, Row) else row.content
+    shown = content[:_SHOWN] if isinstance(content, str) else content
+    line = dump_json({"row": row.number, "reason": why, "content": shown})
+    return line.encode(errors="backslashreplace") + b"\n"  # JSON writes half a character just so

@@ -1,0 +1,89 @@
+"""Whose opinions are asked for: the same names of every row, or each row's own."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+from tabsa.errors import DataError
+from tabsa.files import read_text
+from tabsa.schema import Target
+from tabsa.tables.fields import is_blank, parse_json
+from tabsa.tables.rows import Values
+from tabsa.text import TargetFinder
+
+_COMMENT = re.compile(r"(?:^|\s)#(?:\s.*)?$|^\s*#.*$")
+
+
+class Targets(Protocol):
+    """Says which targets are asked of a row."""
+
+    def of(self, values: Values, text: str) -> tuple[tuple[str, ...], tuple[Target, ...]]:
+        """The names asked of the row, and those of them that its text mentions, with their mentions."""
+
+
+class SharedTargets:
+    """The same names for every row."""
+
+    def __init__(self, names: Mapping[str, Sequence[str]]) -> None:
+        self._finder = TargetFinder(names)
+        self.names = self._finder.names
+
+    def of(self, values: Values, text: str) -> tuple[tuple[str, ...], tuple[Target, ...]]:  # noqa: ARG002
+        """See `Targets`."""
+        return self.names, self._finder.find(text)
+
+
+class OwnTargets:
+    """Each row's own, from one of its columns: one name, several with `;` between them, or a list."""
+
+    def __init__(self, column: str) -> None:
+        self.column = column
+
+    def of(self, values: Values, text: str) -> tuple[tuple[str, ...], tuple[Target, ...]]:
+        """See `Targets`."""
+        finder = _finder(self._names(values.get(self.column)))
+        return finder.names, finder.find(text)
+
+    def _names(self, value: object) -> tuple[str, ...]:
+        if isinstance(value, str) and value.lstrip().startswith("["):
+            value = parse_json(value, repr(self.column))
+        listed = value.split(";") if isinstance(value, str) else value
+        if is_blank(listed):
+            listed = []
+        if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+            raise DataError(f"{self.column!r} is neither a name nor a list of names")
+        names = tuple(dict.fromkeys(name.strip() for name in listed if name.strip()))
+        if not names:
+            raise DataError(f"no target in {self.column!r}")
+        return names
+
+
+@lru_cache(maxsize=1024)
+def _finder(names: tuple[str, ...]) -> TargetFinder:
+    return TargetFinder(names)
+
+
+def read_targets(path: Path) -> dict[str, tuple[str, ...]]:
+    """The targets of a file, each with its aliases.
+
+    A line is a name and its aliases, with tabs between them or else commas. A `#` starts a comment, at the start of a
+    line or where there is white space on both sides.
+    """
+    targets: dict[str, tuple[str, ...]] = {}
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        bare = _COMMENT.sub("", line)
+        names = [name for part in bare.split("\t" if "\t" in bare.strip() else ",") if (name := part.strip())]
+        if not names:
+            continue
+        if names[0] in targets:
+            raise DataError(f"{path} line {number}: the target {names[0]!r} is given twice; give it once")
+        targets[names[0]] = tuple(dict.fromkeys(names[1:]))
+    if not targets:
+        raise DataError(f"{path} names no target; expected one name a line")
+    try:
+        TargetFinder(targets)
+    except DataError as e:
+        raise DataError(f"{path}: {e}") from e
+    return targets

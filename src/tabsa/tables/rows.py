@@ -1,0 +1,249 @@
+"""Rows of a user's table, one at a time and at constant memory: CSV, TSV, JSON Lines, Parquet."""
+
+import csv
+import gzip
+import io
+import json
+import math
+import re
+import zlib
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import count
+from pathlib import Path
+from typing import IO, NamedTuple, TypeAlias
+
+from tabsa.errors import DataError
+from tabsa.files import reason
+from tabsa.tables.fields import parse_json
+
+Values: TypeAlias = dict[str, object]
+
+TEXT_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson")
+SUFFIXES = (*TEXT_SUFFIXES, *(f"{suffix}.gz" for suffix in TEXT_SUFFIXES), ".parquet")
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+# No text is as long as this; a quote that is left open, or a file without line ends, is.
+_LONGEST = 10_000_000
+_PARQUET_BATCH = 1024
+_UNDECODED = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of bytes that are not UTF-8
+
+
+class Row(NamedTuple):
+    """One row, and where it stands ("reviews.csv row 3"). A spreadsheet's row 1 is the header."""
+
+    where: str
+    values: Values
+    number: int
+
+
+class BadRow(NamedTuple):
+    """A row that cannot be read: why, and what there is of it (fields, or a line)."""
+
+    number: int
+    error: DataError
+    content: object
+
+
+def suffix_of(path: Path) -> str:
+    """The one of `SUFFIXES` that the file's name ends with."""
+    name = path.name.lower()
+    for suffix in SUFFIXES:
+        if name.endswith(suffix):
+            return suffix
+    raise DataError(f"cannot tell the format of {path} by its name; expected one of {', '.join(SUFFIXES)}")
+
+
+def typed_rows(path: Path) -> Iterator[Row]:
+    """The file's rows with their values as the format has them: text, and numbers, lists, objects, null."""
+    for row in _rows(path, "strict"):
+        if isinstance(row, BadRow):
+            raise row.error
+        yield row
+
+
+def every_row(path: Path, file: io.BufferedReader | None = None) -> Iterator[Row | BadRow]:
+    """The same, with the rows that cannot be read in their places: one of them does not end the reading.
+
+    `file` is `path`, opened: whoever opened it can see how far it has been read.
+    """
+    return _rows(path, "surrogateescape", file)
+
+
+def _rows(path: Path, undecodable: str, file: io.BufferedReader | None = None) -> Iterator[Row | BadRow]:
+    suffix = suffix_of(path)
+    if suffix == ".parquet":
+        yield from _parquet_rows(path, file)
+        return
+    with _open_text(path, file, compressed=suffix.endswith(".gz"), undecodable=undecodable) as stream:
+        delimiter = _DELIMITERS.get(suffix.removesuffix(".gz"))
+        yield from _json_rows(stream, path) if delimiter is None else _csv_rows(stream, path, delimiter)
+
+
+def as_text(value: object) -> str:
+    """A value as a table of text has it."""
+    if isinstance(value, str):
+        return value
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, (bool, list, dict)):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
+
+
+@contextmanager
+def _open_text(path: Path, file: io.BufferedReader | None, *, compressed: bool, undecodable: str) -> Iterator[IO[str]]:
+    """The file as text; what goes wrong while it is read becomes one clear line."""
+    try:
+        with _opened(path, file) as raw, gzip.open(raw) if compressed else nullcontext(raw) as binary:
+            # UTF-16 without a mark would pass for UTF-8 with a NUL beside every letter.
+            head = binary.peek(4)[:4]
+            if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head:
+                raise DataError(f"{path} is not UTF-8 text (it looks like UTF-16); save it as UTF-8")
+            with io.TextIOWrapper(binary, encoding="utf-8-sig", errors=undecodable, newline="") as text:
+                try:
+                    yield text
+                except UnicodeDecodeError as e:
+                    # The decoder holds only a piece of the file, which ends where the file stands now.
+                    byte = binary.tell() - len(e.object) + e.start
+                    raise DataError(f"{path} is not UTF-8 text (byte {byte}); save it as UTF-8") from e
+    except (gzip.BadGzipFile, EOFError, zlib.error) as e:
+        raise DataError(f"{path} is not a whole gzip file: {e}") from e
+    except OSError as e:
+        raise DataError(f"cannot read {path}: {reason(e)}") from e
+
+
+def _opened(path: Path, file: io.BufferedReader | None) -> AbstractContextManager[io.BufferedReader]:
+    return path.open("rb") if file is None else nullcontext(file)
+
+
+def _csv_rows(stream: IO[str], path: Path, delimiter: str) -> Iterator[Row | BadRow]:
+    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST))
+    lines = _Lines(stream)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    header: list[str] | None = None
+    for number in count(1):
+        lines.start_row()
+        try:
+            cells = next(reader, None)
+        except csv.Error as e:
+            advice = 'put a text that holds quotes or line ends in quotes, and write "" for a quote in it'
+            error = DataError(f"{path} line {lines.number}: {e}; {advice}")
+            if header is None:
+                raise error from e
+            yield BadRow(number, error, lines.keep_first())
+            continue
+        if cells is None:
+            return
+        if not cells:
+            continue
+        where = f"{path} row {number}"
+        undecoded = any(map(_undecoded, cells))
+        if header is None:
+            if undecoded:
+                raise DataError(f"{path} is not UTF-8 text (in its header); save it as UTF-8")
+            header = _header(cells, path)
+        elif undecoded:
+            yield BadRow(number, DataError(f"{where} is not UTF-8 text; save it as UTF-8"), cells)
+        elif len(cells) != len(header):
+            error = DataError(f"{where} has {len(cells)} fields; the header has {len(header)}")
+            yield BadRow(number, error, cells)
+        else:
+            yield Row(where, dict(zip(header, cells, strict=True)), number)
+
+
+class _Lines:
+    """The lines of a file, for a CSV reader that may have to give some back.
+
+    A quote that is left open takes in line after line until something gives it away. Then only its first line is bad.
+    """
+
+    def __init__(self, stream: IO[str]) -> None:
+        self.number = 1  # of the row's first line
+        self._stream = stream
+        self._row: list[str] = []
+        self._again: deque[str] = deque()
+
+    def __iter__(self) -> "_Lines":
+        return self
+
+    def __next__(self) -> str:
+        line = self._again.popleft() if self._again else self._stream.readline(_LONGEST + 1)
+        if not line:
+            raise StopIteration
+        self._row.append(line)
+        return line
+
+    def start_row(self) -> None:
+        """What is read from now on belongs to another row."""
+        self.number += len(self._row)
+        self._row.clear()
+
+    def keep_first(self) -> str:
+        """The row's first line; the others will be read again."""
+        first, *others = self._row
+        self._again.extendleft(reversed(others))
+        self._row = [first]
+        return first
+
+
+def _undecoded(text: str) -> bool:
+    return not text.isascii() and _UNDECODED.search(text) is not None
+
+
+def _header(cells: Sequence[str], path: Path) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    _refuse_repeated(names, path)
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+        raise DataError(f"{path} has one column, {names[0]!r}; separate fields with commas (or with tabs in a .tsv)")
+    return names
+
+
+def _refuse_repeated(names: Iterable[str], path: Path) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise DataError(f"{path} has more than one column {repeated[0]!r}; give each column its own name")
+
+
+def _json_rows(stream: IO[str], path: Path) -> Iterator[Row | BadRow]:
+    lines = iter(lambda: stream.readline(_LONGEST + 1), "")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        where = f"{path} line {number}"
+        try:
+            row: Row | BadRow = Row(where, _json_object(line, where), number)
+        except DataError as e:
+            row = BadRow(number, e, line)
+        yield row
+
+
+def _json_object(line: str, where: str) -> Values:
+    if len(line) > _LONGEST:
+        raise DataError(f"{where} is longer than {_LONGEST:,} characters; write one JSON object a line")
+    if _undecoded(line):
+        raise DataError(f"{where} is not UTF-8 text; save it as UTF-8")
+    values = parse_json(line, where)
+    if not isinstance(values, dict):
+        raise DataError(f"{where} is not a JSON object; write one JSON object a line")
+    return values
+
+
+def _parquet_rows(path: Path, file: io.BufferedReader | None) -> Iterator[Row]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as e:
+        raise DataError(f"reading {path} needs pyarrow; install it with `pip install 'tabsa[tables]'`") from e
+    try:
+        with _opened(path, file) as stream, parquet.ParquetFile(stream) as table:
+            _refuse_repeated(table.schema_arrow.names, path)
+            number = 0
+            for batch in table.iter_batches(batch_size=_PARQUET_BATCH):
+                for values in batch.to_pylist():
+                    number += 1
+                    yield Row(f"{path} row {number}", values, number)
+    except (pyarrow.ArrowException, ValueError) as e:  # the second: text that is not UTF-8, times in nanoseconds
+        raise DataError(f"{path} is not a readable Parquet file: {str(e).splitlines()[0]}") from e
+    except OSError as e:
+        raise DataError(f"cannot read {path}: {reason(e)}") from e

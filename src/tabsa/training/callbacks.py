@@ -1,0 +1,63 @@
+"""What hears of a run while it trains: a progress bar, TensorBoard, or whatever a caller writes."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from tabsa.training.loop import Trainer, Validation
+
+
+class Callback:
+    """Hears of a run; does nothing unless a subclass says what."""
+
+    def on_start(self, trainer: Trainer, role: str, folder: Path | None) -> None:
+        """Training begins, or goes on; `role` is `teachers` or `model`, `folder` where its state is kept, if it is."""
+
+    def on_update(self, trainer: Trainer, update: int, losses: Tensor) -> None:
+        """An update was made; `losses` has each seed's."""
+
+    def on_validation(self, trainer: Trainer, validation: Validation) -> None:
+        """The seeds were scored on dev; their state is saved after this."""
+
+    def on_end(self, trainer: Trainer) -> None:
+        """Training has ended, or was broken off."""
+
+
+class TensorBoard(Callback):
+    """Writes validations as TensorBoard scalars beside the run's state; does nothing without the package."""
+
+    def __init__(self) -> None:
+        self.writer: Any = None
+
+    def on_start(self, trainer: Trainer, role: str, folder: Path | None) -> None:  # noqa: ARG002
+        """Open a file of events; points that a killed run wrote after its last state are hidden."""
+        if folder is None:
+            return
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            return
+        self.writer = SummaryWriter(str(folder), purge_step=trainer.progress.update + 1)
+
+    def on_validation(self, trainer: Trainer, validation: Validation) -> None:
+        """One point for the loss and for each figure of each seed; those that are not defined are left out."""
+        if self.writer is None:
+            return
+        for seed, loss, families in zip(trainer.seeds, validation.loss, validation.figures, strict=True):
+            points = {f"loss/{seed}": loss} | {
+                f"dev {family} {name}/{seed}": value
+                for family, figures in families.items()
+                for name, value in figures.items()
+            }
+            for tag, value in points.items():
+                if math.isfinite(value):
+                    self.writer.add_scalar(tag, value, validation.update)
+        self.writer.flush()
+
+    def on_end(self, trainer: Trainer) -> None:  # noqa: ARG002
+        """Close the file."""
+        if self.writer is not None:
+            self.writer.close()
+            self.writer = None

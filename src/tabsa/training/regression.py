@@ -1,0 +1,258 @@
+"""Fits the linear baseline with scikit-learn: one multinomial logistic regression an aspect.
+
+The training split alone decides the features, their weighting and, for a given strength of regularisation, the weights.
+The dev split chooses that strength, and the one number that moves the border of `none` (`tabsa.models.linear.model`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tabsa.checkpoint import ModelFolder
+from tabsa.encoding import NOT_ASKED, combine_readings, readings
+from tabsa.encoding.labels import gold_labels, passage_labels
+from tabsa.errors import ConfigError, TabsaError
+from tabsa.evaluation.metrics import FAMILIES, METRICS, IntArray
+from tabsa.evaluation.report import Report, evaluate
+from tabsa.models.linear.config import Decision, LRConfig
+from tabsa.models.linear.engine import LinearEngine
+from tabsa.models.linear.features import FeatureSpace, SparseRows, passage_ngrams
+from tabsa.models.linear.model import LinearModel, softmax, write_model
+from tabsa.models.linear.tagging import Tagger, tagger_for
+from tabsa.schema import Dataset
+from tabsa.training.config import RunConfig, Selection
+from tabsa.training.fit import Fitted, FittedRow
+from tabsa.training.preparation import datasets
+from tabsa.training.run_folder import RunFolder
+from tabsa.training.validation import figures_of, selected
+
+_NEVER: Final = -100.0  # the logit of a label that an aspect never has in the training data
+# Far tighter than scikit-learn's own tolerance, which leaves probabilities unsure in their second decimal.
+_TOLERANCE: Final = 1e-7
+_ITERATIONS: Final = 5000
+# Tried from 0 outwards, so that of equally good ones the smallest change wins.
+_BIASES: Final = tuple(sorted((round(0.1 * step, 1) for step in range(-60, 61)), key=abs))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one strength of regularisation came to on dev, under the decision asked for."""
+
+    c: float
+    none_bias: float
+    score: float
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """A fitted model, how its C was chosen, and what it is worth on dev under either decision."""
+
+    model: LinearModel
+    best: Trial
+    trials: tuple[Trial, ...]
+    reports: dict[Decision, Report]
+
+
+@dataclass(frozen=True)
+class _Features:
+    """A dataset as the regressions see it: a row for each target of each passage."""
+
+    ngrams: list[list[str]]
+    groups: NDArray[np.int64]  # the dataset's group of each row, (N,)
+    labels: NDArray[np.int64]  # what a row teaches, (N, A)
+    gold: NDArray[np.int64]  # what is right of a group, (G, A)
+
+    def combined(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What is said of every group, (G, A, labels), of what is said of every row."""
+        return combine_readings(self.groups[:, None], len(self.gold), probabilities[:, None])
+
+
+def fit_folder(config: RunConfig, out: Path, *, resume: bool, data_dir: Path | None) -> Fitted:
+    """Fit, and write the model folder; it has no seeds, and resuming it is fitting it again."""
+    run = RunFolder(out / "run")
+    if resume:
+        run.config.unlink(missing_ok=True)
+    fitted = fit_model(config, data_dir)
+    run.start(config, (config.training.seed,))
+    folder = write_fitted(out, config, fitted)
+    rows = (FittedRow(name, None, {"sun": one.sun, "ma": one.ma}) for name, one in fitted.reports.items())
+    about = f"{len(fitted.model.space.ngrams):,} n-grams, C {fitted.best.c:g} and {config.model.decision} kept"
+    return Fitted(folder, tuple(rows), about)
+
+
+def fit_model(config: RunConfig, data_dir: Path | None = None) -> FittedModel:
+    """Fit what a run's configuration describes; of its training section only `select` matters here."""
+    train, dev = datasets(config, data_dir)
+    tagger = tagger_for(config.model, data_dir)
+    return fit_datasets(config.model, train, dev, tagger, config.data.max_length, config.training.select)
+
+
+def fit_datasets(
+    config: LRConfig,
+    train: Dataset,
+    dev: Dataset,
+    tagger: Tagger | None = None,
+    max_length: int = 0,
+    select: Selection = "mean",
+) -> FittedModel:
+    """Fit on `train`, choose on `dev`; both have the same aspects and labels."""
+    if not config.c:
+        raise ConfigError("'model.c' is empty; expected at least one number")
+    learnt, judged = (_features(data, config, tagger, max_length) for data in (train, dev))
+    space = FeatureSpace.of(learnt.ngrams, config)
+    if not space.ngrams:
+        raise ConfigError(f"{train.name} {train.split} has no n-gram to learn from")
+    rows, dev_rows = space.encode(learnt.ngrams), space.encode(judged.ngrams)
+    models, trials = [], []
+    for c in sorted(set(config.c)):
+        weights, intercepts = regressions(
+            rows, learnt.labels, len(space.ngrams), len(train.labels), c, config.class_power
+        )
+        model = LinearModel(space, weights, intercepts, train.aspects, train.labels, max_length)
+        bias, score = choose_bias(model.logits(dev_rows), judged, select, config.decision)
+        models.append(model)
+        trials.append(Trial(c, bias, score))
+    best = max(range(len(trials)), key=lambda n: trials[n].score)
+    logits = models[best].logits(dev_rows)
+    biases: dict[Decision, float] = {"argmax": 0.0, "threshold": choose_bias(logits, judged, select, "threshold")[0]}
+    reports = {
+        name: evaluate(dev, judged.combined(softmax(_moved(logits, bias))), bootstrap=0)
+        for name, bias in biases.items()
+    }
+    model = replace(models[best], none_bias=trials[best].none_bias)
+    return FittedModel(model, trials[best], tuple(trials), reports)
+
+
+def score_dataset(model: LinearModel, data: Dataset, data_dir: Path | None = None) -> Report:
+    """What a fitted model is worth on a dataset of its own aspects and labels."""
+    features = _features(data, model.config, tagger_for(model.config, data_dir), model.max_length)
+    logits = model.logits(model.space.encode(features.ngrams))
+    return evaluate(data, features.combined(softmax(logits)), bootstrap=0)
+
+
+def _features(data: Dataset, config: LRConfig, tagger: Tagger | None, max_length: int) -> _Features:
+    gold = gold_labels(data)
+    ngrams: list[list[str]] = []
+    groups: list[int] = []
+    labels: list[NDArray[np.int64]] = []
+    seen: set[int] = set()
+    for reading in readings(data, targets=LinearEngine.at_once, max_length=max_length):
+        ngrams += passage_ngrams(reading.passage, config, tagger)
+        labels += [passage_labels(gold[group], first=group not in seen) for group in reading.groups]
+        groups += reading.groups
+        seen.update(reading.groups)
+    shape = (len(groups), len(data.aspects))
+    return _Features(ngrams, np.array(groups, np.int64), np.array(labels, np.int64).reshape(shape), gold)
+
+
+def regressions(
+    rows: SparseRows, gold: IntArray, features: int, labels: int, c: float, class_power: float
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The weights (F, A, L) and intercepts (A, L) of one regression for each column of `gold` (N, A)."""
+    try:
+        from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+    except ImportError as e:
+        raise TabsaError("fitting 'lr' needs scikit-learn: pip install 'tabsa[train]'") from e
+    matrix = csr_matrix((rows.values, rows.columns, rows.starts), shape=(len(gold), features))
+    fitted = []
+    for column in gold.T:
+        kept = column != NOT_ASKED
+        own = matrix if kept.all() else matrix[kept]
+        fitted.append(_regression(own, column[kept], labels, c, class_power))
+    weights, intercepts = zip(*fitted, strict=True)
+    return np.stack(weights, axis=1).astype(np.float32), np.stack(intercepts).astype(np.float32)
+
+
+def _regression(
+    matrix: Any, gold: IntArray, labels: int, c: float, class_power: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """One aspect's weights (F, L) and intercepts (L,) from SciPy's matrix of the training data.
+
+    A label that the aspect never has in it gets weights of 0 and an intercept far below all others.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    weights, intercepts = np.zeros((matrix.shape[1], labels)), np.full(labels, _NEVER)
+    classes, counts = np.unique(gold, return_counts=True)
+    if len(classes) == 1:
+        intercepts[classes] = 0
+        return weights, intercepts
+    importance = counts.astype(np.float64) ** -class_power
+    importance *= len(gold) / (importance * counts).sum()  # so that C means the same whatever the power
+    weighting = dict(zip(classes, importance, strict=True))
+    solver = LogisticRegression(C=c, class_weight=weighting, tol=_TOLERANCE, max_iter=_ITERATIONS).fit(matrix, gold)
+    both = len(classes) == 2  # scikit-learn then has the second class's logit only, the first's being 0
+    weights[:, classes] = np.vstack([np.zeros_like(solver.coef_), solver.coef_]).T if both else solver.coef_.T
+    intercepts[classes] = (0, solver.intercept_[0]) if both else solver.intercept_
+    return weights, intercepts
+
+
+def choose_bias(
+    logits: NDArray[np.float64], judged: _Features, select: Selection, decision: Decision
+) -> tuple[float, float]:
+    """What to add to the logits of `none` for the best score on dev, and that score; with `argmax`, nothing."""
+
+    def score(bias: float) -> float:
+        return selected(figures_of(judged.gold, judged.combined(softmax(_moved(logits, bias)))), select)
+
+    scores = [(bias, score(bias)) for bias in (_BIASES if decision == "threshold" else (0.0,))]
+    return max(scores, key=lambda pair: pair[1])
+
+
+def _moved(logits: NDArray[np.float64], bias: float) -> NDArray[np.float64]:
+    moved = logits.copy()
+    moved[..., 0] += bias
+    return moved
+
+
+def write_fitted(path: Path, config: RunConfig, fitted: FittedModel) -> ModelFolder:
+    """Write the model folder; its metrics hold the dev report of either decision, by name."""
+    reports = {name: report.to_dict() for name, report in fitted.reports.items()}
+    chosen = reports[config.model.decision]
+    metrics: dict[str, Any] = {
+        "data": config.data.name,
+        "split": config.data.dev,
+        "decision": config.model.decision,
+        "c": fitted.best.c,
+        "none_bias": fitted.best.none_bias,
+        "features": len(fitted.model.space.ngrams),
+        "dev": {family: chosen[family] for family in FAMILIES},
+        "decisions": reports,
+        "trials": [asdict(trial) for trial in fitted.trials],
+    }
+    return write_model(path, fitted.model, metrics, _card(config, fitted, reports))
+
+
+def _card(config: RunConfig, fitted: FittedModel, reports: dict[Decision, dict[str, Any]]) -> str:
+    """A model card of what is known at the end of a fit."""
+    model, options = fitted.model, fitted.model.config
+    columns = [(decision, family) for decision in reports for family in FAMILIES]
+    rows = [[name, *(_percent(reports[decision][family][name]) for decision, family in columns)] for name in METRICS]
+    heading = [f"{config.data.name} {config.data.dev}, %", *(f"{decision}, {family}" for decision, family in columns)]
+    return f"""# {config.kind} trained on {config.data.name}
+
+Says of each target and each aspect whether a text is {", ".join(model.labels[1:])} about it, or silent.
+
+- aspects: {", ".join(model.aspects)}
+- features: {len(model.space.ngrams):,} n-grams
+- longest n-gram: {options.word_ngrams} of words, {options.pos_ngrams} of tags, {options.char_ngrams} of characters
+- words behind a negation that are read as negated: {options.negation}
+- C: {fitted.best.c:g}, selected by {config.training.select} on {config.data.dev}
+- decision: {options.decision}, which adds {model.none_bias:g} to the logit of `none`
+
+{_table([heading, ["---"] * len(heading), *rows])}
+
+These figures are of the split that selected the model, so they flatter it; `tabsa evaluate` on a test split does not.
+"""
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _percent(fraction: float | None) -> str:
+    return "–" if fraction is None else f"{100 * fraction:.1f}"

@@ -1,0 +1,199 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tabsa.embeddings import WordVectors
+from tabsa.embeddings.concepts import LEXICON, ConceptTable, load_concepts, read_concepts
+from tabsa.embeddings.concepts.forms import forms
+from tabsa.errors import DataError, DataNotFoundError
+
+
+def table(*names):
+    matrix = np.arange(len(names) + 1, dtype=np.float32)[:, None] * np.ones((1, 2), np.float32)
+    return ConceptTable(("", *names), matrix)
+
+
+def matched(concepts, text):
+    return [concepts.names[row] for row in concepts.match(text.split())]
+
+
+def write(folder, text, name="concepts.tsv"):
+    path = Path(folder) / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_longest_phrase_wins_and_all_its_words_get_it():
+    concepts = table("lot", "fun", "a_lot_of_fun", "fun_fair", "cheap")
+    assert matched(concepts, "it was a lot of fun") == ["", "", *["a_lot_of_fun"] * 4]
+    assert matched(concepts, "a lot of people") == ["", "lot", "", ""]
+    assert matched(concepts, "fun fun fair fair") == ["fun", "fun_fair", "fun_fair", ""]
+    assert matched(concepts, "cheap") == ["cheap"]
+    assert matched(concepts, "") == []
+
+
+@pytest.mark.parametrize(
+    ("word", "lemma"),
+    [
+        ("rents", "rent"),
+        ("parties", "party"),
+        ("churches", "church"),
+        ("buses", "bus"),
+        ("knives", "knife"),
+        ("people", "person"),
+        ("mugged", "mug"),
+        ("rated", "rate"),
+        ("walked", "walk"),
+        ("worried", "worry"),
+        ("living", "live"),
+        ("shopping", "shop"),
+        ("stolen", "steal"),
+        ("cheaper", "cheap"),
+        ("safest", "safe"),
+        ("bigger", "big"),
+        ("noisier", "noisy"),
+        ("n't", "not"),
+        ("well-connected", "well_connected"),
+    ],
+)
+def test_inflected_words_are_found_by_their_lemma(word, lemma):
+    assert forms(word)[0] == word
+    assert matched(table(lemma), word) == [lemma]
+    assert matched(table(lemma, word), word) == [word]  # the word itself comes first
+
+
+def test_lemmas_inside_phrases():
+    concepts = table("good_transport_link", "not_safe", "crime_rate")
+    assert matched(concepts, "good transport links") == ["good_transport_link"] * 3
+    assert matched(concepts, "it is n't safe") == ["", "", "not_safe", "not_safe"]
+    assert matched(concepts, "crimes rated") == ["crime_rate"] * 2
+
+
+@pytest.mark.parametrize(
+    ("word", "other"), [("evening", "even"), ("news", "new"), ("red", "r"), ("used", "us"), ("bus", "bu")]
+)
+def test_words_that_only_look_inflected(word, other):
+    assert matched(table(other), word) == [""]
+
+
+def test_the_likelier_lemma_comes_first():
+    assert matched(table("rat", "rate"), "rated") == ["rate"]
+    assert matched(table("car", "care"), "caring") == ["care"]
+
+
+WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
+NAMES = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("_".join), unique=True)
+
+
+@given(WORDS, NAMES)
+def test_matching_is_greedy_longest_first(words, names):
+    concepts = table(*names)
+    expected, start = [], 0
+    while start < len(words):
+        found = [n for n in range(len(words) - start, 0, -1) if "_".join(words[start : start + n]) in names]
+        length = found[0] if found else 1
+        expected += ["_".join(words[start : start + length]) if found else ""] * length
+        start += length
+    assert [concepts.names[row] for row in concepts.match(words)] == expected
+
+
+def test_reading_senticnets_columns(tmp_path):
+    header = "concept\tpleasantness\tattention\tsensitivity\taptitude\tmood1\tmood2\tpolarity_label\tpolarity"
+    header += "".join(f"\tsemantics{n}" for n in range(1, 6))
+    row = "a_lot_of_fun\t0.814\t0\t-0.5\t0.856\t#joy\t#admiration\tpositive\t0.557\tjoy\tfun_play\t\tjoy\tbig_joy"
+    path = write(tmp_path, f"{header}\n{row}\n")
+    concepts = read_concepts(path)
+    assert len(concepts) == 1
+    assert concepts.names == ("", "a_lot_of_fun")
+    np.testing.assert_allclose(concepts.matrix, [[0] * 5, [0.814, 0, -0.5, 0.856, 0.557]], atol=1e-3)
+    assert (concepts.matrix == concepts.matrix.astype(np.float16)).all()  # what a model folder stores
+    assert concepts.related == ((), ("joy", "fun_play", "joy", "big_joy"))
+    assert concepts.source.name == "concepts.tsv"
+    assert len(concepts.source.sha256) == 64
+
+
+def test_reading_another_source(tmp_path):
+    path = write(tmp_path, "x1\tconcept\tx2\r\n1.5\tBig  City\t-2\r\n0\tcalm\t4\r\n")
+    concepts = read_concepts(path)
+    assert concepts.names == ("", "big_city", "calm")
+    assert concepts.matrix.tolist() == [[0, 0], [1.5, -2], [0, 4]]
+    with pytest.raises(DataError, match=r"concepts\.tsv names no related concepts"):
+        concepts.with_related(WordVectors(("calm",), np.ones((1, 2), np.float32), 1.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "has no column 'concept'"),
+        ("name\tx\ncalm\t1", "has no column 'concept'"),
+        ("concept\tmood1\ncalm\t#joy", "has no column of numbers"),
+        ("concept\tx\ncalm\t1\t2", "row 2: 3 columns; expected 2"),
+        ("concept\tx\ncalm\t1\nbig\tmuch", "row 3: 'x' is 'much'; expected a number"),
+        ("concept\tx\ncalm\tnan", "row 2: 'x' is nan"),
+        ("concept\tx\ncalm\t1\nCalm\t2", "row 3: 'calm' is in row 2 already"),
+        ("concept\tx\n \t1", "row 2: no concept"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path, text, line):
+    with pytest.raises(DataError, match=line) as e:
+        read_concepts(write(tmp_path, text))
+    assert "\n" not in str(e.value)
+
+
+def test_related_concepts_bring_their_mean_word_vector(tmp_path):
+    path = write(
+        tmp_path,
+        "concept\tx\tsemantics1\tsemantics2\nfun\t1\tbig_joy\tplay\ncalm\t2\tunknown\tunknown_too\ndull\t3\tplay\tno_play\n",
+    )
+    concepts = read_concepts(path)
+    assert concepts.related_words() == {"big", "joy", "play", "unknown", "too", "no"}
+    vectors = WordVectors(("big", "joy", "play"), np.array([[2, 0], [0, 4], [3, 8]], np.float32), 1.0)
+    with_related = concepts.with_related(vectors)
+    assert with_related.names == concepts.names
+    assert with_related.matrix.tolist() == [[0, 0, 0], [1, 2, 5], [2, 0, 0], [3, 3, 8]]
+
+
+def test_a_table_needs_its_empty_row():
+    with pytest.raises(ValueError):
+        ConceptTable(("calm",), np.ones((1, 2), np.float32))
+
+
+def test_where_a_table_is_looked_for(tmp_path):
+    (tmp_path / "some").mkdir()
+    path = write(tmp_path / "some", "concept\tx\ncalm\t1\n")
+    assert load_concepts(str(path)).names == ("", "calm")
+    assert load_concepts("some/concepts.tsv", tmp_path).names == ("", "calm")
+    assert load_concepts().source.name == "lexicon.tsv"
+    with pytest.raises(DataNotFoundError, match=r"no other/concepts\.tsv in"):
+        load_concepts("other/concepts.tsv", tmp_path)
+
+
+def test_the_lexicon_says_what_it_should():
+    header = LEXICON.read_text(encoding="utf-8").splitlines()[0].split("\t")
+    lexicon = load_concepts()
+    assert len(lexicon) >= 400
+    assert sum("_" in name for name in lexicon.names) >= 100
+    assert lexicon.matrix.shape[1] == 5
+    assert header[-5:] == [f"semantics{n}" for n in range(1, 6)]
+    assert np.abs(lexicon.matrix).max() <= 1
+    polarity = {name: lexicon.matrix[row, 4] for name, row in lexicon.index.items()}
+    for good, bad in (("safe", "unsafe"), ("cheap", "expensive"), ("lively", "boring"), ("friendly", "rude")):
+        assert polarity[good] > 0 > polarity[bad]
+    assert abs(polarity["okay"]) < abs(polarity["good"]) < abs(polarity["excellent"])
+    assert all(name in lexicon.index for names in lexicon.related for name in names)
+    assert matched(lexicon, "the muggings were n't good") == ["", "mugging", "", "not_good", "not_good"]
+
+
+@pytest.mark.data
+def test_senticnet(data_dir):
+    if not (data_dir / "senticnet" / "senticnet4.tsv").is_file():
+        pytest.skip("needs SenticNet 4: put senticnet/senticnet4.tsv in a data folder")
+    concepts = load_concepts("senticnet/senticnet4.tsv", data_dir)
+    assert len(concepts) == 50_000
+    assert concepts.matrix.shape == (50_001, 5)
+    np.testing.assert_allclose(concepts.matrix[concepts.index["expensive"]], [-0.78, 0, -0.94, 0, -0.57], atol=1e-3)
+    assert concepts.related[concepts.index["expensive"]][0] == "high_cost"
+    assert matched(concepts, "cheaper and a lot of fun") == ["cheap", "", *["a_lot_of_fun"] * 4]

@@ -1,0 +1,74 @@
+"""On real data: the published GloVe rows, and how much of Sentihood they cover."""
+
+import json
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tabsa.embeddings import Fallbacks, WordVectors, coverage, load_vectors, read_vectors
+
+pytestmark = pytest.mark.data
+
+
+@pytest.fixture
+def glove(data_dir: Path) -> Path:
+    path = data_dir / "glove" / "glove.840B.300d.zip"
+    if not path.is_file():
+        pytest.skip("needs real data: put glove.840B.300d.zip into the folder glove/ of TABSA_DATA")
+    return path
+
+
+@pytest.fixture
+def token_counts(data_dir: Path) -> Counter[str]:
+    """Sentihood's tokens in lower case, without the two that stand for the targets."""
+    tokenise = pytest.importorskip("nltk.tokenize").NLTKWordTokenizer().tokenize
+    counts: Counter[str] = Counter()
+    for split in ("train", "dev", "test"):
+        examples = json.loads((data_dir / "sentihood" / f"sentihood-{split}.json").read_text(encoding="utf-8"))
+        counts.update(token.lower() for example in examples for token in tokenise(example["text"]))
+    del counts["location1"], counts["location2"]
+    return counts
+
+
+def test_the_published_file_is_read_exactly(glove):
+    vectors = read_vectors(glove)
+    if len(vectors) > 100_000:
+        pytest.skip("this is the full GloVe file; the figures are of the 35,001 rows at hand")
+    assert vectors.matrix.shape == (35_001, 300)
+    assert len(set(vectors.words)) == 35_001
+    assert "at\xa0name@domain.com" in vectors
+    _check_against_plain_reading(vectors, glove)
+
+
+def _check_against_plain_reading(vectors: WordVectors, glove: Path) -> None:
+    with zipfile.ZipFile(glove) as archive, archive.open(archive.namelist()[0]) as lines:
+        for number, line in enumerate(lines):
+            if number % 97 == 0:
+                *word, numbers = line.decode("utf-8").rstrip("\n").split(" ", 1)
+                assert vectors.words[number] == word[0]
+                expected = np.array([np.float32(text) for text in numbers.split(" ")])
+                np.testing.assert_array_equal(vectors.matrix[number], expected)
+
+
+def test_a_vocabulary_gets_the_rows_of_the_whole(glove):
+    words = ["the", "London", "london", "at\xa0name@domain.com", "posh", ",", "no such word"]
+    whole, some = read_vectors(glove), read_vectors(glove, words)
+    assert set(some.words) == {word for word in words if word in whole}
+    for word in some.words:
+        np.testing.assert_array_equal(some[word], whole[word])
+
+
+def test_coverage_of_sentihood(glove, token_counts):
+    bare = coverage(load_vectors(glove, token_counts, fallbacks=Fallbacks.none()), token_counts)
+    report = coverage(load_vectors(glove, token_counts), token_counts)
+    if bare.share() > 0.99:
+        pytest.skip("this is the full GloVe file; the figures are of the 35,001 rows at hand")
+    assert sum(bare.tokens.values()) == 79_060
+    assert bare.share("exact") == pytest.approx(0.9356, abs=0.0005)
+    assert report.share("exact") == bare.share("exact")
+    assert report.share("clitic") == pytest.approx(0.0158, abs=0.0005)
+    assert report.share() >= 0.975
+    assert {"posh", "upmarket", "mins", "gatwick", "chavs"} <= {word for word, _ in report.unknown}

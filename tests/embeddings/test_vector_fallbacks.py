@@ -1,0 +1,228 @@
+"""What stands in for a missing word: the order of the ways, their switches, and the random vectors."""
+
+import subprocess
+import sys
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tabsa.embeddings import Fallbacks, WordVectors, candidates, coverage, hashed_vectors, lookup, random_vector
+from tabsa.errors import ConfigError
+
+# fmt: off
+WORDS = (
+    "the", "and", "or", "us", "London", "DLR", "clubs", "bars", "bedroom", "southwest", "lowkey", "can't", "o'clock",
+    "not", "have", "are", "will", "am", "would", "is", "1500", "1400", "20", "15", "4", "number", "percent",
+    ",", "!", ".", "(", '"', "-", "---",
+)
+# fmt: on
+
+
+def table(*words: str) -> WordVectors:
+    rows = np.arange(1, len(words) + 1, dtype=np.float32)[:, None] * np.ones(4, dtype=np.float32)
+    return WordVectors(words, rows, scale=0.5)
+
+
+VECTORS = table(*WORDS)
+
+
+@pytest.mark.parametrize(
+    ("word", "how", "found"),
+    [
+        ("the", "exact", "the"),
+        ("THE", "case", "the"),
+        ("london", "case", "London"),
+        ("LONDON", "case", "London"),
+        ("dlr", "case", "DLR"),
+        ("n't", "clitic", "not"),
+        ("n’t", "clitic", "not"),
+        ("N'T", "clitic", "not"),
+        ("'ve", "clitic", "have"),
+        ("’re", "clitic", "are"),
+        ("'ll", "clitic", "will"),
+        ("'m", "clitic", "am"),
+        ("'d", "clitic", "would"),
+        ("`s", "clitic", "is"),
+        ("1,500", "number", "1500"),
+        ("1,500.00", "number", "1500"),
+        ("1437", "number", "1400"),
+        ("020", "number", "20"),
+        ("15.", "number", "15"),
+        ("£15", "number", "15"),
+        ("4.75", "number", "4"),
+        ("987,654", "number", "number"),
+        ("9" * 5000, "number", "number"),
+        ("``", "punctuation", '"'),
+        ("''", "punctuation", '"'),
+        ("”", "punctuation", '"'),
+        ("-lrb-", "punctuation", "("),
+        ("-LRB-", "punctuation", "("),
+        ("[", "punctuation", "("),
+        (")", "punctuation", ","),
+        ("—", "punctuation", "-"),
+        (":", "punctuation", ","),
+        ("?", "punctuation", "!"),
+        ("!!!!", "punctuation", "!"),
+        ("/", "punctuation", "or"),
+        ("%", "punctuation", "percent"),
+        ("can’t", "punctuation", "can't"),
+        ("o’clock", "punctuation", "o'clock"),
+        ("south-west", "punctuation", "southwest"),
+        ("low‑key", "punctuation", "lowkey"),
+        ("clubs/bars", "parts", "clubs bars"),
+        ("4-bedroom", "parts", "4 bedroom"),
+        ("new_clubs", "random", ""),
+        ("London/", "parts", "London"),
+        ("london/the", "parts", "London the"),
+        ("15-20", "parts", "15 20"),
+        ("u.s.", "random", ""),
+        (":-)", "random", ""),
+        ("location1", "random", ""),
+        ("location1/location2", "random", ""),
+        ("location1/bars", "random", ""),
+        ("", "random", ""),
+        (" ", "random", ""),
+        ("\udc80", "random", ""),
+    ],
+)
+def test_each_way(word, how, found):
+    result = lookup([word], VECTORS)
+    assert result.how == (how,)
+    if found:
+        expected = np.mean([VECTORS[f] for f in found.split(" ")], axis=0)
+        np.testing.assert_allclose(result[word], expected, rtol=1e-6)
+    else:
+        np.testing.assert_array_equal(result[word], random_vector(word, 4, seed=0, scale=0.5))
+
+
+def test_nothing_is_found_differently_with_a_richer_table():
+    assert lookup(["n't", "'s", "(", "1,500"], table("n't", "'s", "(", "1,500", *WORDS[:10])).how == ("exact",) * 4
+    np.testing.assert_array_equal(lookup(["’s"], table("is", "'s"))["’s"], [2, 2, 2, 2])
+
+
+@pytest.mark.parametrize(
+    ("switch", "word"),
+    [
+        ("case", "LONDON"),
+        ("clitics", "n't"),
+        ("numbers", "1,437"),
+        ("punctuation", "("),
+        ("parts", "clubs/bars"),
+    ],
+)
+def test_each_way_can_be_switched_off(switch, word):
+    vectors = table("London", "not", "1400", ",", "clubs", "bars")
+    assert lookup([word], vectors).how[0] not in ("exact", "random", "missing")
+    assert lookup([word], vectors, replace(Fallbacks(), **{switch: False})).how == ("random",)
+    only = replace(Fallbacks.none(), **{switch: True})
+    assert lookup([word], vectors, only).how == lookup([word], vectors).how
+
+
+def test_without_any_fallback_a_missing_word_is_zeros():
+    result = lookup(["the", "THE", "posh"], VECTORS, Fallbacks.none())
+    assert result.how == ("exact", "missing", "missing")
+    assert not result.matrix[1:].any()
+    switches = [f.name for f in fields(Fallbacks) if f.name not in ("seed", "scale")]
+    assert not any(getattr(Fallbacks.none(), name) for name in switches)
+
+
+def test_the_two_target_tokens_differ():
+    result = lookup(["location1", "location2"], VECTORS)
+    assert not np.allclose(result["location1"], result["location2"])
+
+
+text = st.text(st.characters(codec=None), max_size=12)
+
+
+@given(st.lists(text, min_size=1, max_size=20, unique=True), st.randoms(use_true_random=False))
+def test_a_random_vector_depends_on_its_word_alone(words, random):
+    shuffled = random.sample(words, len(words))
+    one, other = hashed_vectors(words, 8), hashed_vectors([*shuffled, "another word entirely"], 8)
+    for word in words:
+        np.testing.assert_array_equal(one[word], other[word])
+    assert len({row.tobytes() for row in one.matrix}) == len(words)
+
+
+@given(text)
+def test_candidates_hold_every_spelling_that_lookup_uses(word):
+    asked = candidates(word)
+    assert asked[0] == word
+    assert len(set(asked)) == len(asked)
+    full = lookup([word], VECTORS)
+    kept = [w for w in VECTORS.words if w in asked] or ["the"]
+    rows = VECTORS.matrix[[VECTORS.index[w] for w in kept]]
+    partial = lookup([word], WordVectors(tuple(kept), rows, VECTORS.scale))
+    assert full.how == partial.how
+    np.testing.assert_array_equal(full.matrix, partial.matrix)
+
+
+def test_random_vectors_are_the_same_in_another_process():
+    code = (
+        "from tabsa.embeddings import random_vector as r; print(r('location1', 5, seed=3, scale=0.4).tobytes().hex())"
+    )
+    runs = {subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(2)}
+    assert runs == {random_vector("location1", 5, seed=3, scale=0.4).tobytes().hex().encode() + b"\n"}
+
+
+def test_random_vectors_never_change():
+    np.testing.assert_allclose(
+        random_vector("location1", 3, seed=0, scale=1.0), [0.9095923, 0.3926619, -0.6698646], rtol=1e-6
+    )
+
+
+def test_random_vectors_have_the_scale_asked_for_and_follow_the_seed():
+    result = hashed_vectors([f"w{i}" for i in range(500)], 300, scale=0.25)
+    assert np.sqrt(np.mean(result.matrix.astype(float) ** 2)) == pytest.approx(0.25, rel=0.01)
+    assert abs(result.matrix.mean()) < 0.005
+    assert not np.array_equal(result.matrix, hashed_vectors(result.words, 300, seed=1, scale=0.25).matrix)
+    assert lookup(["posh"], VECTORS).scale == VECTORS.scale
+    assert lookup(["posh"], VECTORS, Fallbacks(scale=0.1)).scale == 0.1
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_scale_that_makes_no_sense_is_refused(scale):
+    with pytest.raises(ConfigError, match="above 0"):
+        Fallbacks(scale=scale)
+
+
+def test_coverage_counts_types_and_tokens():
+    counts = {"the": 10, "n't": 5, "posh": 3, "grotty": 2}
+    report = coverage(lookup(counts, VECTORS), counts)
+    assert report.types == {"exact": 1, "clitic": 1, "random": 2}
+    assert report.tokens == {"exact": 10, "clitic": 5, "random": 5}
+    assert report.share() == 0.75
+    assert report.share("clitic", "random") == 0.5
+    assert report.unknown == (("posh", 3), ("grotty", 2))
+    assert report.to_dict() == {
+        "types": {"exact": 1, "clitic": 1, "random": 2},
+        "tokens": {"exact": 10, "clitic": 5, "random": 5},
+        "known_tokens": 0.75,
+        "unknown": [["posh", 3], ["grotty", 2]],
+    }
+    lines = str(report).splitlines()
+    assert lines[1].split() == ["exact", "1", "25.0%", "10", "50.0%"]
+    assert lines[-1] == "most frequent unknown words: posh, grotty"
+
+
+def test_coverage_of_words_that_the_table_lacks_and_of_nothing():
+    assert coverage(lookup(["the"], VECTORS), {"the": 1, "posh": 1}).tokens == {"exact": 1, "missing": 1}
+    for counts in ({}, {"the": 0}):
+        empty = coverage(lookup(counts, VECTORS), counts)
+        assert empty.share() == 0
+        assert "in all" in str(empty)
+
+
+def test_a_word_met_later_is_placed_among_those_of_a_table():
+    first = lookup(["the", "London", "posh"], VECTORS)
+    later = lookup(["LONDON", "posh", "grotty"], first)
+    assert later.how == ("case", "exact", "random")
+    np.testing.assert_array_equal(later["posh"], first["posh"])
+    np.testing.assert_array_equal(later["grotty"], lookup(["grotty"], VECTORS)["grotty"])
+
+
+def test_a_repeated_word_is_refused():
+    with pytest.raises(ValueError, match="twice"):
+        lookup(["the", "the"], VECTORS)

@@ -1,0 +1,215 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tabsa import datasets as data
+from tabsa.encoding.arrays import (
+    NOT_ASKED,
+    PADDING,
+    Encoded,
+    Reading,
+    aspect_words,
+    count_words,
+    encode,
+    marked_words,
+    neighbours,
+    readings,
+    target_word,
+)
+from tabsa.schema import Dataset, Example, Opinion, Span, Target
+from tabsa.text import tokenise
+
+ASPECTS = ("price", "safety")
+LABELS = ("none", "positive", "negative")
+
+
+def mentioned(text: str, name: str) -> Target:
+    """A target with all the places where the text has its name."""
+    starts = [i for i in range(len(text)) if text.startswith(name, i)]
+    return Target(name, tuple(Span(i, i + len(name)) for i in starts))
+
+
+def example(text: str, *names: str, opinions: tuple[Opinion, ...] = (), number: str = "1") -> Example:
+    return Example(number, text, tuple(mentioned(text, name) for name in names), opinions)
+
+
+def dataset(*examples: Example, aspects: tuple[str, ...] = ASPECTS, labels: tuple[str, ...] = LABELS) -> Dataset:
+    return Dataset("made up", "train", aspects, labels, examples)
+
+
+def rows_of(of: Dataset, targets: int = 2) -> dict[str, int]:
+    return {word: row for row, word in enumerate([PADDING, *count_words([of], targets=targets)])}
+
+
+def encoded(of: Dataset, *, targets: int = 2, max_length: int = 0) -> tuple[Encoded, list[list[str]]]:
+    """The arrays, and the tokens as words again, up to each reading's length."""
+    rows = rows_of(of, targets)
+    result, words = encode(of, rows, targets=targets, max_length=max_length), list(rows)
+    assert not any(result.tokens[n, length:].any() for n, length in enumerate(result.lengths))
+    return result, [[words[i] for i in result.tokens[n, :length]] for n, length in enumerate(result.lengths)]
+
+
+def test_every_mention_becomes_its_targets_token() -> None:
+    text = "Camden is dear, Hull is not; Camden's rents!"
+    assert marked_words(text, example(text, "Camden", "Hull").targets) == (
+        ["<target1>", "is", "dear", ",", "<target2>", "is", "not", ";", "<target1>", "'s", "rents", "!"]
+    )
+    assert marked_words(text, example(text, "Hull", "Camden").targets)[:4] == ["<target2>", "is", "dear", ","]
+
+
+def test_no_text_contains_the_tokens_that_stand_for_targets() -> None:
+    words = [token.word for token in tokenise("<target1> <padding> <TARGET2>x")]
+    assert not {target_word(0), target_word(1), PADDING} & set(words)
+
+
+@pytest.mark.parametrize(
+    ("aspect", "words"),
+    [
+        ("price", ["price"]),
+        ("transit-location", ["transit", "location"]),
+        ("Battery_Life / screen", ["battery", "life", "screen"]),
+        ("Größe", ["größe"]),
+        ("4G", ["4g"]),
+        ("?!", ["?!"]),
+    ],
+)
+def test_aspect_words(aspect: str, words: list[str]) -> None:
+    assert aspect_words(aspect) == words
+
+
+def test_one_example_with_two_targets() -> None:
+    text = "Camden is dear, Hull is safe"
+    said = (Opinion("Camden", "price", "negative"), Opinion("Hull", "safety", "positive"))
+    result, words = encoded(dataset(example(text, "Camden", "Hull", opinions=said)))
+    assert words == [["<target1>", "is", "dear", ",", "<target2>", "is", "safe"]]
+    assert result.lengths.tolist() == [7]
+    assert result.labels.tolist() == [[[2, 0], [0, 1]]]
+    assert result.groups.tolist() == [[0, 1]]
+    assert result.tokens.dtype == np.int32
+    assert result.labels.dtype == np.int8
+
+
+def test_labels_follow_the_datasets_order_of_labels_and_aspects() -> None:
+    one = example("Hull", "Hull", opinions=(Opinion("Hull", "price", "mixed"), Opinion("Hull", "food", "good")))
+    result, _ = encoded(dataset(one, aspects=("food", "parks", "price"), labels=("none", "mixed", "bad", "good")))
+    assert result.labels[0, 0].tolist() == [3, 0, 1]
+
+
+def test_more_targets_than_the_model_knows_are_several_readings() -> None:
+    text = "A1 B2 C3 D4 E5"
+    names = text.split()
+    said = tuple(Opinion(name, "price", "positive") for name in ("B2", "C3", "E5"))
+    first = example("X9 is far", "X9", number="0")
+    result, words = encoded(dataset(first, example(text, *names, opinions=said), example("Y8", "Y8", number="2")))
+    assert words == [
+        ["<target1>", "is", "far"],
+        ["<target1>", "<target2>", "c3", "d4", "e5"],
+        ["a1", "b2", "<target1>", "<target2>", "e5"],
+        ["a1", "b2", "c3", "d4", "<target1>"],
+        ["<target1>"],
+    ]
+    assert result.groups.tolist() == [[0, -1], [1, 2], [3, 4], [5, -1], [6, -1]]
+    assert result.labels[:, :, 0].tolist() == [[0, NOT_ASKED], [0, 1], [1, 0], [1, NOT_ASKED], [0, NOT_ASKED]]
+    assert (result.labels[result.groups < 0] == NOT_ASKED).all()
+
+
+def test_one_target_at_a_time() -> None:
+    result, words = encoded(dataset(example("A1 or B2", "A1", "B2")), targets=1)
+    assert words == [["<target1>", "or", "b2"], ["a1", "or", "<target1>"]]
+    assert result.groups.tolist() == [[0], [1]]
+
+
+def test_an_implied_target_is_asked_though_no_word_is_its() -> None:
+    one = Example("1", "It is dear", (Target("Camden"),), (Opinion("Camden", "price", "negative"),))
+    result, words = encoded(dataset(one))
+    assert words == [["it", "is", "dear"]]
+    assert result.labels[0].tolist() == [[2, 0], [NOT_ASKED, NOT_ASKED]]
+
+
+def test_a_text_without_targets_is_not_read() -> None:
+    result, _ = encoded(dataset(Example("1", "Nobody lives here", ()), example("Hull", "Hull")))
+    assert len(result) == 1
+    assert result.groups.tolist() == [[0, -1]]
+
+
+def test_nothing_at_all() -> None:
+    result, _ = encoded(dataset())
+    assert len(result) == 0
+    assert result.labels.shape == (0, 2, 2)
+    assert result.tokens.shape[0] == 0
+
+
+def test_an_empty_text() -> None:
+    _, words = encoded(dataset(Example("1", " ", (Target("Hull"),)), example("Hull it is", "Hull")))
+    assert words == [[], ["<target1>", "it", "is"]]
+    alone, _ = encoded(dataset(Example("1", "", (Target("Hull"),))))
+    assert (alone.tokens.shape, alone.lengths.tolist()) == ((1, 0), [0])
+
+
+@pytest.mark.parametrize(("max_length", "kept"), [(0, 5), (3, 3), (5, 5), (9, 5)])
+def test_long_texts_are_cut(max_length: int, kept: int) -> None:
+    result, words = encoded(dataset(example("one two three four Hull", "Hull")), max_length=max_length)
+    assert words == [["one", "two", "three", "four", "<target1>"][:kept]]
+    assert result.labels[0, 0].tolist() == [0, 0]  # asked, although its mention may be cut off
+
+
+def test_an_unknown_word_is_the_callers_business() -> None:
+    one = dataset(example("Hull sings", "Hull"))
+    rows = rows_of(one)
+    del rows["sings"]
+    with pytest.raises(KeyError, match="sings"):
+        encode(one, rows, targets=2)
+
+
+def test_counts_are_of_what_is_read_and_of_what_is_asked() -> None:
+    one = dataset(example("Price, price Hull", "Hull"), aspects=("price", "night-life"))
+    counts = count_words([one], targets=2)
+    assert counts == {"<target1>": 2, "<target2>": 1, "price": 3, ",": 1, "night": 1, "life": 1}
+    assert count_words([one], targets=1, max_length=1)["price"] == 2
+
+
+def test_arrays_make_the_same_data_again() -> None:
+    result, _ = encoded(dataset(example("Hull", "Hull")))
+    again = Encoded(**result.arrays())  # type: ignore[arg-type]
+    assert all(np.array_equal(array, again.arrays()[name]) for name, array in result.arrays().items())
+
+
+@given(st.lists(st.integers(0, 7), max_size=6), st.integers(1, 4))
+def test_every_group_is_asked_exactly_once(counts: list[int], targets: int) -> None:
+    examples = [
+        Example(str(n), "some words", tuple(Target(f"T{i}") for i in range(count))) for n, count in enumerate(counts)
+    ]
+    result, _ = encoded(dataset(*examples), targets=targets)
+    asked = result.groups[result.groups >= 0]
+    assert asked.tolist() == list(range(sum(counts)))
+    assert len(result) == sum(-(-count // targets) for count in counts)
+
+
+def test_places_is_read_as_it_is_written() -> None:
+    places = data.load("places", "dev")
+    result, words = encoded(places)
+    gold = [[places.labels.index(e.polarity(t.name, a)) for a in places.aspects] for e, t in places.groups()]
+    there = result.groups >= 0
+    assert result.labels[there].tolist() == [gold[group] for group in result.groups[there]]
+    read = list(readings(places, targets=2))
+    assert all(isinstance(reading, Reading) for reading in read)
+    assert [reading.words for reading in read] == words
+
+
+def test_neighbours_are_those_of_the_layers() -> None:
+    torch = pytest.importorskip("torch")
+    from tabsa.nn import targets
+
+    rng = np.random.default_rng(0)
+    tokens = rng.integers(0, 7, (30, 9))  # 0, 1 and 2 are targets
+    where = targets.mentions(torch.from_numpy(tokens)[None], (0, 1, 2))
+    expected = targets.neighbours(where)[0].numpy()  # (B, T, K, 2)
+    for sentence, of_layers in zip(tokens, expected, strict=True):
+        np.testing.assert_array_equal(neighbours([int(t) if t < 3 else None for t in sentence], 3), of_layers)
+
+
+def test_neighbours_by_hand() -> None:
+    after, before = neighbours([None, 0, None, 1, None], 2)[..., 0], neighbours([None, 0, None, 1, None], 2)[..., 1]
+    assert after.tolist() == [[0, 0], [1, -1], [1, -1], [-1, 1], [-1, 1]]
+    assert before.tolist() == [[1, -1], [1, -1], [-1, 1], [-1, 1], [0, 0]]

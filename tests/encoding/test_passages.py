@@ -1,0 +1,99 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tabsa.encoding import passages as module
+from tabsa.encoding.passages import passages
+from tabsa.schema import Span, Target
+from tabsa.text import TargetFinder, tokenise_marked
+
+
+def cut(text, *names, at_once=2, max_length=8):
+    return list(passages(text, TargetFinder(names).find(text), at_once=at_once, max_length=max_length))
+
+
+def shown(text, found):
+    return [text[passage.start : passage.end] for passage in found]
+
+
+def test_a_short_text_is_read_whole_with_all_its_sentences():
+    text = "Camden is dear. I left."
+    (passage,) = cut(text, "Camden")
+    assert shown(text, [passage]) == [text]
+    assert [token.target for token in passage.tokens] == [0, None, None, None, None, None, None]
+
+
+def test_a_text_without_a_mention_is_not_read():
+    assert cut("Nothing here.", "Camden") == cut("", "Camden") == cut("  ", "Camden") == []
+
+
+def test_a_long_text_is_cut_between_sentences():
+    text = "Camden is dear. I left it. It rained all the time there. Nobody asked. Camden is far."
+    found = cut(text, "Camden")
+    assert shown(text, found) == ["Camden is dear. I left it.", "Nobody asked. Camden is far."]
+    assert [len(passage.tokens) for passage in found] == [8, 7]
+
+
+def test_a_sentence_longer_than_the_limit_stays_whole():
+    text = "Camden " + "very " * 30 + "dear. Fine."
+    (passage,) = cut(text, "Camden")
+    assert len(passage.tokens) == 33
+
+
+def test_a_text_without_sentences_is_cut_all_the_same(monkeypatch):
+    monkeypatch.setattr(module, "_LONGEST", 10)
+    text = "word " * 25 + "Camden " + "word " * 9
+    found = cut(text, "Camden")
+    assert [len(passage.tokens) for passage in found] == [10]
+    assert "Camden" in shown(text, found)[0]
+    assert [len(passage.tokens) for passage in cut(text, "Camden", max_length=0)] == [10]
+
+
+def test_a_mention_is_never_cut():
+    text = "I use Yahoo! Inc every day now. Then I work at Yahoo! Inc too."
+    found = cut(text, "Yahoo! Inc", max_length=6)
+    assert shown(text, found) == ["I use Yahoo! Inc every day now.", "Then I work at Yahoo! Inc too."]
+
+
+def test_targets_beyond_the_models_number_are_words_in_the_other_readings():
+    text = "Camden, Brixton and Stoke Newington."
+    first, second = cut(text, "Stoke Newington", "Brixton", "Camden")
+    assert (first.targets, second.targets) == (("Camden", "Brixton"), ("Stoke Newington",))
+    assert [token.text for token in first.tokens] == ["Camden", ",", "Brixton", "and", "Stoke", "Newington", "."]
+    assert [token.target for token in first.tokens] == [0, None, 1, None, None, None, None]
+    assert [token.text for token in second.tokens] == ["Camden", ",", "Brixton", "and", "Stoke Newington", "."]
+    assert [token.target for token in second.tokens] == [None, None, None, None, 0, None]
+
+
+def test_each_passage_numbers_its_own_targets():
+    text = "Camden is dear now. Camden was not. Brixton is far from here today. Leith and Camden are both fine."
+    found = cut(text, "Camden", "Brixton", "Leith", max_length=9)
+    assert [passage.targets for passage in found] == [("Camden",), ("Brixton",), ("Leith", "Camden")]
+
+
+@given(
+    st.lists(
+        st.sampled_from(["Camden", "Leith", "Oslo", "is", "dear", ".", "!", "\n\n", "東京", "’s", "…"]), max_size=40
+    ),
+    st.integers(1, 3),
+    st.integers(0, 12),
+)
+def test_every_mention_is_asked_about_once_and_offsets_are_the_texts(words, at_once, max_length):
+    text = " ".join(words)
+    targets = TargetFinder(["Camden", "Leith", "Oslo", "東京"]).find(text)
+    found = list(passages(text, targets, at_once=at_once, max_length=max_length))
+    mentions = sorted((span, target.name) for target in targets for span in target.mentions)
+    asked = []
+    for passage in found:
+        assert 1 <= len(passage.targets) <= at_once
+        for token in passage.tokens:
+            assert text[token.start : token.end] == token.text
+            if token.target is not None:
+                asked.append((Span(token.start, token.end), passage.targets[token.target]))
+    assert sorted(asked) == mentions
+
+
+def test_a_whole_text_has_the_tokens_of_training():
+    text = "Camden-based, St. John's/Camden isn't far."
+    targets = (Target("Camden", (Span(0, 6), Span(25, 31))),)
+    (passage,) = passages(text, targets, at_once=2, max_length=50)
+    assert list(passage.tokens) == tokenise_marked(text, targets)

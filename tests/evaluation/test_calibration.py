@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+
+from tabsa.evaluation.calibration import calibration_error, fit, fit_temperature, scaled
+
+
+def drawn(temperature, rows=20_000, seed=0):
+    """Labels drawn from softmax(logits), and predictions that are off by `temperature`."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(0, 2, (rows, 1, 3))
+    true = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    gold = (true.cumsum(-1) < rng.random((rows, 1, 1))).sum(-1)
+    said = np.exp(logits * temperature)
+    return gold, said / said.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("temperature", [0.4, 1.0, 3.0])
+def test_the_temperature_that_was_put_in_is_found(temperature):
+    gold, said = drawn(temperature)
+    fitted = fit_temperature(gold, said)
+    assert fitted == pytest.approx(temperature, rel=0.06)
+    assert calibration_error(gold, scaled(said, fitted)) < 0.01
+
+
+def test_scaling_divides_logits():
+    logits = np.array([[[1.0, 2.0, -1.0]]])
+    p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    q = np.exp(logits / 2.5) / np.exp(logits / 2.5).sum(-1, keepdims=True)
+    np.testing.assert_allclose(scaled(p, 2.5), q)
+    np.testing.assert_allclose(scaled(p, 1.0), p)
+
+
+def test_calibration_error_by_hand():
+    # Two bins of ten are used: 0.95 (right, right) and 0.6 (right, wrong, wrong).
+    confidence = np.array([0.95, 0.95, 0.6, 0.6, 0.6])
+    probabilities = np.stack([confidence, 1 - confidence], axis=-1)[:, None]
+    gold = np.array([[0], [0], [0], [1], [1]])
+    expected = (2 * abs(0.95 - 1) + 3 * abs(0.6 - 1 / 3)) / 5
+    assert calibration_error(gold, probabilities, bins=10) == pytest.approx(expected)
+    assert calibration_error(np.array([[0]]), np.array([[[1.0, 0.0]]])) == 0
+
+
+def test_a_certain_and_right_model_stays_finite():
+    gold, sure = np.array([[0, 1]]), np.array([[[1.0, 0.0], [0.0, 1.0]]])
+    assert np.isfinite(scaled(sure, fit_temperature(gold, sure))).all()
+
+
+def softmax(logits):
+    return np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("bias", [(0.0, -1.5, -0.5), (0.0, 1.0, 2.0)])
+def test_the_class_biases_that_were_put_in_are_found(bias):
+    rng = np.random.default_rng(1)
+    logits = rng.normal(0, 2, (20_000, 1, 3))
+    true = softmax(logits)
+    gold = (true.cumsum(-1) < rng.random((20_000, 1, 1))).sum(-1)
+    said = softmax(1.7 * (logits - np.array(bias)))
+    fitted = fit(gold, said, classes=True)
+    assert fitted.temperature == pytest.approx(1.7, rel=0.06)
+    assert fitted.bias == pytest.approx(bias, abs=0.1)
+    np.testing.assert_allclose(fitted.apply(said), true, atol=0.05)
+
+
+def test_the_fit_is_a_minimum_of_the_loss():
+    rng = np.random.default_rng(2)
+    logits = rng.normal(0, 1, (500, 4, 3))
+    said = softmax(logits)
+    true = softmax(0.8 * logits + np.array((1.0, 0.3, 0.0)))
+    gold = (true.cumsum(-1) < rng.random((500, 4, 1))).sum(-1)
+    fitted = fit(gold, said, classes=True)
+
+    def loss(temperature, bias):
+        after = scaled(said, temperature, bias)
+        return -np.log(np.take_along_axis(after, gold[..., None], -1)).mean()
+
+    best = loss(fitted.temperature, fitted.bias)
+    for change in (0.95, 1.05):
+        assert loss(fitted.temperature * change, fitted.bias) >= best - 1e-6
+        for n in (1, 2):
+            moved = tuple(b + (change - 1) * (k == n) for k, b in enumerate(fitted.bias))
+            assert loss(fitted.temperature, moved) >= best - 1e-6
+
+
+def test_a_class_that_dev_does_not_have_gets_a_finite_bias():
+    said = softmax(np.random.default_rng(3).normal(0, 1, (200, 2, 3)))
+    fitted = fit(np.zeros((200, 2), np.int64), said, classes=True)
+    assert np.isfinite(fitted.bias).all()
+    assert (fitted.apply(said).argmax(-1) == 0).all()
+
+
+def test_without_classes_only_the_temperature_is_fitted():
+    gold, said = drawn(2.0)
+    fitted = fit(gold, said, classes=False)
+    assert fitted.bias == ()
+    assert fitted.temperature == fit_temperature(gold, said)
+
+
+def test_a_share_of_the_biases_can_be_kept():
+    gold, said = drawn(1.5)
+    whole, half = fit(gold, said, classes=True), fit(gold, said, classes=True, share=0.5)
+    assert half.temperature == whole.temperature
+    np.testing.assert_allclose(half.bias, np.array(whole.bias) / 2)
+    assert any(whole.bias)

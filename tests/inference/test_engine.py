@@ -1,0 +1,198 @@
+import math
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tabsa.checkpoint import read_folder, write_folder
+from tabsa.embeddings import hashed_vectors, lookup
+from tabsa.errors import ModelError
+from tabsa.inference import engine as module
+from tabsa.inference import load
+from tabsa.inference.engine import Engine
+from tabsa.models.export import export
+
+
+@pytest.fixture
+def copy(tiny_model: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny_model, tmp_path / "copy"))
+
+
+def read(path: Path, *passages: str, gates: bool = False) -> list[module.Read]:
+    return Engine(read_folder(path), threads=1).read([passage.split() for passage in passages], gates=gates)
+
+
+def test_answers_come_in_the_order_of_the_passages(tiny_model: Path) -> None:
+    passages = ["<target1> is cheap", "a", "<target2> is not very nice and not safe", "<target1>"]
+    together = read(tiny_model, *passages, gates=True)
+    for passage, answer in zip(passages, together, strict=True):
+        (alone,) = read(tiny_model, passage, gates=True)
+        np.testing.assert_allclose(answer.probabilities, alone.probabilities, atol=1e-6)
+        assert answer.gates is not None
+        assert answer.gates.shape == (2, len(passage.split()), 3)
+        np.testing.assert_allclose(answer.gates, alone.gates, atol=1e-6)
+
+
+def test_nothing_to_read(tiny_model: Path) -> None:
+    assert read(tiny_model) == []
+
+
+def test_gates_are_given_only_when_asked_for(tiny_model: Path) -> None:
+    assert read(tiny_model, "<target1>")[0].gates is None
+
+
+def test_batches_hold_all_passages_once_and_no_more_tokens_than_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_TOKENS", 20)
+    lengths = [3, 50, 1, 7, 7, 2, 19, 4, 1]
+    batches = list(module._batches(lengths))
+    assert sorted(number for batch in batches for number in batch) == list(range(len(lengths)))
+    for batch in batches:
+        assert lengths[batch[0]] == max(lengths[number] for number in batch)
+        assert len(batch) == 1 or len(batch) * lengths[batch[0]] <= 20
+
+
+@pytest.mark.parametrize(("passages", "threads"), [(100, 1), (100, 2), (100, 3), (1000, 4), (9, 8), (1, 4), (0, 2)])
+def test_batches_keep_every_thread_busy(passages: int, threads: int) -> None:
+    lengths = [10] * passages
+    batches = list(module._batches(lengths, threads))
+    assert sorted(number for batch in batches for number in batch) == list(range(passages))
+    rounds = math.ceil(10 * passages / (module._MOST_TOKENS * threads))
+    if 10 * passages >= threads * module._LEAST_TOKENS:
+        assert rounds * threads <= len(batches) <= rounds * threads + 1  # one more for what rounding leaves
+    else:
+        assert all(10 * len(batch) >= module._LEAST_TOKENS - 10 for batch in batches[:-1])
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_more_threads_give_the_same(tiny_model: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    passages = [f"<target1> is {'not ' * (number % 7)}nice".split() for number in range(60)]
+    alone = Engine(read_folder(tiny_model), threads=1).read(passages, gates=True)
+    monkeypatch.setattr(module, "_LEAST_TOKENS", 8)
+    together = Engine(read_folder(tiny_model), threads=threads).read(passages, gates=True)
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one.probabilities, other.probabilities)
+        np.testing.assert_array_equal(one.gates, other.gates)
+
+
+def test_an_error_in_a_thread_comes_out(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LEAST_TOKENS", 1)
+    engine = Engine(read_folder(tiny_model), threads=2)
+    monkeypatch.setattr(engine, "inputs", lambda passages: {}["what is not there"])
+    with pytest.raises(KeyError, match="what is not there"):
+        engine.read([["a"], ["b"], ["c"]])
+
+
+def test_all_cores_by_default(tiny_model: Path) -> None:
+    assert 1 <= Engine(read_folder(tiny_model)).threads <= (os.cpu_count() or 1)
+
+
+# ---- int8
+
+
+def test_int8_is_another_graph_with_nearly_the_same_answers(copy: Path) -> None:
+    texts = [f"Camden is {'not ' * number}cheap" for number in range(4)]
+    export(read_folder(copy), "int8")
+    full, small = (
+        [
+            [o.probabilities for o in answer.opinions]
+            for answer in load(copy, precision=p).predict_many(texts, ["Camden"])
+        ]
+        for p in ("float32", "int8")
+    )
+    for one, other in zip(full, small, strict=True):
+        for shares, others in zip(one, other, strict=True):
+            assert others == pytest.approx(shares, abs=0.02)
+    assert full != small
+
+
+def test_without_an_int8_graph_there_is_one_clear_line(copy: Path) -> None:
+    with pytest.raises(ModelError, match=rf"no model\.int8\.onnx; make it with `tabsa export {copy} --precision int8`"):
+        load(copy, precision="int8").predict("Camden", ["Camden"])
+
+
+def test_a_precision_that_there_is_not(copy: Path) -> None:
+    with pytest.raises(ModelError, match="there is no precision 'int4'; expected one of: float32, int8"):
+        load(copy, precision="int4")  # type: ignore[arg-type]
+
+
+def test_writing_a_folder_again_takes_its_graphs_away(copy: Path) -> None:
+    folder = read_folder(copy)
+    export(folder, "int8")
+    write_folder(copy, folder.config, folder.weights, folder.vectors, {}, "")
+    assert not list(copy.glob("*.onnx"))
+
+
+# ---- words
+
+
+def test_vectors_are_the_words_and_then_zeros() -> None:
+    known = hashed_vectors(["cheap", "not"], 5)
+    words = module._Words(known)
+    vectors = words.vectors([["cheap", "n't", "Zebra"], ["not"], []])
+    assert vectors.shape == (3, 3, 5)
+    np.testing.assert_array_equal(vectors[0, 0], known["cheap"])
+    np.testing.assert_array_equal(vectors[0, 1], known["not"])  # a fallback
+    np.testing.assert_array_equal(vectors[0, 2], lookup(["Zebra"], known).matrix[0])
+    np.testing.assert_array_equal(vectors[1, 0], known["not"])
+    assert not vectors[1, 1:].any()
+    assert not vectors[2].any()
+
+
+def test_unknown_words_are_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_REMEMBERED", 3)
+    words = module._Words(hashed_vectors(["cheap"], 4))
+    for number in range(10):
+        words.vectors([[f"word{number}"]])
+        assert len(words.unknown) <= 3
+
+
+def test_several_threads_may_ask_at_once(tiny_model: Path) -> None:
+    model = load(tiny_model, threads=1)
+    texts = [f"Camden is {'not ' * number}cheap" for number in range(12)]
+    alone = [model.predict(text, ["Camden"]).to_dict() for text in texts]
+    with ThreadPoolExecutor(4) as pool:
+        fresh = load(tiny_model, threads=1)
+        together = list(pool.map(lambda text: fresh.predict(text, ["Camden"]).to_dict(), texts))
+    assert together == alone
+
+
+# ---- folders that cannot be used
+
+
+def test_a_folder_without_a_graph_says_how_to_make_it(copy: Path) -> None:
+    (copy / "model.onnx").unlink()
+    with pytest.raises(ModelError, match=f"has no model.onnx; make it with `tabsa export {copy}`"):
+        read(copy, "<target1>")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a graph", None])
+def test_a_damaged_graph_is_one_clear_line(copy: Path, content: bytes | None) -> None:
+    path = copy / "model.onnx"
+    path.write_bytes(path.read_bytes()[:-700] if content is None else content)
+    with pytest.raises(ModelError, match=r"model\.onnx .*tabsa export") as error:
+        read(copy, "<target1>")
+    assert "\n" not in str(error.value)
+
+
+def test_a_graph_of_another_folder_is_refused(copy: Path) -> None:
+    config = copy / "config.json"
+    config.write_text(config.read_text().replace('"safety",', ""), "utf-8")
+    with pytest.raises(ModelError, match="does not fit the folder's other files"):
+        read(copy, "<target1>")
+
+
+def test_a_folder_that_knows_no_word_is_refused(copy: Path) -> None:
+    folder, graph = read_folder(copy), (copy / "model.onnx").read_bytes()
+    write_folder(copy, folder.config, folder.weights, hashed_vectors([], 12), {}, "")
+    (copy / "model.onnx").write_bytes(graph)
+    with pytest.raises(ModelError, match="does not fit the folder's other files"):
+        read(copy, "<target1>")
+
+
+def test_damaged_vectors_are_one_clear_line(copy: Path) -> None:
+    (copy / "vectors.safetensors").write_bytes(b"nothing")
+    with pytest.raises(ModelError, match=r"vectors\.safetensors is damaged"):
+        read(copy, "<target1>")

@@ -1,0 +1,105 @@
+from pathlib import Path
+
+import pytest
+
+from tabsa.errors import DataError
+from tabsa.inference import Predictor, load
+from tabsa.inference.frames import predict_frame
+from tabsa.schema import NONE
+
+pd = pytest.importorskip("pandas")
+
+TEXTS = ["Camden is cheap but Brixton is far.", "Nobody knows.", "Brixton is lovely."]
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model: Path) -> Predictor:
+    return load(tiny_model, threads=1)
+
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame({"text": TEXTS, "stars": [5, 3, 1]}, index=["a", "b", "c"])
+
+
+def test_long_has_a_row_for_each_opinion(model, frame):
+    result = predict_frame(model, frame, targets=["Camden", "Brixton"])
+    expected = [
+        (label, row.stars, opinion.target, opinion.aspect, opinion.polarity)
+        for label, row in frame.iterrows()
+        for opinion in model.predict(row.text, ["Camden", "Brixton"]).found()
+    ]
+    assert list(result[["stars", "target", "aspect", "polarity"]].itertuples(name=None)) == expected
+    assert result["confidence"].equals(
+        result[["probability_none", "probability_positive", "probability_negative"]].max(axis=1).rename("confidence")
+    )
+
+
+def test_long_with_every_pair(model, frame):
+    result = predict_frame(model, frame, targets={"Camden": ["NW1"]}, aspects=["price", "safety"], every=True)
+    assert list(result.index) == ["a", "a", "b", "b", "c", "c"]
+    assert list(result["aspect"]) == ["price", "safety"] * 3
+    assert (result.loc[["b", "c"], "polarity"] == NONE).all()
+
+
+def test_wide_keeps_the_rows_and_adds_a_column_for_each_pair(model, frame):
+    result = predict_frame(model, frame, targets=iter(["Camden", "Brixton"]), aspects=["price"], layout="wide")
+    assert list(result.columns) == ["text", "stars", "Camden/price", "Brixton/price"]
+    assert result[["text", "stars"]].equals(frame)
+    for label, text in zip("abc", TEXTS, strict=True):
+        told = [opinion.polarity for opinion in model.predict(text, ["Camden", "Brixton"], ["price"]).opinions]
+        assert list(result.loc[label, ["Camden/price", "Brixton/price"]]) == told
+
+
+def test_targets_of_each_row(model, frame):
+    frame["who"] = [["Camden", "Brixton"], None, "Brixton"]
+    result = predict_frame(model, frame, target_column="who", aspects=["price"], every=True)
+    assert list(result["target"]) == ["Camden", "Brixton", "Brixton"]
+    assert list(result.index) == ["a", "a", "c"]
+    with pytest.raises(DataError, match="one target a row"):
+        predict_frame(model, frame, target_column="who", layout="wide")
+    frame["who"] = ["Camden", None, "Brixton"]
+    wide = predict_frame(model, frame, target_column="who", aspects=["price", "safety"], layout="wide")
+    assert list(wide.columns) == ["text", "stars", "who", "price", "safety"]
+    assert list(wide.loc["b", ["price", "safety"]]) == [NONE, NONE]
+
+
+def test_missing_texts_have_no_opinions(model):
+    frame = pd.DataFrame({"review": ["Camden is cheap.", None, float("nan"), pd.NA]})
+    result = predict_frame(model, frame, "review", ["Camden"], aspects=["price"], every=True)
+    assert list(result["polarity"][1:]) == [NONE] * 3
+    assert list(result["confidence"][1:]) == [1.0] * 3
+
+
+def test_an_empty_frame_has_all_columns(model, frame):
+    none = frame.iloc[:0]
+    assert "Camden/price" in predict_frame(model, none, targets=["Camden"], layout="wide").columns
+    assert "confidence" in predict_frame(model, none, targets=["Camden"]).columns
+
+
+def test_the_frame_given_is_not_changed(model, frame):
+    before = frame.copy()
+    predict_frame(model, frame, targets=["Camden"], layout="wide")
+    assert frame.equals(before)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({}, "either targets"),
+        ({"targets": ["x"], "target_column": "stars"}, "either targets"),
+        ({"targets": ["x"], "text_column": "body"}, "no column 'body'; it has: text, stars"),
+        ({"targets": ["x"], "text_column": "stars"}, "row 0 has a text of type int"),
+        ({"target_column": "stars"}, "row 0 has targets of type int"),
+        ({"targets": ["x"], "layout": "round"}, "'long' or 'wide'"),
+        ({"targets": ["x"], "aspects": ["noise"]}, "it knows"),
+    ],
+)
+def test_what_is_wrong_is_said(model, frame, arguments, told):
+    with pytest.raises(DataError, match=told):
+        predict_frame(model, frame, **arguments)
+
+
+def test_a_column_in_the_way_is_named(model, frame):
+    with pytest.raises(DataError, match="has a column 'aspect' already"):
+        predict_frame(model, frame.assign(aspect=1), targets=["Camden"])

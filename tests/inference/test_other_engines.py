@@ -1,0 +1,221 @@
+"""Every system but Delayed EntNet, from a folder of random weights to opinions, against the computation of training."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file, save_file
+
+from tabsa.checkpoint import ModelConfig, ModelFolder, read_folder, write_folder
+from tabsa.embeddings import hashed_vectors
+from tabsa.embeddings.concepts import ConceptTable
+from tabsa.errors import DataNotFoundError, ModelError
+from tabsa.inference import load
+from tabsa.models import MODELS, Vocabulary, linear
+from tabsa.models.export import EXPORTED, export
+from tabsa.models.linear import LinearModel, LRConfig
+from tabsa.models.linear.features import FeatureSpace, example_ngrams
+from tabsa.schema import Dataset, Example
+from tabsa.text import TargetFinder
+from tabsa.training.result import predict_dataset
+
+ASPECTS = ("general", "price", "transit-location")
+LABELS = ("none", "positive", "negative")
+WORDS = ("<target1>", "<target2>", "the", "is", "and", "but", "not", "cheap", "dear", "safe", "far", "nice", "price")
+CONCEPTS = ConceptTable(("", "cheap", "not_nice", "safe"), np.eye(4, 3, -1, dtype=np.float32))
+TEXTS = (
+    "Camden is nice, and Camden's rents aren't dear, but Brixton is not nice.",
+    "A safe part of town:\nCamden.",
+    "It is not nice, cheap or safe in Brixton; it's far. Camden Town is, though.",
+    "Acton is far from Brixton and from Camden.",
+)
+NAMES = ("Brixton", "Camden")
+SMALL = {"units": 4, "layers": 2, "attention": 5, "chains": 3}
+SYSTEMS = ("lstm-final", "lstm-loc", "lstm-ta-sa", "sentic-lstm", "entnet")
+
+
+def make(kind: str, path: Path) -> ModelFolder:
+    """A folder of random weights of a few dimensions, with its graph."""
+    system = MODELS[kind]
+    fields = {field.name: field.type for field in dataclasses.fields(system.config_class)}
+    sizes = {name: size for name, size in SMALL.items() if name in fields and fields[name] is int}
+    options = system.config_class(**sizes)
+    torch.manual_seed(2)
+    vocabulary = Vocabulary(torch.randn(2, 12), (0, 1), torch.zeros(len(ASPECTS), 12), 3, torch.randn(4, 3))
+    model = system(options, vocabulary, (7,))
+    weights = {name: (tensor[0] + 0.3 * torch.randn(tensor[0].shape)) for name, tensor in model.named_parameters()}
+    config = ModelConfig(kind, dataclasses.asdict(options), ASPECTS, LABELS, 2, 50, temperature=1.3)
+    concepts = CONCEPTS if "concepts" in system.inputs else None
+    arrays = {name: tensor.detach().numpy() for name, tensor in weights.items()}
+    folder = write_folder(path, config, arrays, hashed_vectors(WORDS, 12), {}, "# tiny\n", concepts)
+    export(folder)
+    return folder
+
+
+def dataset(texts: tuple[str, ...], names: tuple[str, ...] = NAMES) -> Dataset:
+    """The texts with the targets that they mention, in the order of their first mentions."""
+    examples = []
+    for number, text in enumerate(texts):
+        mentioned = [target for target in TargetFinder(names).find(text) if target.mentions]
+        in_order = sorted(mentioned, key=lambda target: target.mentions[0])
+        examples.append(Example(str(number), text, tuple(in_order)))
+    return Dataset("texts", "all", ASPECTS, LABELS, examples)
+
+
+def predicted(folder: ModelFolder, data: Dataset, names: tuple[str, ...] = NAMES) -> list[list[list[float]]]:
+    """What the Predictor says of each group, (groups, aspects, labels)."""
+    answers = load(folder.path, threads=1).predict_many([example.text for example in data.examples], names)
+    tables = []
+    for example, answer in zip(data.examples, answers, strict=True):
+        for target in example.targets:
+            own = {opinion.aspect: opinion for opinion in answer.opinions if opinion.target == target.name}
+            tables.append([list(own[aspect].probabilities.values()) for aspect in data.aspects])
+    return tables
+
+
+def test_every_system_that_is_exported_is_tested() -> None:
+    assert {*SYSTEMS, "delayed-entnet"} == set(EXPORTED) == set(MODELS)
+
+
+@pytest.mark.parametrize("kind", SYSTEMS)
+def test_a_neural_system_predicts_as_in_training(kind: str, tmp_path: Path) -> None:
+    folder = make(kind, tmp_path)
+    data = dataset(TEXTS)
+    expected = predict_dataset(folder, data)
+    assert expected.std(0).max() > 0.01  # the texts are told apart
+    np.testing.assert_allclose(predicted(folder, data), expected, atol=1e-5)
+    for text in TEXTS:
+        alone = dataset((text,))
+        np.testing.assert_allclose(predicted(folder, alone), predict_dataset(folder, alone), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["lstm-final", "sentic-lstm"])
+def test_a_system_without_a_memory_has_no_gates_to_show(kind: str, tmp_path: Path) -> None:
+    answer = load(make(kind, tmp_path).path).predict(TEXTS[0], NAMES)
+    assert answer.attention is None
+    assert [passage.gates for passage in answer.passages] == [None]
+
+
+def test_concepts_count(tmp_path: Path) -> None:
+    engine = load(make("sentic-lstm", tmp_path).path).engine
+    inputs = engine.inputs([["it", "is", "not", "nice", "<target2>"], ["cheap"]])  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(inputs["concepts"], [[0, 0, 2, 2, 0], [1, 0, 0, 0, 0]])
+    np.testing.assert_array_equal(inputs["slots"], [[-1, -1, -1, -1, 1], [-1] * 5])
+
+
+def test_a_graph_that_reads_concepts_needs_a_folder_that_has_them(tmp_path: Path) -> None:
+    folder = make("sentic-lstm", tmp_path)
+    (folder.path / "concepts.safetensors").unlink()
+    with pytest.raises(ModelError, match="does not fit the folder's other files"):
+        load(folder.path).predict(TEXTS[0], NAMES)
+    with pytest.raises(ModelError, match=r"has no concepts\.safetensors, without which a sentic-lstm cannot read"):
+        export(read_folder(folder.path))
+
+
+@pytest.mark.parametrize("kind", ["lstm-loc", "sentic-lstm", "entnet"])
+def test_weights_that_do_not_fit_cannot_be_exported(kind: str, tmp_path: Path) -> None:
+    folder = make(kind, tmp_path)
+    path = folder.path / "weights.safetensors"
+    weights = load_file(path)
+    for wrong in ({"output": weights["output"][..., :-1, :]}, {}):
+        rest = {name: array for name, array in weights.items() if name != "output"}
+        save_file({**rest, **{name: np.ascontiguousarray(array) for name, array in wrong.items()}}, path)
+        with pytest.raises(ModelError, match=r"the weights do not fit config\.json") as error:
+            export(read_folder(folder.path))
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("kind", SYSTEMS)
+def test_int8_is_for_models_with_a_memory(kind: str, tmp_path: Path) -> None:
+    folder = make(kind, tmp_path)
+    if kind == "entnet":
+        assert export(folder, "int8").name == "model.int8.onnx"
+        load(folder.path, precision="int8").predict(TEXTS[0], NAMES)
+    else:
+        with pytest.raises(ModelError, match=f"a '{kind}' cannot be exported in int8; these can: entnet, delayed-ent"):
+            export(folder, "int8")
+
+
+def test_gates_are_what_models_with_a_memory_have(tmp_path: Path) -> None:
+    for kind in SYSTEMS:
+        predictor = load(make(kind, tmp_path / kind).path)
+        (passage, *_) = predictor.predict(TEXTS[0], NAMES).passages
+        assert predictor.gated == (passage.gates is not None)
+
+
+# ---- the linear model
+
+
+def make_linear(path: Path, max_length: int = 50, **options: object) -> ModelFolder:
+    """Random weights over the n-grams of half of the texts."""
+    config = LRConfig(**{"pos_ngrams": 0, **options})  # type: ignore[arg-type]
+    found = [ngrams for one in dataset(TEXTS[:2]).examples for ngrams in example_ngrams(one, config, tags)]
+    space = FeatureSpace.of(found, config)
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(len(space.ngrams), len(ASPECTS), 3)).astype(np.float32)
+    intercepts = rng.normal(size=(len(ASPECTS), 3)).astype(np.float32)
+    model = LinearModel(space, weights, intercepts, ASPECTS, LABELS, max_length, 0.2)
+    return linear.write_model(path, model, {}, "# tiny\n")
+
+
+def tags(words: object) -> list[str]:
+    """A tagger that knows long words from short ones."""
+    return ["LONG" if len(word) > 3 else "SHORT" for word in words]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_the_linear_model_predicts_as_in_training(lowercase: bool, tmp_path: Path) -> None:
+    folder = make_linear(tmp_path, lowercase=lowercase)
+    for data in (dataset(TEXTS), *(dataset((text,)) for text in TEXTS)):
+        np.testing.assert_allclose(predicted(folder, data), linear.predict_dataset(folder, data), atol=1e-6)
+
+
+def test_the_linear_model_is_asked_of_any_number_of_targets_at_once(tmp_path: Path) -> None:
+    folder, names = make_linear(tmp_path), (*NAMES, "Acton")
+    data = dataset(TEXTS, names)
+    np.testing.assert_allclose(predicted(folder, data, names), linear.predict_dataset(folder, data), atol=1e-6)
+    answer = load(folder.path).predict(TEXTS[3], names)
+    assert [passage.targets for passage in answer.passages] == [("Acton", "Brixton", "Camden")]
+    assert answer.attention is None
+
+
+def test_the_linear_model_reads_a_long_text_passage_by_passage(tmp_path: Path) -> None:
+    folder = make_linear(tmp_path, max_length=6)
+    first, last = "Camden is nice.", "Brixton is far, very far, and not at all nice."  # the last longer than 6 tokens
+    answer = load(folder.path).predict(f"{first} It is so. {last}", NAMES)
+    whole = make_linear(tmp_path, max_length=0)
+    for text, name in ((first, "Camden"), (last, "Brixton")):
+        (expected,) = linear.predict_dataset(whole, dataset((text,)))
+        shares = [list(o.probabilities.values()) for o in answer.opinions if o.target == name]
+        np.testing.assert_allclose(shares, expected, atol=1e-6)
+
+
+def test_the_linear_model_uses_the_tags_it_was_trained_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, data = make_linear(tmp_path, pos_ngrams=2), dataset(TEXTS)
+    monkeypatch.setattr("tabsa.models.linear.tagging.load_tagger", lambda _: tags)
+    np.testing.assert_allclose(predicted(folder, data), linear.predict_dataset(folder, data), atol=1e-6)
+
+
+def test_the_linear_model_has_one_precision_and_no_gates(tmp_path: Path) -> None:
+    folder = make_linear(tmp_path)
+    assert not load(folder.path).gated
+    with pytest.raises(ModelError, match="holds an 'lr', which has no other precision than float32"):
+        load(folder.path, precision="int8")
+
+
+def test_an_absent_tagger_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = make_linear(tmp_path, pos_ngrams=1)
+
+    def absent(_: object) -> None:
+        raise DataNotFoundError("there is no tagger; get it with `tabsa data fetch nltk-tagger`")
+
+    monkeypatch.setattr("tabsa.models.linear.tagging.load_tagger", absent)
+    with pytest.raises(DataNotFoundError, match="tabsa data fetch nltk-tagger"):
+        load(folder.path).predict(TEXTS[0], NAMES)
+
+
+def test_the_linear_model_and_texts_without_a_target(tmp_path: Path) -> None:
+    (answer,) = load(make_linear(tmp_path).path).predict_many(["Nothing here."], NAMES)
+    assert {opinion.polarity for opinion in answer.opinions} == {"none"}

@@ -1,0 +1,296 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tabsa.errors import DataError, ModelError
+from tabsa.inference import Prediction, Predictor, engine, load, predictor
+from tabsa.schema import Span, Target
+
+TEXT = "Camden is not cheap but Brixton is lovely, and Leith is far."
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model: Path) -> Predictor:
+    return load(tiny_model, threads=1)
+
+
+def table(prediction: Prediction) -> np.ndarray:
+    """The probabilities of all opinions, in order."""
+    return np.array([list(opinion.probabilities.values()) for opinion in prediction.opinions])
+
+
+# ---- what is answered
+
+
+def test_every_pair_is_answered_in_the_order_asked(model: Predictor) -> None:
+    result = model.predict(TEXT, ["Brixton", "Camden"], ["safety", "price"])
+    pairs = [(opinion.target, opinion.aspect) for opinion in result.opinions]
+    assert pairs == [("Brixton", "safety"), ("Brixton", "price"), ("Camden", "safety"), ("Camden", "price")]
+    np.testing.assert_allclose(table(result).sum(1), 1, atol=1e-5)
+    for opinion in result.opinions:
+        assert opinion.polarity == max(opinion.probabilities, key=opinion.probabilities.__getitem__)
+        assert opinion.confidence == max(opinion.probabilities.values())
+
+
+def test_all_aspects_of_the_model_by_default(model: Predictor) -> None:
+    result = model.predict(TEXT, ["Camden"])
+    assert tuple(opinion.aspect for opinion in result.opinions) == model.aspects == result.aspects
+
+
+def test_some_aspects_are_answered_as_among_all(model: Predictor) -> None:
+    every, some = model.predict(TEXT, ["Camden"]), model.predict(TEXT, ["Camden"], ["safety", "general", "safety"])
+    kept = {opinion.aspect: opinion for opinion in every.opinions}
+    assert list(some.opinions) == [kept["safety"], kept["general"]]
+    assert every.attention is not None
+    assert some.attention is not None
+    np.testing.assert_array_equal(some.attention, every.attention[:, [2, 0]])
+
+
+def test_an_unknown_aspect_is_refused_with_those_there_are(model: Predictor) -> None:
+    with pytest.raises(DataError, match=r"aspect 'noise'; it knows: general, price, safety, transit-location"):
+        model.predict_many([TEXT], ["Camden"], ["price", "noise"])  # before anything is read
+    with pytest.raises(DataError, match=r"such as \['price'\]"):
+        model.predict(TEXT, ["Camden"], "price")
+
+
+def test_a_target_that_is_not_mentioned_is_silent(model: Predictor) -> None:
+    result = model.predict(TEXT, ["Oslo", "Camden"])
+    oslo = [opinion for opinion in result.opinions if opinion.target == "Oslo"]
+    assert [opinion.probabilities for opinion in oslo] == [{"none": 1.0, "positive": 0.0, "negative": 0.0}] * 4
+    assert result.unmentioned() == ("Oslo",)
+    alone = model.predict(TEXT, ["Camden"])
+    np.testing.assert_array_equal(table(result)[4:], table(alone))
+
+
+def test_no_target_means_no_opinion(model: Predictor) -> None:
+    assert model.predict(TEXT, []).opinions == ()
+
+
+def test_aliases_are_mentions(model: Predictor) -> None:
+    aliased = model.predict("NW1 is cheap and so is Camden.", {"Camden": ["NW1"]})
+    assert aliased.mentions() == (Target("Camden", (Span(0, 3), Span(23, 29))),)
+    plain = model.predict("Camden is cheap and so is Camden.", ["Camden"])
+    np.testing.assert_array_equal(table(aliased), table(plain))
+
+
+def test_marked_targets_are_taken_as_they_stand(model: Predictor) -> None:
+    text = "The Hill is cheap; the hill behind it is dear."
+    marked = model.predict(text, [Target("Hill", (Span(4, 8),))])
+    assert marked.mentions() == (Target("Hill", (Span(4, 8),)),)
+    found = model.predict(text, ["Hill"])
+    assert found.mentions() == (Target("Hill", (Span(4, 8), Span(23, 27))),)
+
+
+@pytest.mark.parametrize(
+    ("targets", "told"),
+    [
+        ("Camden", r"such as \['Camden'\]"),
+        (["Camden", Target("Brixton")], "mixes"),
+        ([Target("Camden"), Target("Camden")], "'Camden' is given twice"),
+        (["Camden", "camden"], "stands for two targets"),
+        ([Target("Camden", (Span(50, 99),))], "not in the text"),
+        ([""], "empty"),
+    ],
+)
+def test_wrong_targets_are_refused(model: Predictor, targets: object, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        model.predict(TEXT, targets)
+
+
+def test_the_name_of_a_target_does_not_matter(model: Predictor) -> None:
+    camden, other = model.predict(TEXT, ["Camden"]), model.predict(TEXT.replace("Camden", "Ys"), ["Ys"])
+    np.testing.assert_array_equal(table(camden), table(other))
+
+
+# ---- more targets than the model knows at a time
+
+
+def test_many_targets_are_read_in_groups(model: Predictor) -> None:
+    names = ["Leith", "Camden", "Brixton"]
+    result = model.predict(TEXT, names)
+    assert [passage.targets for passage in result.passages] == [("Camden", "Brixton"), ("Leith",)]
+    assert [target.name for target in result.mentions()] == names
+    together = table(model.predict(TEXT, ["Camden", "Brixton"]))
+    np.testing.assert_allclose(table(result)[4:], together, atol=1e-6)
+    np.testing.assert_allclose(table(result)[:4], table(model.predict(TEXT, ["Leith"])), atol=1e-6)
+
+
+# ---- long texts
+
+
+def test_a_long_text_takes_each_opinion_from_its_strongest_passage(model: Predictor) -> None:
+    sentences = ["Camden is lovely and cheap. ", "Nothing of note. ", "Camden is awful, not safe and far. "]
+    text = sentences[0] + 14 * sentences[1] + sentences[2]
+    result = model.predict(text, ["Camden"])
+    assert [text[p.start : p.end].count("Camden") for p in result.passages] == [1, 1]
+    parts = [table(model.predict(text[p.start : p.end], ["Camden"])) for p in result.passages]
+    for aspect in range(4):
+        best = min(parts, key=lambda part: part[aspect, 0])
+        np.testing.assert_allclose(table(result)[aspect], best[aspect], atol=1e-5)
+
+
+def test_offsets_and_gates_fit_the_text(model: Predictor) -> None:
+    text = "  Camden is nice.\n\n" + "It rained a lot that year. " * 12 + "Then Camden’s market was dear!"
+    result = model.predict(text, ["Camden"])
+    assert len(result.passages) == 2
+    for passage in result.passages:
+        assert passage.gates is not None
+        assert passage.gates.shape == (2, len(passage.tokens), 3)
+        assert ((passage.gates > 0) & (passage.gates < 1)).all()
+        assert (passage.start, passage.end) == (passage.tokens[0].start, passage.tokens[-1].end)
+        for token in passage.tokens:
+            assert text[token.start : token.end] == token.text
+    assert [text[start:end] for target in result.mentions() for start, end in target.mentions] == ["Camden", "Camden"]
+
+
+# ---- many texts
+
+
+def texts_and_targets() -> tuple[list[str], list[list[str]]]:
+    words = ["the", "is", "and", "but", "not", "very", "cheap", "dear", "safe", "far", "awful", "lovely", "zebra"]
+    random = np.random.default_rng(3)
+    texts = [" ".join([*random.choice(words, random.integers(1, 40)), "Camden", "is", "dear"]) for _ in range(23)]
+    texts[5], texts[9] = "", "nobody is here"
+    return texts, [["Camden"] if number % 3 else ["Oslo", "Camden"] for number in range(23)]
+
+
+@pytest.mark.parametrize(("window", "tokens"), [(1, 1), (4, 60), (1024, 100_000)])
+def test_answers_do_not_depend_on_how_texts_are_batched(
+    model: Predictor, monkeypatch: pytest.MonkeyPatch, window: int, tokens: int
+) -> None:
+    texts, targets = texts_and_targets()
+    alone = [model.predict(text, own) for text, own in zip(texts, targets, strict=True)]
+    monkeypatch.setattr(predictor, "_WINDOW", window)
+    monkeypatch.setattr(engine, "_MOST_TOKENS", tokens)
+    many = list(model.predict_many(texts, targets_of_each=targets, explain=True))
+    assert [result.text for result in many] == texts
+    for one, other in zip(alone, many, strict=True):
+        assert [o.target for o in one.opinions] == [o.target for o in other.opinions]
+        np.testing.assert_allclose(table(one), table(other), atol=1e-5)
+        for a, b in zip(one.passages, other.passages, strict=True):
+            assert (a.tokens, a.targets) == (b.tokens, b.targets)
+            np.testing.assert_allclose(a.gates, b.gates, atol=1e-5)
+
+
+def test_many_are_read_as_they_come(model: Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predictor, "_WINDOW", 2)
+    taken = []
+
+    def endless():
+        while True:
+            taken.append(TEXT)
+            yield TEXT
+
+    answers = model.predict_many(endless(), ["Camden"])
+    assert taken == []
+    assert next(answers).text == TEXT
+    assert len(taken) == 2
+
+
+def test_without_explaining_there_are_only_opinions(model: Predictor) -> None:
+    (result,) = model.predict_many([TEXT], ["Camden", "Oslo"])
+    assert (result.passages, result.attention, result.mentions(), result.unmentioned()) == ((), None, (), ())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"texts": ["a"]}, "either targets"),
+        ({"texts": ["a"], "targets": ["b"], "targets_of_each": [["b"]]}, "either targets"),
+        ({"texts": ["a", "b"], "targets_of_each": [["b"]]}, "targets for 1 texts and more texts"),
+        ({"texts": ["a"], "targets_of_each": [["b"], ["c"]]}, "more texts than were given"),
+        ({"texts": ["a", None], "targets": ["b"]}, "text 2 is of type NoneType"),
+        ({"texts": "abc", "targets": ["b"]}, "use predict"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(model: Predictor, arguments: dict, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        list(model.predict_many(**arguments))
+
+
+# ---- odd texts
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n\t", "Camden", "…", "\u200b", "Camden\x00Camden", "😀 Camden 東京", "\ud800 Camden"]
+)
+def test_any_text_is_answered(model: Predictor, text: str) -> None:
+    result = model.predict(text, ["Camden", "東京"])
+    assert result.text == text
+    assert np.isfinite(table(result)).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_any_unicode_around_a_mention(tiny_model: Path, before: str, after: str) -> None:
+    model = load_once(tiny_model)
+    text = f"{before} Camden {after}"
+    result = model.predict(text, ["Camden"])
+    np.testing.assert_allclose(table(result).sum(1), 1, atol=1e-5)
+    for target in result.mentions():
+        for start, end in target.mentions:
+            assert text[start:end].lower().startswith("camden") or not text[start:end].isascii()
+
+
+_loaded: dict[Path, Predictor] = {}
+
+
+def load_once(path: Path) -> Predictor:
+    return _loaded.setdefault(path, load(path, threads=1))
+
+
+# ---- what a prediction says of itself
+
+
+def test_to_dict_is_the_contract(model: Predictor) -> None:
+    result = model.predict(TEXT, ["Camden"], ["price"])
+    (opinion,) = result.opinions
+    assert result.to_dict() == {
+        "text": TEXT,
+        "opinions": [
+            {
+                "target": "Camden",
+                "aspect": "price",
+                "polarity": opinion.polarity,
+                "probabilities": opinion.probabilities,
+            }
+        ],
+    }
+    assert list(opinion.probabilities) == ["none", "positive", "negative"]
+
+
+def test_a_notebook_shows_a_table_and_nothing_runs(model: Predictor) -> None:
+    shown = model.predict("<script>1</script> Camden & <b>", ["Camden"])._repr_html_()
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+
+
+def test_tied_chains_are_named(model: Predictor) -> None:
+    assert model.predict(TEXT, ["Camden"]).tied == model.tied == 2
+
+
+# ---- loading
+
+
+def test_a_model_that_is_not_there() -> None:
+    with pytest.raises(ModelError, match="no model 'no-such': no folder of that name, and the package has"):
+        load("no-such")
+    with pytest.raises(ModelError, match="no model"):
+        load("../data")  # a name is not a path into the package
+
+
+def test_predicting_needs_no_pytorch(tiny_model: Path) -> None:
+    code = f"""
+import sys
+from tabsa.inference import load
+result = load({str(tiny_model)!r}).predict("Camden is cheap", ["Camden"])
+assert len(result.opinions) == 4
+heavy = {{"torch", "onnx", "nltk", "pandas", "pyarrow", "matplotlib", "scipy"}} & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

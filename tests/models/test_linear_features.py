@@ -1,0 +1,232 @@
+"""What the linear baseline sees of a text."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tabsa.models.linear.config import LRConfig
+from tabsa.models.linear.features import FeatureSpace, example_ngrams, ngrams, row_sums
+from tabsa.schema import Example, Target
+from tabsa.text import TargetFinder
+
+WORDS = LRConfig(word_ngrams=2, pos_ngrams=0, char_ngrams=0, negation=0)
+BOTH = LRConfig(word_ngrams=1, pos_ngrams=2, char_ngrams=0, negation=0)
+TAGS = {"London": "NNP", "is": "VBZ", "dear": "JJ", ",": ",", "unlike": "IN"}
+
+
+def example(text: str, *names: str) -> Example:
+    return Example("1", text, TargetFinder(names).find(text))
+
+
+def tagger(words):
+    return [TAGS[word] for word in words]
+
+
+CAMDEN = example("Camden is dear, unlike Brixton", "Camden", "Brixton")
+
+
+def test_a_worked_example():
+    camden, brixton = example_ngrams(CAMDEN, WORDS)
+    assert camden == [
+        "w:<target>", "w:is", "w:dear", "w:,", "w:unlike", "w:<other>",
+        "w:<target> is", "w:is dear", "w:dear ,", "w:, unlike", "w:unlike <other>",
+    ]  # fmt: skip
+    assert brixton == [
+        "w:<other>", "w:is", "w:dear", "w:,", "w:unlike", "w:<target>",
+        "w:<other> is", "w:is dear", "w:dear ,", "w:, unlike", "w:unlike <target>",
+    ]  # fmt: skip
+
+
+def test_tags_are_masked_as_words_are():
+    camden, brixton = example_ngrams(CAMDEN, BOTH, tagger)
+    assert camden[6:] == [
+        "t:<target>", "t:VBZ", "t:JJ", "t:,", "t:IN", "t:<other>",
+        "t:<target> VBZ", "t:VBZ JJ", "t:JJ ,", "t:, IN", "t:IN <other>",
+    ]  # fmt: skip
+    assert [ngram for ngram in brixton if "<" in ngram] == [
+        "w:<other>", "w:<target>", "t:<other>", "t:<target>", "t:<other> VBZ", "t:IN <target>",
+    ]  # fmt: skip
+
+
+def test_every_target_but_the_asked_one_is_other():
+    three = example("Camden or Brixton or Hackney", "Camden", "Brixton", "Hackney")
+    words = [found[:5] for found in example_ngrams(three, WORDS)]
+    assert words[1] == ["w:<other>", "w:or", "w:<target>", "w:or", "w:<other>"]
+    assert len(words) == 3
+
+
+def test_names_do_not_matter():
+    seen = []
+
+    def recording(words):
+        seen.append(list(words))
+        return tagger(words)
+
+    renamed = example("Hampstead Garden Suburb is dear, unlike Soho", "Hampstead Garden Suburb", "Soho")
+    assert list(example_ngrams(renamed, BOTH, recording)) == list(example_ngrams(CAMDEN, BOTH, recording))
+    assert seen == [["London", "is", "dear", ",", "unlike", "London"]] * 2  # once for both targets
+
+
+def test_case_is_folded_for_words_but_not_for_the_tagger():
+    shouted = example("Camden IS dear", "Camden")
+    assert next(example_ngrams(shouted, WORDS))[1] == "w:is"
+    cased = replace(BOTH, pos_ngrams=1, lowercase=False)
+    seen = []
+    assert next(example_ngrams(shouted, cased, lambda words: seen.extend(words) or ["X"] * 3))[1] == "w:IS"
+    assert seen == ["London", "IS", "dear"]
+
+
+def test_a_text_is_cut_where_asked():
+    assert next(example_ngrams(CAMDEN, WORDS, max_length=2)) == ["w:<target>", "w:is", "w:<target> is"]
+
+
+def test_a_target_that_the_text_only_implies():
+    implied = Example("1", "so dear", (Target("Camden"),))
+    assert list(example_ngrams(implied, WORDS)) == [["w:so", "w:dear", "w:so dear"]]
+
+
+def test_tags_need_a_tagger():
+    with pytest.raises(ValueError, match="need a tagger"):
+        list(example_ngrams(CAMDEN, BOTH))
+
+
+# ---- characters and negations
+
+
+def test_the_worked_example_of_the_docstring():
+    text = example("Camden is not dear, unlike Brixton", "Camden", "Brixton")
+    found = next(example_ngrams(text, replace(WORDS, char_ngrams=5, negation=5)))
+    assert found[:13] == [
+        "w:<target>", "w:is", "w:not", "w:<not>dear", "w:,", "w:unlike", "w:<other>",
+        "w:<target> is", "w:is not", "w:not <not>dear", "w:<not>dear ,", "w:, unlike", "w:unlike <other>",
+    ]  # fmt: skip
+    assert found[13:22] == [
+        "c: is ", "c: not", "c:not ", "c: not ",
+        "c:<not> dea", "c:<not>dear", "c:<not>ear ", "c:<not> dear", "c:<not>dear ",
+    ]  # fmt: skip
+    assert found[22:] == [
+        "c: unl", "c:unli", "c:nlik", "c:like", "c:ike ", "c: unli", "c:unlik", "c:nlike", "c:like ",
+    ]  # fmt: skip
+
+
+def test_names_have_no_characters():
+    found = next(example_ngrams(CAMDEN, replace(WORDS, char_ngrams=1)))
+    assert {ngram for ngram in found if ngram.startswith("c:")} == {f"c:{letter}" for letter in " isdear,unlike"}
+
+
+def test_characters_follow_the_case_of_words_and_negations_do_not():
+    shouted = example("NOT Safe", "Camden")
+    shouted = replace(shouted, targets=(Target("Camden"),))
+    options = replace(WORDS, word_ngrams=1, char_ngrams=6, negation=1)
+    assert next(example_ngrams(shouted, options))[-1] == "c:<not> safe "
+    assert next(example_ngrams(shouted, replace(options, lowercase=False)))[:2] == ["w:NOT", "w:<not>Safe"]
+
+
+def test_a_name_is_no_negation():
+    nowhere = example("Nowhere is dear", "Nowhere")
+    assert next(example_ngrams(nowhere, replace(WORDS, negation=5))) == next(example_ngrams(nowhere, WORDS))
+
+
+def test_a_negated_mention_stays_a_mention():
+    found = next(example_ngrams(example("not Camden though", "Camden"), replace(WORDS, word_ngrams=1, negation=5)))
+    assert found == ["w:not", "w:<target>", "w:<not>though"]
+
+
+words = st.lists(st.sampled_from(["camden", "is", "not", "isnt", "dear", "but", ",", "Less"]), max_size=12)
+
+
+@given(words, st.integers(0, 8), st.integers(0, 4))
+def test_what_is_added_leaves_the_rest_as_it_is(items, size, reach):
+    """Without marks the words' n-grams are the plain ones, and the characters' are cut from one text a word."""
+    text = Example("1", " ".join(items), (Target("Camden"),))
+    plain = next(example_ngrams(text, WORDS))
+    found = next(example_ngrams(text, replace(WORDS, char_ngrams=size, negation=reach)))
+    assert [ngram.replace("<not>", "") for ngram in found[: len(plain)]] == plain
+    expected = []
+    for word, marked in zip(items, found, strict=False):
+        mark = "<not>" if "<not>" in marked else ""
+        padded = f" {word.lower()} "
+        cut = [padded[i:j] for i in range(len(padded)) for j in range(i + 1, len(padded) + 1)]
+        expected += [f"c:{mark}{part}" for part in cut if len(part) in (size - 1, size)]
+    assert sorted(found[len(plain) :]) == sorted(expected)
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=8), st.integers(1, 4))
+def test_ngrams_are_all_runs(items, longest):
+    runs = ["x:" + " ".join(items[i : i + n]) for n in range(1, longest + 1) for i in range(len(items) - n + 1)]
+    assert ngrams("x:", items, longest) == runs
+
+
+# ---- the space
+
+GROUPS = [["a", "b", "a"], ["b", "c"], ["b"], []]
+
+
+def dense(space: FeatureSpace, groups) -> np.ndarray:
+    rows = space.encode(groups)
+    matrix = np.zeros((len(rows.starts) - 1, len(space.ngrams)))
+    for n in range(len(matrix)):
+        part = slice(rows.starts[n], rows.starts[n + 1])
+        matrix[n, rows.columns[part]] = rows.values[part]
+    return matrix
+
+
+def test_presence_and_counts():
+    space = FeatureSpace.of(GROUPS, LRConfig(tf_idf=False))
+    assert space.ngrams == ("a", "b", "c")
+    assert dense(space, GROUPS).tolist() == [[1, 1, 0], [0, 1, 1], [0, 1, 0], [0, 0, 0]]
+    counting = FeatureSpace.of(GROUPS, LRConfig(tf_idf=False, counts=True))
+    assert dense(counting, GROUPS)[0].tolist() == [2, 1, 0]
+
+
+def test_rare_ngrams_are_left_out():
+    assert FeatureSpace.of(GROUPS, LRConfig(min_count=2)).ngrams == ("b",)  # `a` stands twice, but in one group
+
+
+def test_ngrams_outside_the_space_change_nothing():
+    space = FeatureSpace.of(GROUPS, LRConfig())
+    assert np.array_equal(dense(space, [["a", "new", "b"]]), dense(space, [["a", "b"]]))
+    assert dense(space, [["new"]]).tolist() == [[0, 0, 0]]
+
+
+groups = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=8).filter(any)
+
+
+@settings(deadline=None)  # the first call imports scikit-learn
+@given(groups, groups, st.booleans())
+def test_tf_idf_is_scikit_learns(train, new, counts):
+    text = pytest.importorskip("sklearn.feature_extraction.text")
+    theirs = text.TfidfVectorizer(analyzer=lambda found: found, binary=not counts).fit(train)
+    space = FeatureSpace.of(train, LRConfig(counts=counts))
+    order = [theirs.vocabulary_[ngram] for ngram in space.ngrams]
+    for data in (train, new):
+        np.testing.assert_allclose(dense(space, data), theirs.transform(data).toarray()[:, order], atol=1e-6)
+
+
+def test_the_order_of_ngrams_does_not_matter():
+    space = FeatureSpace.of(GROUPS, LRConfig())
+    one, other = space.encode([["c", "a", "b"]]), space.encode([["b", "c", "a"]])
+    assert one.columns.tolist() == other.columns.tolist() == [0, 1, 2]
+    assert one.values.tolist() == other.values.tolist()
+
+
+def test_the_order_of_columns_is_that_of_the_data():
+    ordered = FeatureSpace.of([[str(n) for n in range(100)]], LRConfig())
+    assert ordered.ngrams == tuple(str(n) for n in range(100))
+
+
+def test_a_scale_that_does_not_fit():
+    with pytest.raises(ValueError, match="do not fit"):
+        FeatureSpace(("a", "b"), np.ones(1, np.float32), LRConfig())
+
+
+@given(st.lists(st.integers(0, 3), max_size=6))
+def test_row_sums_with_empty_rows(lengths):
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    values = np.arange(float(starts[-1]) * 2).reshape(-1, 2)
+    expected = [values[a:b].sum(axis=0) for a, b in pairwise(starts)]
+    assert np.array_equal(row_sums(values, starts), np.array(expected).reshape(-1, 2))

@@ -1,0 +1,181 @@
+import itertools
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tabsa.nn.memory import DelayWeights, MemoryWeights
+from tabsa.nn.scan import reverse, scan
+
+sys.path.insert(0, str(Path(__file__).parent))
+import slow_memory
+
+
+def random_weights(groups, size, *, delay=True, bias=True, dtype=torch.float64, seed=0, scale=0.6, **switches):
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(*shape):
+        tensor = torch.randn(groups, *shape, generator=generator, dtype=torch.float64) * scale
+        return tensor.to(dtype).requires_grad_()
+
+    delay_weights = None
+    if delay:
+        delay_weights = DelayWeights(
+            draw(size, 3 * size), draw(size, 2 * size), draw(size, size), draw(3 * size), draw(size)
+        )
+    return MemoryWeights(
+        memory=draw(size, size),
+        key=draw(size, size),
+        word=draw(size, size),
+        slope=draw(size),
+        bias=draw(size) if bias else None,
+        delay=delay_weights,
+        **switches,
+    )
+
+
+def random_batch(groups, batch, length, size, chains, *, dtype=torch.float64, seed=1, scale=1.0):
+    generator = torch.Generator().manual_seed(seed)
+    words = (torch.randn(groups, batch, length, size, generator=generator, dtype=torch.float64) * scale).to(dtype)
+    keys = (torch.randn(groups, chains, size, generator=generator, dtype=torch.float64) * scale).to(dtype)
+    keys.requires_grad_()
+    lengths = torch.randint(1, length + 1, (groups, batch), generator=generator)
+    lengths[0, 0] = length
+    return words, keys, lengths
+
+
+def paper_letters(weights, group):
+    """One group's weights under the paper's letters, for column vectors."""
+
+    def numpy(tensor):
+        return tensor[group].detach().numpy()
+
+    size = weights.slope.shape[-1]
+    letters = {"U": numpy(weights.memory).T, "V": numpy(weights.key).T, "W": numpy(weights.word).T}
+    letters["slope"] = numpy(weights.slope)
+    letters["b"] = np.zeros(size) if weights.bias is None else numpy(weights.bias)
+    if weights.delay is not None:
+        letters["Wr"], letters["Wz"], letters["Wn"] = np.split(numpy(weights.delay.inputs).T, 3)
+        letters["Ur"], letters["Uz"] = np.split(numpy(weights.delay.gates).T, 2)
+        letters["Un"] = numpy(weights.delay.new).T
+        letters["br"], letters["bz"], letters["bn"] = np.split(numpy(weights.delay.bias), 3)
+        letters["v"] = numpy(weights.delay.vector)
+    return letters
+
+
+SWITCHES = [
+    dict(zip(("delay", "bias", "normalise", "vector_gate"), values, strict=True))
+    for values in itertools.product([True, False], repeat=4)
+]
+
+
+def paths_for(switches):
+    return ["step"] if switches["vector_gate"] else ["step", "packed"]
+
+
+@pytest.mark.parametrize(
+    ("switches", "path"),
+    [pytest.param(s, p, id=f"{p}-{'-'.join(k for k, v in s.items() if v)}") for s in SWITCHES for p in paths_for(s)],
+)
+def test_scan_computes_the_papers_equations(switches, path):
+    weights = random_weights(2, 5, **switches)
+    words, keys, lengths = random_batch(2, 4, 7, 5, 3)
+    result = scan(weights, words, keys, lengths, path=path)
+    for group, sentence, chain in itertools.product(range(2), range(4), range(3)):
+        length = int(lengths[group, sentence])
+        memory, gates = slow_memory.read(
+            words[group, sentence, :length].numpy(),
+            keys[group, chain].detach().numpy(),
+            paper_letters(weights, group),
+            delay=switches["delay"],
+            normalise=switches["normalise"],
+            vector_gate=switches["vector_gate"],
+        )
+        np.testing.assert_allclose(result.memory[group, sentence, chain].detach(), memory, atol=1e-10)
+        np.testing.assert_allclose(result.gates[group, sentence, :length, chain].detach(), gates, atol=1e-10)
+        assert not result.gates[group, sentence, length:].any()
+
+
+@pytest.mark.parametrize("path", ["step", "packed"])
+@pytest.mark.parametrize("switches", [s for s in SWITCHES if not s["vector_gate"]], ids=str)
+def test_gradients_against_finite_differences(switches, path):
+    weights = random_weights(2, 3, **switches)
+    words, keys, lengths = random_batch(2, 3, 4, 3, 2)
+    inputs = [keys, *weights.tensors()]
+
+    def memory(*_):
+        return scan(weights, words, keys, lengths, path=path).memory
+
+    assert torch.autograd.gradcheck(memory, inputs)
+
+
+def test_vector_gate_gradients_against_finite_differences():
+    weights = random_weights(2, 3, vector_gate=True)
+    words, keys, lengths = random_batch(2, 3, 4, 3, 2)
+    assert torch.autograd.gradcheck(lambda *_: scan(weights, words, keys, lengths).memory, [keys, *weights.tensors()])
+
+
+@pytest.mark.parametrize("delay", [True, False])
+@pytest.mark.parametrize(("products", "tolerances"), [(torch.float32, (1e-5, 1e-4)), (torch.bfloat16, (2e-3, 5e-2))])
+def test_packed_path_follows_the_reference_in_low_precision(delay, products, tolerances):
+    weights = random_weights(2, 64, delay=delay, dtype=torch.float32, scale=0.1)
+    words, keys, lengths = random_batch(2, 16, 12, 64, 4, dtype=torch.float32, scale=0.2)
+    target = torch.randn(2, 16, 4, 64, generator=torch.Generator().manual_seed(2))
+    outputs, gradients = [], []
+    for path in ("step", "packed"):
+        memory = scan(weights, words, keys, lengths, path=path, products=products).memory
+        outputs.append(memory)
+        gradient = torch.autograd.grad((memory * target).sum(), [keys, *weights.tensors()])
+        gradients.append(torch.cat([g.flatten() for g in gradient]))
+    for (reference, packed), tolerance in zip((outputs, gradients), tolerances, strict=True):
+        assert torch.linalg.norm(reference - packed) < tolerance * torch.linalg.norm(reference)
+
+
+@pytest.mark.parametrize("path", ["step", "packed"])
+def test_padding_batch_order_and_batch_size_change_nothing(path):
+    weights = random_weights(2, 6)
+    words, keys, lengths = random_batch(2, 5, 6, 6, 3)
+    whole = scan(weights, words, keys, lengths, path=path)
+
+    padded = torch.cat([words, torch.full((2, 5, 3, 6), 9.0, dtype=torch.float64)], dim=2)
+    longer = scan(weights, padded, keys, lengths, path=path)
+    torch.testing.assert_close(longer.memory, whole.memory, atol=1e-12, rtol=0)
+    assert not longer.gates[:, :, 6:].any()
+
+    order = torch.tensor([3, 0, 4, 1, 2])
+    shuffled = scan(weights, words[:, order], keys, lengths[:, order], path=path)
+    torch.testing.assert_close(shuffled.memory, whole.memory[:, order], atol=1e-12, rtol=0)
+
+    alone = scan(weights, words[:, 2:3, : lengths[:, 2].max()], keys, lengths[:, 2:3], path=path)
+    torch.testing.assert_close(alone.memory, whole.memory[:, 2:3], atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("path", ["step", "packed"])
+def test_a_sentence_of_no_words_leaves_the_keys(path):
+    weights = random_weights(1, 4)
+    words, keys, lengths = random_batch(1, 2, 3, 4, 2)
+    lengths[0, 1] = 0
+    result = scan(weights, words, keys, lengths, path=path)
+    torch.testing.assert_close(result.memory[0, 1], keys[0])
+    (gradient,) = torch.autograd.grad(result.memory[0, 1].sum(), keys)
+    torch.testing.assert_close(gradient, torch.ones_like(keys))
+
+
+def test_a_zero_memory_is_not_divided():
+    weights = random_weights(1, 3, delay=False, bias=False)
+    words = torch.zeros(1, 1, 2, 3, dtype=torch.float64)
+    keys = torch.zeros(1, 2, 3, dtype=torch.float64, requires_grad=True)
+    for path in ("step", "packed"):
+        memory = scan(weights, words, keys, torch.tensor([[2]]), path=path).memory
+        assert memory.eq(0).all()
+        assert torch.autograd.grad(memory.sum(), keys)[0].isfinite().all()
+
+
+def test_reverse_turns_each_sentence_within_its_length():
+    words = torch.arange(10).view(2, 5)
+    lengths = torch.tensor([3, 5])
+    assert reverse(words, lengths).tolist() == [[2, 1, 0, 3, 4], [9, 8, 7, 6, 5]]
+    vectors = torch.stack([words, words + 100], dim=-1)
+    assert reverse(vectors, lengths)[0, :, 1].tolist() == [102, 101, 100, 103, 104]

@@ -1,0 +1,294 @@
+"""A run that is stopped, anywhere and any number of times, ends with the bytes of one that was not."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tabsa.errors import OutputError
+from tabsa.inference import Predictor, load
+from tabsa.scoring import Layout, Request, score
+from tabsa.tables.saving import FileOutput
+
+BOTH = {"Camden": (), "Brixton": ()}
+FORMATS = ["out.csv", "out.jsonl", "out.csv.gz", "out.parquet"]
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model) -> Predictor:
+    return load(tiny_model, threads=1)
+
+
+def write(path: Path, count: int) -> Path:
+    """A table of which every ninth row is bad and every fifth says nothing."""
+    texts = {0: "Nothing here.", 1: "Camden is nice,\nBrixton awful", 2: 'not "Brixton"', 3: "Camden, cheap", 4: "dear"}
+    with path.open("w", encoding="utf-8") as stream:
+        stream.write("id,text\n")
+        for n in range(count):
+            text = texts[n % 5].replace('"', '""')
+            stream.write(f"{n}\n" if n % 9 == 4 else f'{n},"{text} {n}"\n')
+    return path
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def expected(source: Path, out: str, model: Predictor, request: Request) -> dict[str, bytes]:
+    folder = source.parent / "expected"
+    folder.mkdir()
+    score(source, folder / out, model, request)
+    assert sorted(files(folder)) == [out, f"{out}.rejects.jsonl"]
+    return files(folder)
+
+
+# In one process, at every point there is
+
+
+@pytest.fixture
+def deadly(monkeypatch):
+    """Makes the process "die" at the nth of the points where something is made durable, and nothing is tidied after."""
+    left = 0
+
+    def die_at(n: int) -> None:
+        nonlocal left
+        left = n
+
+    def counting(function):
+        def call(*arguments, **options):
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise Killed
+            return function(*arguments, **options)
+
+        return call
+
+    def leave(self: FileOutput, *_: object) -> None:
+        self._close()
+
+    for place in ("os.fsync", "pathlib.Path.replace", "pathlib.Path.unlink"):
+        module, _, name = place.rpartition(".")
+        owner = Path if module == "pathlib.Path" else os
+        monkeypatch.setattr(owner, name, counting(getattr(owner, name)))
+    monkeypatch.setattr(FileOutput, "__exit__", leave)
+    return die_at
+
+
+@pytest.mark.parametrize("out", FORMATS)
+@pytest.mark.parametrize("layout", Layout)
+def test_a_run_that_dies_at_every_point_comes_to_the_same_end(tmp_path, model, deadly, layout, out):
+    source = write(tmp_path / "in.csv", 30)
+    request = Request(targets=BOTH, layout=layout, probabilities=True, chunk=8)
+    whole = expected(source, out, model, request)
+    point = 0
+    while True:
+        point += 1
+        folder = tmp_path / f"died-{point}"
+        folder.mkdir()
+        deadly(point)
+        try:
+            score(source, folder / out, model, request)
+        except Killed:
+            deadly(0)
+            if (folder / f"{out}.part").exists() or (folder / f"{out}.state.json").exists():
+                score(source, folder / out, model, request, resume=True)
+            else:
+                score(source, folder / out, model, request, overwrite=True)
+            assert files(folder) == whole, point
+        else:
+            break
+    assert point > 20
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
+def test_what_a_killed_run_was_about_to_rename_is_removed(tmp_path, model, deadly, monkeypatch, out):
+    source = write(tmp_path / "in.csv", 30)
+    request = Request(targets=BOTH, chunk=8)
+    whole = expected(source, out, model, request)
+    folder = tmp_path / "died"
+    folder.mkdir()
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tabsa.tables.saving.finish_file", die)
+        with pytest.raises(Killed):
+            score(source, folder / out, model, request)
+    for name in (f".{out}.1234abcd.tmp", f".{out}.state.json.1234abcd.tmp"):
+        (folder / name).write_bytes(b"half of it")
+    score(source, folder / out, model, request, resume=True)
+    assert files(folder) == whole
+
+
+def test_a_run_may_die_again_and_again(tmp_path, model, deadly):
+    source = write(tmp_path / "in.csv", 100)
+    request = Request(targets=BOTH, chunk=3)
+    whole = expected(source, "out.csv", model, request)
+    folder = tmp_path / "died"
+    folder.mkdir()
+    choose = random.Random(3)
+    deaths = 0
+    while True:
+        deadly(choose.randrange(4, 30))
+        try:
+            progress = score(source, folder / "out.csv", model, request, resume=True)
+        except Killed:
+            deaths += 1
+        else:
+            break
+    assert files(folder) == whole
+    assert deaths > 5
+    assert (progress.counts.rows, progress.counts.rejected) == (100, 11)
+    assert progress.resumed > 0
+
+
+# A real process and a real signal
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a system with SIGKILL")
+@pytest.mark.parametrize("out", FORMATS)
+def test_kill_minus_nine(tmp_path, model, tiny_model, out):
+    source = write(tmp_path / "in.csv", 500)
+    whole = expected(source, out, model, Request(targets=BOTH, chunk=4))
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    arguments: list[object] = [
+        "score",
+        source,
+        folder / out,
+        "-t",
+        "Camden",
+        "-t",
+        "Brixton",
+        "--chunk",
+        4,
+        "--threads",
+        1,
+    ]
+    command = [sys.executable, "-m", "tabsa", *map(str, [*arguments, "--model", tiny_model, "--resume"])]
+    choose = random.Random(out)
+    rows = [0]
+    for _ in range(3):
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            _wait_for_row(folder / f"{out}.state.json", rows[-1] + choose.randrange(10, 110), process)
+            time.sleep(choose.random() / 50)
+            process.send_signal(signal.SIGKILL)
+        assert process.returncode == -signal.SIGKILL
+        assert not (folder / out).exists()
+        rows.append(json.loads((folder / f"{out}.state.json").read_text())["row"])
+    assert rows == sorted(set(rows))
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ended.stderr.startswith("500 rows: 444 scored, ")
+    assert files(folder) == whole
+
+
+def _wait_for_row(state: Path, row: int, process: subprocess.Popen) -> None:
+    """Wait until the run has saved this row, at the least."""
+    while process.poll() is None:
+        if state.exists() and json.loads(state.read_text())["row"] >= row:
+            return
+        time.sleep(0.002)
+    pytest.fail(f"the run ended before it was killed: {process.stderr.read().decode()}")
+
+
+# What does not go together
+
+
+@pytest.fixture
+def stopped(tmp_path, model):
+    """A run that was stopped after its first chunk: source, output, request."""
+    source, out = write(tmp_path / "in.csv", 20), tmp_path / "out.csv"
+    request = Request(targets=BOTH, chunk=5)
+
+    def stop(_: object) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        score(source, out, model, request, on_progress=stop)
+    assert (tmp_path / "out.csv.part").exists()
+    return source, out, request
+
+
+def test_a_stopped_run_is_not_replaced_unless_told(stopped, model):
+    source, out, request = stopped
+    with pytest.raises(
+        OutputError, match=r"a run into .*out\.csv was stopped; go on with --resume, or start with --ov"
+    ):
+        score(source, out, model, request)
+    assert score(source, out, model, request, overwrite=True).resumed == 0
+    assert sorted(files(out.parent)) == ["in.csv", "out.csv", "out.csv.rejects.jsonl"]
+
+
+def test_resuming_asks_for_the_same_again(stopped, model):
+    source, out, request = stopped
+    other = Request(targets={"Camden": ()}, chunk=5)
+    with pytest.raises(OutputError, match="the list of targets is not what it was when the run began"):
+        score(source, out, model, other, resume=True)
+    other = Request(targets=BOTH, chunk=5, layout=Layout.LONG)
+    with pytest.raises(OutputError, match=r"cannot resume .*out\.csv: --layout is not what it was"):
+        score(source, out, model, other, resume=True)
+    with pytest.raises(OutputError, match=r"cannot resume .*out\.csv: --precision is not what it was"):
+        score(source, out, load(model.folder.path, precision="int8"), request, resume=True)
+    with pytest.raises(OutputError, match="--rejects is not what it was"):
+        score(source, out, model, request, resume=True, rejects=out.with_name("bad.jsonl"))
+    with source.open("a") as stream:
+        stream.write("20,more\n")
+    with pytest.raises(OutputError, match=r"the input is not what it was when the run began; .* --overwrite"):
+        score(source, out, model, request, resume=True)
+
+
+def test_parts_that_were_tampered_with_are_one_clear_line(stopped, model):
+    source, out, request = stopped
+    part, state = out.with_name("out.csv.part"), out.with_name("out.csv.state.json")
+    part.write_bytes(part.read_bytes()[:-1])
+    with pytest.raises(OutputError, match=r"out\.csv\.part is shorter than its state says; start again"):
+        score(source, out, model, request, resume=True)
+    for content, match in [("{", "is damaged"), ('{"format": "x", "asked": {}, "counts": {}}', "another version")]:
+        state.write_text(content)
+        with pytest.raises(OutputError, match=match):
+            score(source, out, model, request, resume=True)
+
+
+def test_resuming_where_there_is_nothing_starts(tmp_path, model):
+    source, out = write(tmp_path / "in.csv", 20), tmp_path / "out.csv"
+    assert score(source, out, model, Request(targets=BOTH), resume=True).resumed == 0
+    with pytest.raises(OutputError, match=r"out\.csv exists, and there is no stopped run to resume"):
+        score(source, out, model, Request(targets=BOTH), resume=True)
+
+
+def test_two_runs_do_not_write_one_output(tmp_path, model):
+    pytest.importorskip("fcntl", reason="needs a system with file locks")
+    source, out = write(tmp_path / "in.csv", 20), tmp_path / "out.csv"
+    request = Request(targets=BOTH, chunk=5)
+
+    def start_another(_: object) -> None:
+        for options in ({"resume": True}, {"overwrite": True}):
+            with pytest.raises(OutputError, match=r"another run is writing .*out\.csv"):
+                score(source, out, model, request, **options)
+
+    score(source, out, model, request, on_progress=start_another)
+    assert out.read_text().count("\n") > 18
+
+
+def test_a_failure_before_anything_is_saved_leaves_nothing(tmp_path, model, monkeypatch):
+    source = write(tmp_path / "in.csv", 20)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OutputError, match=r"cannot write .*out\.csv: No space left on device"):
+        score(source, tmp_path / "out.csv", model, Request(targets=BOTH))
+    assert list(files(tmp_path)) == ["in.csv"]

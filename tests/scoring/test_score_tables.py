@@ -1,0 +1,504 @@
+"""What comes out of a table: formats, layouts, and the rows that cannot be scored."""
+
+import csv
+import gzip
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tabsa.datasets import DataWarning, read_rows
+from tabsa.errors import ConfigError, DataError, DataNotFoundError, OutputError
+from tabsa.inference import Predictor, load
+from tabsa.scoring import Layout, Request, read_targets, score
+
+TEXTS = [
+    "Camden is nice but dear, and Brixton awful.",
+    "Brixton is safe.\nVery safe, and cheap.",
+    'My nan said "not Camden".',
+    "Nothing about any place.",
+]
+BOTH = {"Camden": ("NW1",), "Brixton": ()}
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model) -> Predictor:
+    return load(tiny_model, threads=1)
+
+
+def records() -> list[dict[str, object]]:
+    return [{"id": f"c{n}", "likes": n, "text": text} for n, text in enumerate(TEXTS, start=1)]
+
+
+def write(path: Path, rows: list[dict[str, object]]) -> Path:
+    if path.suffix == ".parquet":
+        pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tabsa[tables]'")
+        from pyarrow import parquet
+
+        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+        return path
+    if ".jsonl" in path.name:
+        content = "".join(json.dumps(row) + "\n" for row in rows)
+    else:
+        stream = io.StringIO()
+        writer = csv.DictWriter(stream, list(rows[0]), delimiter="\t" if ".tsv" in path.name else ",")
+        writer.writeheader()
+        writer.writerows(rows)
+        content = stream.getvalue()
+    path.write_bytes(gzip.compress(content.encode()) if path.suffix == ".gz" else content.encode())
+    return path
+
+
+def lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def run(folder: Path, model: Predictor, rows, *, out="out.jsonl", name="in.jsonl", **request) -> list[dict]:
+    """The rows that come out for these that go in: records, or the bytes of a file."""
+    source = folder / name
+    if isinstance(rows, bytes):
+        source.write_bytes(rows)
+    else:
+        write(source, rows)
+    if "target_column" not in request:
+        request.setdefault("targets", BOTH)
+    score(source, folder / out, model, Request(**request), overwrite=True)
+    return lines(folder / out) if out.endswith(".jsonl") else list(read_rows(folder / out))
+
+
+def rejects(folder: Path) -> list[tuple[int, str]]:
+    return [(line["row"], line["reason"]) for line in lines(folder / "out.jsonl.rejects.jsonl")]
+
+
+# Formats
+
+NAMES = ["t.csv", "t.tsv.gz", "t.jsonl", "t.ndjson.gz", "t.parquet"]
+
+
+@pytest.mark.parametrize("out", NAMES)
+@pytest.mark.parametrize("name", ["in.csv.gz", "in.tsv", "in.jsonl", "in.parquet"])
+def test_every_format_goes_into_every_other(tmp_path, model, name, out):
+    expected = run(tmp_path, model, records())
+    run(tmp_path, model, records(), name=name, out=out)
+    assert list(read_rows(tmp_path / out)) == [{key: str(value) for key, value in row.items()} for row in expected]
+
+
+@pytest.mark.parametrize("out", NAMES)
+def test_the_output_is_complete_and_alone(tmp_path, model, out):
+    run(tmp_path, model, records(), name="in.csv", out=out, chunk=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", out]
+
+
+def test_parquet_keeps_the_types_of_parquet(tmp_path, model):
+    pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tabsa[tables]'")
+    import datetime
+
+    from pyarrow import parquet
+
+    table = pyarrow.table(
+        {
+            "text": pyarrow.array(TEXTS, pyarrow.large_string()),
+            "when": pyarrow.array([datetime.datetime(2024, 1, n, tzinfo=datetime.UTC) for n in (1, 2, 3, 4)]),
+            "small": pyarrow.array([1, None, 3, 4], pyarrow.int8()),
+            "kind": pyarrow.array(["a", "b", "a", "a"]).dictionary_encode(),
+            "tags": pyarrow.array([["x"], [], None, ["y", "z"]]),
+        }
+    )
+    parquet.write_table(table, tmp_path / "in.parquet")
+    score(tmp_path / "in.parquet", tmp_path / "out.parquet", model, Request(targets=BOTH, probabilities=True, chunk=3))
+    result = parquet.read_table(tmp_path / "out.parquet")
+    assert [result.schema.field(name).type for name in ("text", "when", "small", "tags")] == [
+        table.schema.field(name).type for name in ("text", "when", "small", "tags")
+    ]
+    assert result.select(table.column_names).to_pylist() == table.to_pylist()
+    assert result.schema.field("Camden/price").type == pyarrow.string()
+    assert result.schema.field("Camden/price/positive").type == pyarrow.float64()
+
+
+def test_parquet_of_json_has_numbers_where_json_has(tmp_path, model):
+    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tabsa[tables]'")
+    from pyarrow import parquet
+
+    more = [{"x": 1, "y": True, "z": [1]}, {"x": 0.5, "y": None, "z": "a"}, {"x": "no"}, {"y": False}]
+    rows = [record | extra for record, extra in zip(records(), more, strict=True)]
+    run(tmp_path, model, rows, out="out.parquet", chunk=2)
+    found = parquet.read_table(tmp_path / "out.parquet").to_pylist()
+    assert [(row["likes"], row["x"], row["y"], row["z"]) for row in found] == [
+        (1, 1.0, True, "[1]"),
+        (2, 0.5, None, "a"),
+        (4, None, False, None),
+    ]
+    (line,) = lines(tmp_path / "out.parquet.rejects.jsonl")
+    assert line == {"row": 3, "reason": "'x' is 'no'; expected a number, as in the first rows", "content": rows[2]}
+
+
+def test_json_goes_through_as_it_is_and_has_no_nan(tmp_path, model):
+    content = b'{"text": "Camden", "a": {"b": [1, null]}, "c": NaN}\n{"text": "Camden", "d": "\\ud83d\\ude00"}\n'
+    first, second = run(tmp_path, model, content)
+    assert (first["a"], first["c"]) == ({"b": [1, None]}, None)
+    assert "a" not in second
+    assert second["d"] == "😀"
+
+
+@given(
+    cells=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), min_size=1, max_size=5)
+)
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_csv_comes_out_as_it_went_in(tmp_path, model, cells):
+    rows = [{"id": cell, "text": f"Camden {cell}"} for cell in ["=1+1", "@x", *cells]]
+    found = run(tmp_path, model, rows, name="in.csv", out="out.csv")
+    assert [{"id": row["id"], "text": row["text"]} for row in found] == rows
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path, model):
+    (row,) = run(tmp_path, model, b"\xef\xbb\xbftext,x\r\nCamden is nice,1\r\n", name="in.csv")
+    assert list(row)[:2] == ["text", "x"]
+
+
+# Layouts
+
+
+def test_wide_has_what_the_predictor_says(tmp_path, model):
+    found = run(tmp_path, model, records(), probabilities=True)
+    for row, record in zip(found, records(), strict=True):
+        assert {key: row[key] for key in record} == record
+        opinions = model.predict(record["text"], BOTH).opinions
+        assert len(row) == len(record) + 4 * len(opinions)
+        for opinion in opinions:
+            name = f"{opinion.target}/{opinion.aspect}"
+            assert row[name] == opinion.polarity
+            shares = {label: row[f"{name}/{label}"] for label in model.labels}
+            assert shares == pytest.approx(opinion.probabilities, abs=1e-5)
+    assert {value for key, value in found[3].items() if key.count("/") == 1} == {"none"}
+    assert found[3]["Camden/price/none"] == 1
+
+
+def test_long_has_a_row_for_each_opinion(tmp_path, model):
+    found = run(tmp_path, model, records(), layout=Layout.LONG, aspects=["transit-location", "general"])
+    expected = [
+        (record["id"], record["text"], opinion.target, opinion.aspect, opinion.polarity)
+        for record in records()
+        for opinion in model.predict(record["text"], BOTH, ["transit-location", "general"]).found()
+    ]
+    assert [tuple(row.values())[:5] for row in found] == expected
+    assert len(expected) > 3
+    assert list(found[0]) == ["id", "text", "target", "aspect", "polarity", "confidence", "probabilities"]
+    for row in found:
+        assert row["confidence"] == row["probabilities"][row["polarity"]]
+        assert sum(row["probabilities"].values()) == pytest.approx(1, abs=1e-5)
+
+
+def test_long_has_every_pair_when_asked(tmp_path, model):
+    found = run(tmp_path, model, records(), layout=Layout.LONG, every=True)
+    pairs = [(name, aspect) for name in BOTH for aspect in model.aspects]
+    assert [(row["id"], row["target"], row["aspect"]) for row in found] == [
+        (record["id"], *pair) for record in records() for pair in pairs
+    ]
+
+
+def test_long_tables_have_a_column_a_label_and_the_row_where_there_is_no_id(tmp_path, model):
+    rows = [{"review": record["text"]} for record in records()]
+    found = run(tmp_path, model, rows, name="in.csv", out="out.csv", layout=Layout.LONG)
+    assert list(found[0]) == [
+        *("row", "review", "target", "aspect", "polarity", "confidence"),
+        *("probability_none", "probability_positive", "probability_negative"),
+    ]
+    assert {row["row"] for row in found} <= {"2", "3", "4"}
+    assert found[0]["row"] == "2"
+
+
+def test_aliases_are_mentions(tmp_path, model):
+    alias, name = run(tmp_path, model, [{"text": "NW1 is nice"}, {"text": "Camden is nice"}])
+    assert alias["Camden/general"] == name["Camden/general"] != "none"
+
+
+def test_rows_may_have_their_own_targets(tmp_path, model):
+    own = ["Camden", "Camden; Brixton;", '["Camden"]', "Leeds"]
+    rows = [record | {"about": value} for record, value in zip(records(), own, strict=True)]
+    rows.append(rows[0] | {"about": ["Brixton", "Camden"]})
+    found = run(tmp_path, model, rows, target_column="about", probabilities=True)
+    assert list(found[0])[4:8] == ["general", "general/none", "general/positive", "general/negative"]
+    camden, brixton = (
+        {o.aspect: o for o in model.predict(TEXTS[0], [name]).opinions} for name in ("Camden", "Brixton")
+    )
+    both = model.predict(TEXTS[0], ["Brixton", "Camden"]).opinions
+    assert found[0]["general"] == camden["general"].polarity
+    assert found[0]["general/none"] == pytest.approx(camden["general"].probabilities["none"], abs=1e-5)
+    assert found[1]["price"].split(";")[0] == "none"  # Camden is not in that text
+    assert len(found[1]["price/none"].split(";")) == 2
+    assert [found[3][aspect] for aspect in model.aspects] == ["none"] * 4
+    assert found[4]["general"] == ";".join(o.polarity for o in both if o.aspect == "general")
+    assert brixton["general"].polarity  # asked alone, it is another question
+
+
+def test_own_targets_in_the_long_layout(tmp_path, model):
+    rows = [{"text": TEXTS[0], "about": "Camden;Brixton"}]
+    found = run(tmp_path, model, rows, target_column="about", layout=Layout.LONG, every=True, aspects=["price"])
+    assert [(row["target"], row["aspect"]) for row in found] == [("Camden", "price"), ("Brixton", "price")]
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 1000])
+def test_the_size_of_a_chunk_changes_nothing(tmp_path, model, chunk):
+    rows = [{"text": f"{text} {'very ' * (n % 7)}nice"} for n, text in enumerate(TEXTS * 10)]
+    expected = run(tmp_path, model, rows, probabilities=True, chunk=40)
+    found = run(tmp_path, model, rows, probabilities=True, chunk=chunk)
+    for row, other in zip(found, expected, strict=True):
+        assert {k: v for k, v in row.items() if isinstance(v, str)} == {
+            k: v for k, v in other.items() if isinstance(v, str)
+        }
+        numbers = {k: v for k, v in row.items() if isinstance(v, float)}
+        assert numbers == pytest.approx({k: other[k] for k in numbers}, abs=2e-6)
+
+
+def test_long_texts_end_a_chunk_early(tmp_path, model, monkeypatch):
+    monkeypatch.setattr("tabsa.scoring.reading._CHUNK_CHARACTERS", 100)
+    write(tmp_path / "in.jsonl", [{"text": "Camden " * 10}] * 5)
+    seen = []
+    request = Request(targets=BOTH)
+    score(tmp_path / "in.jsonl", tmp_path / "o.csv", model, request, on_progress=lambda p: seen.append(p.counts.rows))
+    assert seen == [2, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes"), [({}, [4]), ({"probabilities": True}, [3, 4]), ({"layout": Layout.LONG}, [4])]
+)
+def test_a_very_wide_output_is_written_in_smaller_chunks(tmp_path, model, monkeypatch, options, sizes):
+    monkeypatch.setattr("tabsa.scoring.scorer._CHUNK_CELLS", 100)
+    source, seen = write(tmp_path / "in.jsonl", records()), []
+    request = Request(targets=BOTH, **options)
+    score(source, tmp_path / "o.csv", model, request, on_progress=lambda p: seen.append(p.counts.rows))
+    assert seen == sizes
+
+
+# Columns
+
+
+def test_the_text_column_is_text_or_the_only_one_with_text(tmp_path, model):
+    assert run(tmp_path, model, [{"review": TEXTS[0], "stars": 4}])[0]["Camden/general"] != "none"
+    assert run(tmp_path, model, [{"id": "a", "review": TEXTS[0], "stars": 4}])[0]["Camden/general"] != "none"
+    rows = [{"title": "a", "review": TEXTS[0]}]
+    message = "in.jsonl has no column 'text'; say with --text-column which it is: title, review"
+    with pytest.raises(DataError, match=message):
+        run(tmp_path, model, rows)
+    assert run(tmp_path, model, rows, text_column="review")[0]["Camden/general"] != "none"
+
+
+@pytest.mark.parametrize("option", ["text_column", "id_column", "target_column"])
+def test_a_column_that_is_not_there_is_one_clear_line(tmp_path, model, option):
+    with pytest.raises(
+        DataError, match=r"unknown column of .*in\.jsonl 'likes '; did you mean 'likes'\? expected one of"
+    ):
+        run(tmp_path, model, records(), **{option: "likes "})
+
+
+def test_a_column_that_exists_already_is_one_clear_line(tmp_path, model):
+    rows = [{"text": TEXTS[0], "Camden/price": "5"}]
+    with pytest.raises(DataError, match="two columns 'Camden/price'; tell the new ones apart with --prefix"):
+        run(tmp_path, model, rows)
+    (row,) = run(tmp_path, model, rows, prefix="new/")
+    assert row["Camden/price"] == "5"
+    assert row["new/Camden/price"] in model.labels
+    with pytest.raises(DataError, match="two columns 'target'"):
+        run(tmp_path, model, [{"target": TEXTS[0]}], layout=Layout.LONG)
+    assert run(tmp_path, model, [{"target": TEXTS[0]}], layout=Layout.LONG, prefix="my_")[0]["my_target"] == "Camden"
+
+
+def test_a_later_row_with_a_new_column(tmp_path, model):
+    rows = [{"text": TEXTS[0]}, {"text": TEXTS[0], "x": 1}, {"text": TEXTS[0], "Camden/price": 1}]
+    assert [row.get("x") for row in run(tmp_path, model, rows, chunk=1)] == [None, 1]
+    assert rejects(tmp_path) == [
+        (3, "the row has a column 'Camden/price' already; tell the new one apart with --prefix")
+    ]
+    run(tmp_path, model, rows, out="out.csv", chunk=1)
+    assert [line["row"] for line in lines(tmp_path / "out.csv.rejects.jsonl")] == [2, 3]
+
+
+def test_many_columns_get_a_word_on_the_long_layout(tmp_path, model):
+    names = {f"Place{n}": () for n in range(126)}
+    with pytest.warns(DataWarning, match="504 new columns; --layout long has a row for each opinion instead"):
+        (row,) = run(tmp_path, model, [{"text": "Place7 is nice"}], targets=names)
+    assert len(row) == 505
+
+
+# Rejects
+
+
+def test_bad_rows_are_rejected_and_the_rest_goes_through(tmp_path, model):
+    content = b'id,text\n1,Camden\n2,\n3,caf\xe9\n4,a,b\n5, \n6,"Brixton"\n7,"open\n8,last\n'
+    found = run(tmp_path, model, content, name="in.csv")
+    assert [row["id"] for row in found] == ["1", "6", "8"]
+    assert [(row, reason.split(";")[0]) for row, reason in rejects(tmp_path)] == [
+        (3, "no text in 'text'"),
+        (4, "row 4 is not UTF-8 text"),
+        (5, "row 5 has 3 fields"),
+        (6, "no text in 'text'"),
+        (8, "line 8: unexpected end of data"),
+    ]
+    contents = [line["content"] for line in lines(tmp_path / "out.jsonl.rejects.jsonl")]
+    assert contents == [
+        {"id": "2", "text": ""},
+        ["3", "caf\udce9"],
+        ["4", "a", "b"],
+        {"id": "5", "text": " "},
+        '7,"open\n',
+    ]
+
+
+def test_bad_values_are_rejected(tmp_path, model):
+    content = b"""\
+{"text": "Camden", "about": "Camden"}
+{"text": 5, "about": "Camden"}
+{"about": "Camden"}
+{"text": "Camden", "about": " ; "}
+{"text": "Camden", "about": null}
+{"text": "Camden", "about": 7}
+{"text": "Camden", "about": "[1"}
+{"text": "Camden", "about": "Camden;CAMDEN"}
+{"text": "Camden \\ud800", "about": "Camden"}
+{"text": "Camden", "about": "Camden", "more": ["\\udc80"]}
+{"text": "Camden", "about": ["Camden", "Camden"]}
+"""
+    assert len(run(tmp_path, model, content, target_column="about")) == 2
+    assert [(row, re.split("[:;]", reason)[0]) for row, reason in rejects(tmp_path)] == [
+        (2, "'text' is not text"),
+        (3, "no text in 'text'"),
+        (4, "no target in 'about'"),
+        (5, "no target in 'about'"),
+        (6, "'about' is neither a name nor a list of names"),
+        (7, "'about' is not JSON"),
+        (8, "'CAMDEN' stands for two targets, 'Camden' and 'CAMDEN'"),
+        (9, "half a character (a lone surrogate) is in the row"),
+        (10, "half a character (a lone surrogate) is in the row"),
+    ]
+
+
+def test_a_text_too_long_to_read_is_rejected(tmp_path, model, monkeypatch):
+    monkeypatch.setattr("tabsa.scoring.reading._LONGEST_TEXT", 20)
+    assert len(run(tmp_path, model, [{"text": "Camden"}, {"text": "Camden " * 3}])) == 1
+    assert rejects(tmp_path) == [(2, "the text is longer than 20 characters")]
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet", "out.jsonl"])
+def test_where_every_row_is_rejected_there_is_no_output(tmp_path, model, out):
+    source = tmp_path / "in.csv"
+    source.write_text("text,x\n,1\n1\n")
+    message = f"all 2 rows were rejected, the first: row 2: no text in 'text'; see .*{out}.rejects.jsonl"
+    with pytest.raises(DataError, match=message):
+        score(source, tmp_path / out, model, Request(targets=BOTH, chunk=1))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", f"{out}.rejects.jsonl"]
+
+
+def test_a_first_chunk_of_bad_rows_is_no_end(tmp_path, model):
+    found = run(tmp_path, model, b"id,text\n1\n2\n3,Camden\n", name="in.csv", out="out.csv", chunk=1)
+    assert [row["id"] for row in found] == ["3"]
+
+
+@pytest.mark.parametrize("content", ["", "text\n", "\n\n"])
+def test_no_rows_are_one_clear_line(tmp_path, model, content):
+    with pytest.raises(DataError, match=r"in\.csv holds no rows; expected at least one text"):
+        run(tmp_path, model, content.encode(), name="in.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+@pytest.mark.parametrize("out", ["out.csv.gz", "out.jsonl.gz", "out.parquet", "out.tsv"])
+def test_no_opinion_is_an_empty_table(tmp_path, model, out):
+    assert run(tmp_path, model, [{"text": "nothing"}], out=out, layout=Layout.LONG) == []
+    assert (tmp_path / out).stat().st_size > 0
+
+
+# Files
+
+
+def test_files_that_cannot_be_used_are_one_clear_line(tmp_path, model):
+    source, request = write(tmp_path / "in.csv", records()), Request(targets=BOTH)
+    for error, match, arguments in [
+        (DataNotFoundError, r"no file .*no\.csv", (tmp_path / "no.csv", tmp_path / "o.csv")),
+        (DataError, "cannot tell the format of .*in.xlsx", (tmp_path / "in.xlsx", tmp_path / "o.csv")),
+        (DataError, "cannot tell the format of .*o.txt", (source, tmp_path / "o.txt")),
+        (OutputError, "in.csv is the input", (source, tmp_path / "x" / ".." / "in.csv")),
+        (OutputError, "cannot write", (source, source / "o.csv")),
+    ]:
+        with pytest.raises(error, match=match):
+            score(*arguments, model, request)
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(OutputError, match="is a folder; expected the name of a file"):
+        score(source, tmp_path / "folder.csv", model, request)
+    with pytest.raises(DataError, match="is a folder; expected a file"):
+        score(tmp_path / "folder.csv", tmp_path / "o.csv", model, request)
+    with pytest.raises(OutputError, match="cannot hold both"):
+        score(source, tmp_path / "o.csv", model, request, rejects=tmp_path / "o.csv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.csv", "in.csv"]
+
+
+def test_an_output_that_is_there_is_kept_unless_told(tmp_path, model):
+    source, out = write(tmp_path / "in.csv", records()), tmp_path / "out.csv"
+    out.write_text("precious")
+    with pytest.raises(OutputError, match=r"out\.csv exists; replace it with --overwrite"):
+        score(source, out, model, Request(targets=BOTH))
+    assert out.read_text() == "precious"
+    score(source, out, model, Request(targets=BOTH), overwrite=True)
+    assert out.read_text().startswith("id,likes,text")
+
+
+def test_overwriting_removes_rejects_of_the_past(tmp_path, model):
+    run(tmp_path, model, b"text\nCamden\n \n", name="in.csv")
+    assert len(rejects(tmp_path)) == 1
+    run(tmp_path, model, b"text\nCamden\n", name="in.csv")
+    assert not (tmp_path / "out.jsonl.rejects.jsonl").exists()
+
+
+# What is asked
+
+
+def test_a_targets_file_has_names_aliases_and_comments(tmp_path):
+    path = tmp_path / "places.txt"
+    path.write_text(
+        "\ufeff# a comment\nCamden, Camden Town , NW1  # another\n\n#and another\nC#\n"
+        "Washington, D.C.\tDC\t\nRoom #5,,\n",
+        "utf-8",
+    )
+    assert read_targets(path) == {
+        "Camden": ("Camden Town", "NW1"),
+        "C#": (),
+        "Washington, D.C.": ("DC",),
+        "Room #5": (),
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("# nothing\n", "names no target; expected one name a line"),
+        ("a\nb\na\n", "line 3: the target 'a' is given twice"),
+        ("Camden, NW1\nBrixton, nw1\n", "places.txt: 'nw1' stands for two targets"),
+    ],
+)
+def test_a_wrong_targets_file_is_one_clear_line(tmp_path, content, message):
+    path = tmp_path / "places.txt"
+    path.write_text(content)
+    with pytest.raises(DataError, match=message):
+        read_targets(path)
+
+
+def test_a_request_makes_sense():
+    for options in ({}, {"targets": BOTH, "target_column": "x"}, {"targets": {}}, {"targets": BOTH, "chunk": 0}):
+        with pytest.raises(ConfigError):
+            Request(**options)
+
+
+def test_an_unknown_aspect_is_one_clear_line(tmp_path, model):
+    with pytest.raises(DataError, match=r"unknown aspect 'prices'; did you mean 'price'\?"):
+        run(tmp_path, model, records(), aspects=["prices"])
+
+
+def test_the_example_files_go_together():
+    folder = Path(__file__).parents[2] / "docs" / "examples"
+    rows = list(read_rows(folder / "comments.csv"))
+    targets = read_targets(folder / "places.txt")
+    assert len(rows) == len({row["id"] for row in rows}) == 12
+    for name, aliases in targets.items():
+        assert any(word in row["text"] for row in rows for word in (name, *aliases)), name

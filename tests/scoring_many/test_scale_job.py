@@ -1,0 +1,338 @@
+"""Many tables as one job, in this process: results, records, resuming, refusals."""
+
+import csv
+import gzip
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tabsa.errors import ConfigError, DataError, OutputError
+from tabsa.inference import Predictor, load
+from tabsa.scoring import Counts, Layout, Progress, Request, asked, score
+from tabsa.scoring.many import Job, LocalPool, Standing, score_parts
+from tabsa.scoring.many.parts import Part
+from tabsa.scoring.many.worker import Kind, Outcome, Worker
+
+REQUEST = Request(targets={"Camden": ("NW1",), "Brixton": ()}, probabilities=True, chunk=8)
+TEXTS = ("Camden is nice, Brixton dear", "not cheap", "Brixton, far", "NW1 is safe")
+OURS = ("_job.json", "_parts.jsonl", "_summary.json", "_SUCCESS")
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model) -> Predictor:
+    return load(tiny_model, threads=1)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Tables of all formats, one of them without rows, one with nothing but bad rows, one with one."""
+    root = tmp_path / "in"
+    (root / "sub").mkdir(parents=True)
+    for name, rows in (("a.csv", 40), ("sub/b.tsv", 10), ("empty.csv", 0), ("bad.csv", 3)):
+        with (root / name).open("w", newline="") as stream:
+            writer = csv.writer(stream, delimiter="\t" if name.endswith("tsv") else ",")
+            writer.writerow(["id", "text"])
+            writer.writerows([n, "" if name == "bad.csv" else f"{TEXTS[n % 4]} {n}"] for n in range(rows))
+    lines = "".join(json.dumps({"text": TEXTS[n % 4] if n != 3 else None}) + "\n" for n in range(12)).encode()
+    (root / "c.jsonl").write_bytes(lines)
+    (root / "sub" / "d.jsonl.gz").write_bytes(gzip.compress(lines))
+    return root
+
+
+def job_of(model: Predictor, request: Request = REQUEST) -> Job:
+    return Job(request, asked(model, request), str(model.folder.path), threads=1)
+
+
+def run(folder, out, model, request=REQUEST, pool=None, **options):
+    job = job_of(model, request)
+    return score_parts(folder, out, job, model, lambda _: pool or LocalPool(job, model), **options)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name not in OURS)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def scored_alone(folder: Path, out: Path, model: Predictor) -> dict[str, bytes]:
+    for path in sorted(folder.rglob("*.*")):
+        try:
+            score(path, out / path.relative_to(folder), model, REQUEST)
+        except DataError:
+            assert path.name in ("empty.csv", "bad.csv")
+    return files(out)
+
+
+def summary(out: Path) -> dict:
+    return json.loads((out / "_summary.json").read_text())
+
+
+def test_each_output_is_what_its_table_gives_alone(folder, tmp_path, model):
+    seen: list[Standing] = []
+    ended = run(folder, tmp_path / "out", model, on_change=lambda standing, _: seen.append(standing))
+    assert files(tmp_path / "out") == scored_alone(folder, tmp_path / "alone", model)
+    assert {"bad.csv.rejects.jsonl", "c.jsonl.rejects.jsonl", "sub/b.tsv"} <= set(files(tmp_path / "out"))
+    assert (ended.parts, ended.counts.rows, ended.counts.scored, ended.counts.rejected) == (6, 77, 72, 5)
+    assert (tmp_path / "out" / "_SUCCESS").read_bytes() == b""
+    told = summary(tmp_path / "out")
+    assert (told["parts"], told["rows"], told["scored"], told["rejected"], told["failed"]) == (6, 77, 72, 5, {})
+    assert [standing.done for standing in seen] == [1, 2, 3, 4, 5, 6]
+    assert (seen[-1].rows, seen[-1].share) == (77, 1.0)
+
+
+def test_another_format(folder, tmp_path, model):
+    run(folder, tmp_path / "out", model, form="jsonl")
+    assert {"a.jsonl", "sub/b.jsonl", "sub/d.jsonl"} <= set(files(tmp_path / "out"))
+    assert len((tmp_path / "out" / "a.jsonl").read_text().splitlines()) == 40
+
+
+class DyingPool(LocalPool):
+    """Dies in the middle of its nth part."""
+
+    def __init__(self, job: Job, model: Predictor, nth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(job, model)
+        self._left, self._monkeypatch = nth, monkeypatch
+
+    def wait(self):
+        self._left -= 1
+        if self._left:
+            return super().wait()
+
+        def stopped(*arguments, on_progress, **options):
+            def stop(progress: Progress) -> None:
+                raise Killed
+
+            return score(*arguments, on_progress=stop, **options)
+
+        with self._monkeypatch.context() as patch:
+            patch.setattr("tabsa.scoring.many.worker.score", stopped)
+            return super().wait()
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3, 4])
+def test_a_job_that_was_stopped_goes_on(folder, tmp_path, model, nth, monkeypatch):
+    out = tmp_path / "out"
+    with pytest.raises(Killed):
+        run(folder, out, model, pool=DyingPool(job_of(model), model, nth, monkeypatch))
+    assert not (out / "_SUCCESS").exists()
+    begun = json.loads(next(out.rglob("*.state.json")).read_text())
+    assert begun["counts"]["rows"] == REQUEST.chunk
+    with pytest.raises(OutputError, match=r"a job into .* was begun; go on with --resume, or start again with"):
+        run(folder, out, model)
+    tried: list[str] = []
+    ended = run(folder, out, model, resume=True, on_change=lambda _, outcome: tried.append(outcome.part.name))
+    assert len(tried) == 6 - (nth - 1)
+    assert ended.counts.rows == 77
+    assert files(out) == scored_alone(folder, tmp_path / "alone", model)
+
+
+def test_a_job_that_is_done_is_not_done_again(folder, tmp_path, model):
+    out = tmp_path / "out"
+    run(folder, out, model)
+    with pytest.raises(OutputError, match="is done; go on with --resume, or start again with --overwrite"):
+        run(folder, out, model)
+    ended = score_parts(folder, out, job_of(model), model, lambda _: pytest.fail("no workers"), resume=True)
+    assert (ended.counts.rows, ended.resumed) == (77, 77)
+    assert (out / "_SUCCESS").exists()
+    (folder / "new.csv").write_text("text\nCamden\n")
+    (out / "c.jsonl").unlink()
+    tried: list[str] = []
+    run(folder, out, model, resume=True, on_change=lambda _, outcome: tried.append(outcome.part.name))
+    assert sorted(tried) == ["c.jsonl", "new.csv"]
+
+
+def test_a_record_that_was_lost_costs_its_part_only(folder, tmp_path, model):
+    out = tmp_path / "out"
+    run(folder, out, model)
+    whole = files(out)
+    lines = (out / "_parts.jsonl").read_bytes().splitlines(keepends=True)
+    (out / "_parts.jsonl").write_bytes(b"[]\n{}\n" + b"".join(lines[:-2]) + lines[-2][:20])
+    tried: list[str] = []
+    ended = run(folder, out, model, resume=True, on_change=lambda _, outcome: tried.append(outcome.part.name))
+    assert len(tried) == 2
+    assert (files(out), ended.counts.rows) == (whole, 77)
+    assert len([json.loads(line) for line in (out / "_parts.jsonl").read_text().splitlines()]) == 2 + 6
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"aspects": ("price",)}, "--aspect"),
+        ({"targets": {"Camden": ()}}, "the list of targets"),
+        ({"layout": Layout.LONG}, "--layout"),
+    ],
+)
+def test_other_options_are_refused(folder, tmp_path, model, change, named):
+    out = tmp_path / "out"
+    run(folder, out, model)
+    before = files(out)
+    with pytest.raises(OutputError, match=f"cannot resume .*: {named} is not what it was when the job began"):
+        run(folder, out, model, replace(REQUEST, **change), resume=True)
+    assert files(out) == before
+    with pytest.raises(OutputError, match="--format is not what it was"):
+        run(folder, out, model, form="jsonl", resume=True)
+    with pytest.raises(OutputError, match="IN is not what it was"):
+        run(folder / "*.csv", out, model, resume=True)
+
+
+def test_a_table_that_changed_is_refused(folder, tmp_path, model):
+    run(folder, tmp_path / "out", model)
+    (folder / "a.csv").write_text("id,text\n1,Camden\n")
+    with pytest.raises(OutputError, match=r"cannot resume .*a\.csv has changed since it was scored"):
+        run(folder, tmp_path / "out", model, resume=True)
+
+
+def test_overwrite_leaves_nothing_of_the_job_before(folder, tmp_path, model):
+    out = tmp_path / "out"
+    run(folder, out, model)
+    (folder / "c.jsonl").unlink()
+    run(folder, out, model, replace(REQUEST, layout=Layout.LONG), overwrite=True)
+    assert "c.jsonl" not in files(out)
+    assert "c.jsonl.rejects.jsonl" not in files(out)
+    assert b"confidence" in files(out)["a.csv"]
+
+
+def test_a_folder_that_is_in_use_is_left_alone(folder, tmp_path, model):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "thesis.txt").write_text("x")
+    for options in ({}, {"resume": True}):
+        with pytest.raises(OutputError, match="is not empty, and holds no job"):
+            run(folder, out, model, **options)
+    assert [path.name for path in out.iterdir()] == ["thesis.txt"]
+    run(folder, out, model, overwrite=True)
+    assert (out / "thesis.txt").exists()
+
+
+def test_damaged_and_foreign_jobs(folder, tmp_path, model):
+    out = tmp_path / "out"
+    run(folder, out, model)
+    for content, told in (("{", "is damaged"), ('{"format": "x", "asked": {}}', "is of another version")):
+        (out / "_job.json").write_text(content)
+        with pytest.raises(OutputError, match=f"_job.json {told}"):
+            run(folder, out, model, resume=True)
+
+
+def test_two_runs_of_a_job(folder, tmp_path, model):
+    fcntl = pytest.importorskip("fcntl")
+    (tmp_path / "out").mkdir()
+    with (tmp_path / "out" / "_parts.jsonl").open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(OutputError, match="another run is writing"):
+            run(folder, tmp_path / "out", model, resume=True)
+
+
+def test_a_request_that_makes_no_sense_leaves_nothing(folder, tmp_path, model):
+    out = tmp_path / "out"
+    for change in ({"text_column": "body"}, {"aspects": ("parking",)}):
+        with pytest.raises(DataError):
+            run(folder, out, model, replace(REQUEST, **change))
+        assert not out.exists()
+
+
+def test_bad_tables_are_named_and_the_others_done(folder, tmp_path, model):
+    (folder / "broken.jsonl.gz").write_bytes(gzip.compress(b'{"text": "Camden"}\n')[:-9])
+    (folder / "other.csv").write_text("body,title\nx,y\n")
+    out = tmp_path / "out"
+    with pytest.raises(OutputError, match=r"^2 of 8 parts failed, the others are done; .*--resume: broken.*; other"):
+        run(folder, out, model)
+    assert set(summary(out)["failed"]) == {"broken.jsonl.gz", "other.csv"}
+    assert not (out / "_SUCCESS").exists()
+    assert summary(out)["rows"] == 77
+    (folder / "broken.jsonl.gz").unlink()
+    (folder / "other.csv").write_text("text\nBrixton\n")
+    assert run(folder, out, model, resume=True).counts.rows == 78
+    assert (out / "_SUCCESS").exists()
+
+
+def test_nothing_but_bad_rows(tmp_path, model):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text("id,text\n1,\n2,\n")
+    with pytest.raises(DataError, match="no row was scored; 2 were rejected"):
+        run(tmp_path / "in", tmp_path / "out", model)
+    assert not (tmp_path / "out" / "_SUCCESS").exists()
+
+
+class FailingPool:
+    """Fails the parts of these names."""
+
+    def __init__(self, job: Job, model: Predictor, names: set[str]) -> None:
+        self._pool, self._names, self._part = LocalPool(job, model), names, None
+        self.closed = False
+
+    def idle(self) -> int:
+        return self._pool.idle()
+
+    def start(self, part: Part) -> None:
+        self._part = part
+        self._pool.start(part)
+
+    def wait(self):
+        ended = self._pool.wait()
+        failed = self._part.name in self._names
+        return [Outcome(self._part, Kind.FAILED, "its worker died")] if failed else ended
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_parts_whose_workers_die_are_named_and_the_others_done(folder, tmp_path, model, monkeypatch):
+    monkeypatch.setattr("tabsa.scoring.many.dispatch.PAUSE", 0.0)
+    for n in range(6):
+        (folder / f"z{n}.csv").write_text("text\nCamden\n")
+    pool = FailingPool(job_of(model), model, {f"z{n}.csv" for n in range(6)})
+    with pytest.raises(
+        OutputError, match=r"6 of 12 parts failed, .*z0\.csv: its worker died; .*and 1 more, in .*_summ"
+    ):
+        run(folder, tmp_path / "out", model, pool=pool)
+    assert pool.closed
+    assert summary(tmp_path / "out")["failed"]["z5.csv"] == "its worker died"
+    assert run(folder, tmp_path / "out", model, resume=True).counts.rows == 83
+
+
+# ---- the worker
+
+
+def test_a_job_as_plain_data(model):
+    job = job_of(model)
+    assert Job.from_plain(json.loads(json.dumps(job.plain()))).asked == job.asked
+    assert Job.from_plain(job.plain()) == job
+
+
+def test_a_worker_with_another_model_says_so(model, tiny_model, tmp_path):
+    job = job_of(model)
+    assert Worker(job.plain()).prepare() == ""
+    other = shutil.copytree(tiny_model, tmp_path / "other")
+    with (other / "config.json").open("a") as stream:
+        stream.write("\n")
+    told = Worker(replace(job, model=str(other)).plain()).prepare()
+    assert told.startswith("the model is not the same on ")
+    assert "no model 'nowhere'" in Worker(replace(job, model="nowhere").plain()).prepare()
+
+
+def test_what_a_worker_makes_of_errors(model, tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("text\nx\n")
+    part = Part("a.csv", str(tmp_path / "a.csv"), str(tmp_path / "out.csv"), 7, 0)
+    worker = Worker(job_of(model).plain(), model)
+    for error, kind in (
+        (DataError("one line"), "refused"),
+        (OutputError("one line"), "failed"),
+        (ConfigError("one line"), "stop"),
+        (MemoryError("one line"), "failed"),
+        (PermissionError("one line"), "failed"),
+    ):
+
+        def fail(*_, error=error, **__):
+            raise error
+
+        monkeypatch.setattr("tabsa.scoring.many.worker.score", fail)
+        result = worker.score({name: getattr(part, name) for name in part.__slots__})
+        assert result["kind"] == kind
+        assert result["why"].endswith("one line")
+        assert Counts(**result["counts"]) == Counts()

@@ -1,0 +1,297 @@
+import dataclasses
+import json
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+from tabsa.checkpoint import FORMAT, ModelConfig, ModelFolder, read_folder, write_folder
+from tabsa.embeddings import Source, WordVectors
+from tabsa.errors import ModelError, OutputError
+
+CONFIG = ModelConfig(
+    kind="entnet",
+    model={"chains": 3, "keys": "hybrid", "l2": 0.001},
+    aspects=("price", "night life", "Größe"),
+    labels=("none", "good", "bad"),
+    targets=2,
+    max_length=50,
+    temperature=1.5,
+)
+WEIGHTS = {
+    "hidden": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "turned": np.arange(6, dtype=np.float32).reshape(2, 3).T,
+    "empty": np.zeros((0, 3), np.float32),
+}
+VECTORS = WordVectors(
+    ("dear", "東京", "new york", ""),
+    np.array([[0.5, -1], [2, 0.1], [0, 0], [1, 1]], np.float32),
+    0.1234567890123,
+    Source("glove.txt", "ab" * 32),
+)
+METRICS = {"dev": {"sun": {"macro_f1": 0.5, "sentiment_auc": None}}, "seed": 3}
+
+
+def write(path: Path, **changes: Any) -> ModelFolder:
+    parts: dict[str, Any] = {
+        "config": CONFIG,
+        "weights": WEIGHTS,
+        "vectors": VECTORS,
+        "metrics": METRICS,
+        "card": "# é",
+    }
+    return write_folder(path, **parts | changes)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "deep" / "model"
+    write(path)
+    return path
+
+
+def refused(read: Callable[[], object]) -> str:
+    with pytest.raises(ModelError) as caught:
+        read()
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+# ---- round trip
+
+
+def test_what_is_written_is_read(folder: Path) -> None:
+    model = read_folder(folder)
+    assert model.config == CONFIG
+    assert model.metrics == METRICS
+    assert model.weights.keys() == WEIGHTS.keys()
+    for name, array in WEIGHTS.items():
+        assert np.array_equal(model.weights[name], array)
+        assert model.weights[name].dtype == np.float32
+    assert (model.vectors.words, model.vectors.scale) == (VECTORS.words, VECTORS.scale)
+    assert model.vectors.source == VECTORS.source
+    assert np.array_equal(model.vectors.matrix, VECTORS.matrix.astype(np.float16).astype(np.float32))
+    assert (folder / "README.md").read_text("utf-8") == "# é"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "README.md",
+        "config.json",
+        "metrics.json",
+        "vectors.safetensors",
+        "weights.safetensors",
+    ]
+
+
+def test_a_folder_without_any_word(tmp_path: Path) -> None:
+    write(tmp_path, vectors=WordVectors((), np.zeros((0, 7), np.float32), 0.38))
+    vectors = read_folder(tmp_path).vectors
+    assert (len(vectors), vectors.dim, vectors.source) == (0, 7, None)
+
+
+def test_writing_again_replaces_what_was_there(folder: Path) -> None:
+    write(folder, weights={"other": np.ones(2, np.float32)}, metrics={})
+    model = read_folder(folder)
+    assert list(model.weights) == ["other"]
+    assert model.metrics == {}
+
+
+def test_large_files_are_read_when_they_are_asked_for(folder: Path) -> None:
+    (folder / "weights.safetensors").unlink()
+    model = read_folder(folder)
+    assert model.config == CONFIG
+    assert "cannot read" in refused(lambda: model.weights)
+
+
+def test_keys_that_a_later_version_may_add_are_passed_over(folder: Path) -> None:
+    change(folder, colour="blue")
+    assert read_folder(folder).config == CONFIG
+
+
+# ---- what is no model folder
+
+
+def change(folder: Path, **values: Any) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | values), "utf-8")
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    file = tmp_path / "model.bin"
+    file.write_text("x")
+    for path in (file, tmp_path / "none"):
+        assert refused(lambda path=path: read_folder(path)) == (  # type: ignore[misc]
+            f"{path} is not a model folder; expected one that `tabsa train` made"
+        )
+    assert "has no config.json" in refused(lambda: read_folder(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "vectors.safetensors", "metrics.json"])
+def test_a_missing_file(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    message = refused(lambda: getattr(read_folder(folder), name.partition(".")[0]))
+    assert message.startswith(f"cannot read {folder / name}: No such file or directory")
+
+
+@pytest.mark.parametrize("value", ["tabsa model 2", "", None, 1])
+def test_another_format(folder: Path, value: object) -> None:
+    change(folder, format=value)
+    assert refused(lambda: read_folder(folder)) == f"{folder} has format {value!r}; this version reads '{FORMAT}'"
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"x"', b"\xff\xfe", b"NaN"])
+@pytest.mark.parametrize("name", ["config.json", "metrics.json"])
+def test_bad_json(folder: Path, name: str, content: bytes) -> None:
+    (folder / name).write_bytes(content)
+    assert str(folder / name) in refused(lambda: read_folder(folder).metrics)
+
+
+@pytest.mark.parametrize("field", ["kind", "model", "aspects", "labels", "targets", "max_length"])
+def test_a_configuration_that_lacks_something(folder: Path, field: str) -> None:
+    path = folder / "config.json"
+    values = json.loads(path.read_text("utf-8"))
+    del values[field]
+    path.write_text(json.dumps(values))
+    assert refused(lambda: read_folder(folder)) == f"{path} has no '{field}'; the folder is incomplete"
+
+
+def test_what_an_older_folder_may_lack(folder: Path) -> None:
+    path = folder / "config.json"
+    values = json.loads(path.read_text("utf-8"))
+    del values["temperature"], values["tokeniser"]
+    path.write_text(json.dumps(values))
+    assert read_folder(folder).config == dataclasses.replace(CONFIG, temperature=1.0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("kind", 3),
+        ("model", [1]),
+        ("aspects", "price"),
+        ("aspects", []),
+        ("aspects", ["price", 3]),
+        ("labels", None),
+        ("targets", "2"),
+        ("targets", 0),
+        ("targets", True),
+        ("max_length", -1),
+        ("temperature", 0),
+        ("temperature", "1"),
+        ("temperature", float("inf")),
+        ("tokeniser", {}),
+    ],
+)
+def test_a_configuration_with_a_wrong_value(folder: Path, field: str, value: object) -> None:
+    change(folder, **{field: value})
+    assert f"config.json: '{field}' is {value!r}" in refused(lambda: read_folder(folder))
+
+
+@pytest.mark.parametrize("name", ["weights", "vectors"])
+@pytest.mark.parametrize("size", [0, 4, 60, -1])
+def test_damaged_numbers(folder: Path, name: str, size: int) -> None:
+    path = folder / f"{name}.safetensors"
+    path.write_bytes(path.read_bytes()[:size])
+    assert refused(lambda: getattr(read_folder(folder), name)).startswith(f"{path} is damaged (")
+
+
+def test_a_folder_in_the_place_of_a_file(folder: Path) -> None:
+    for name in ("config.json", "weights.safetensors"):
+        (folder / name).unlink()
+        (folder / name).mkdir()
+        assert str(folder / name) in refused(lambda: read_folder(folder).weights)
+        (folder / name).rmdir()
+        write(folder)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "facts"),
+    [
+        ({}, {"scale": "1"}),
+        ({"matrix": np.ones((1, 2), np.float16)}, {"scale": "1"}),
+        ({"words": np.frombuffer(b"a", np.uint8)}, {"scale": "1"}),
+        ({"matrix": np.ones((2, 2), np.float16), "words": np.frombuffer(b"a\na", np.uint8)}, {"scale": "1"}),
+        ({"matrix": np.ones((3, 2), np.float16), "words": np.frombuffer(b"a\nb", np.uint8)}, {"scale": "1"}),
+        ({"matrix": np.full((1, 2), np.nan, np.float16), "words": np.frombuffer(b"a", np.uint8)}, {"scale": "1"}),
+        ({"matrix": np.ones(1, np.float16), "words": np.frombuffer(b"a", np.uint8)}, {"scale": "1"}),
+        ({"matrix": np.ones((1, 2), np.float16), "words": np.frombuffer(b"\xff", np.uint8)}, {"scale": "1"}),
+        ({"matrix": np.ones((1, 2), np.float16), "words": np.frombuffer(b"a", np.uint8)}, {"scale": "big"}),
+        ({"matrix": np.ones((1, 2), np.float16), "words": np.frombuffer(b"a", np.uint8)}, {}),
+        (
+            {"matrix": np.ones((1, 2), np.float16), "words": np.frombuffer(b"a", np.uint8)},
+            {"scale": "1", "source": "3"},
+        ),
+    ],
+)
+def test_numbers_that_are_no_word_vectors(folder: Path, arrays: dict[str, Any], facts: dict[str, str]) -> None:
+    (folder / "vectors.safetensors").write_bytes(save(arrays, facts))
+    assert "vectors.safetensors does not hold word vectors" in refused(lambda: read_folder(folder).vectors)
+
+
+# ---- nothing in a folder can run
+
+
+class Evil:
+    """Unpickled, it would leave a mark."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (os.environ["TABSA_TEST_MARK"],)
+
+
+def test_a_pickle_is_refused_and_not_run(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = tmp_path / "mark"
+    monkeypatch.setenv("TABSA_TEST_MARK", str(mark))
+    evil = pickle.dumps(Evil())
+    for name in ("weights.safetensors", "vectors.safetensors", "metrics.json", "config.json"):
+        (folder / name).write_bytes(evil)
+        refused(lambda name=name: getattr(read_folder(folder), name.partition(".")[0]))  # type: ignore[misc]
+        assert not mark.exists()
+        write(folder)
+    pickle.loads(evil)  # it is evil indeed
+    assert mark.exists()
+
+
+def test_a_zip_of_pytorch_is_refused(folder: Path) -> None:
+    torch = pytest.importorskip("torch")
+    torch.save({"hidden": torch.ones(2)}, folder / "weights.safetensors")
+    assert "is damaged" in refused(lambda: read_folder(folder).weights)
+
+
+def test_numbers_of_a_type_that_numpy_has_not(folder: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save_file
+
+    save_file({"hidden": torch.ones(2, dtype=torch.bfloat16)}, folder / "weights.safetensors")
+    assert "weights.safetensors is damaged" in refused(lambda: read_folder(folder).weights)
+
+
+# ---- writing
+
+
+def test_a_folder_that_is_half_written_is_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OutputError, match=r"cannot write .*weights\.safetensors: No space left on device"):
+        write(folder)
+    assert "has no config.json" in refused(lambda: read_folder(folder))
+    assert not list(folder.glob(".*.tmp"))
+
+
+def test_a_file_in_the_way(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("mine")
+    with pytest.raises(OutputError, match=f"cannot write {path}"):
+        write(path)
+    assert path.read_text() == "mine"
+
+
+def test_figures_that_json_cannot_hold(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        write(tmp_path, metrics={"f1": float("nan")})
+    assert not (tmp_path / "config.json").exists()

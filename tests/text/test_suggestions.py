@@ -1,0 +1,48 @@
+"""Names that may be targets."""
+
+import pytest
+from fastapi.testclient import TestClient
+from service_asking import error_of
+
+from tabsa.text.suggestions import suggest
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Camden is lovely but far too dear; Brixton is cheaper.", ["Camden", "Brixton"]),
+        ("We love Camden Town and the Bank of England.", ["Camden Town", "Bank of England"]),
+        ("Great place! Rent is high. I like it, but Peckham?", ["Peckham"]),
+        ("The area near Stoke Newington isn't bad. Brixton's ok.", ["Stoke Newington", "Brixton"]),
+        ("St. John's Wood is posh, King's Cross too.", ["St. John's Wood", "King's Cross"]),
+        ("Camden and Brixton are dear.", ["Camden", "Brixton"]),
+        ("Wood Green, Turnpike Lane or Bounds Green.", ["Wood Green", "Turnpike Lane", "Bounds Green"]),
+        ("“Soho is fun,” she said.", ["Soho"]),
+        ("Moved to E17 in May.", ["E17"]),
+        ("Lovely. Quiet streets everywhere.", []),
+        ("I LOVE CAMDEN", []),
+        ("all in lower case, camden too", []),
+        ("", []),
+    ],
+)
+def test_names(text: str, names: list[str]) -> None:
+    assert [name for name, _ in suggest(text)] == names
+
+
+def test_the_start_of_a_sentence_counts_where_the_text_has_the_name_elsewhere() -> None:
+    text = "Peckham? Never. My aunt lives in Peckham. Avoid this."
+    assert suggest(text) == [("Peckham", [(0, 7), (33, 40)])]
+
+
+def test_there_is_an_end_to_it() -> None:
+    text = " and ".join(f"in Place{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(200))
+    assert len(suggest(text)) == 50
+
+
+def test_the_route(client: TestClient) -> None:
+    response = client.post("/v1/suggest", json={"text": "I live in Camden Town, near Leeds."})
+    assert response.json() == {
+        "targets": [{"name": "Camden Town", "spans": [[10, 21]]}, {"name": "Leeds", "spans": [[28, 33]]}]
+    }
+    error_of(client.post("/v1/suggest", json={"text": "a" * 10_001}), 422)
+    error_of(client.post("/v1/suggest", json={}), 422)

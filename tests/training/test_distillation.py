@@ -1,0 +1,184 @@
+"""Teachers: versions of the sentences, what is said of them, and that it is what is learnt."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tabsa.encoding.arrays import NOT_ASKED
+from tabsa.errors import ConfigError
+from tabsa.training.augmentation import JOINTS
+from tabsa.training.config import RunConfig, TeachingConfig, run_config, teachers_config
+from tabsa.training.distillation import lessons, near_words, replaced, teach, version
+from tabsa.training.loop import Trainer, cross_entropy
+from tabsa.training.preparation import Prepared, prepare
+
+
+def config(**teaching: Any) -> RunConfig:
+    """A small run on `places` with teachers."""
+    return run_config(
+        {
+            "kind": "delayed-entnet",
+            "data": {"name": "places", "composed": 0.2},
+            "vectors": {"size": 12},
+            "model": {"chains": 3},
+            "training": {"epochs": 1, "batch_size": 32, "balance": "sentence", "optimiser": "adam", "rate": 0.01},
+            "teaching": {"teachers": 2, "copies": 3} | teaching,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def prepared() -> Prepared:
+    return prepare(config(), test="test")[0]
+
+
+def test_the_composed_sentences_are_counted(prepared: Prepared) -> None:
+    plain = len(prepared.train) - prepared.composed
+    assert prepared.composed == int(0.2 * plain) > 0
+
+
+def test_near_words_against_a_slow_loop(prepared: Prepared) -> None:
+    rng = np.random.default_rng(1)
+    matrix = rng.normal(size=(len(prepared.words), 4)).astype(np.float32)
+    matrix[0] = 0
+    data = Prepared(**{**vars(prepared), "matrix": matrix})
+    found = near_words(data)
+    used = [row for row in np.unique(data.train.tokens) if data.words[row].isalpha() and row not in data.targets]
+    unit = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
+    for row in used[:40]:
+        close = sorted((-float(unit[row] @ unit[other]), other) for other in used if other != row)[:8]
+        expected = [other for cosine, other in close if -cosine >= 0.4]
+        assert sorted(found[row][found[row] > 0]) == sorted(expected)
+    others = sorted(set(range(len(data.words))) - set(used))
+    assert not found[others].any()  # padding, targets, punctuation, and words that the training data lacks
+    assert set(found.ravel()) <= {0, *used}
+    assert len(others) > 10
+
+
+def test_replaced_words_are_near_ones_and_as_many_as_asked() -> None:
+    rng = np.random.default_rng(2)
+    near = np.zeros((50, 8), np.int32)
+    near[10:] = rng.integers(10, 50, (40, 8))
+    tokens = rng.integers(0, 50, (400, 30)).astype(np.int32)
+    found = replaced(tokens, near, 0.2, np.random.default_rng(3))
+    changed = found != tokens
+    assert not changed[tokens < 10].any()
+    assert 0.17 < changed[tokens >= 10].mean() < 0.21
+    assert all(new in near[old] for old, new in zip(tokens[changed], found[changed], strict=True))
+    np.testing.assert_array_equal(found, replaced(tokens, near, 0.2, np.random.default_rng(3)))
+    np.testing.assert_array_equal(tokens, replaced(tokens, near, 0.0, rng))
+
+
+def test_versions_keep_labels_and_targets(prepared: Prepared) -> None:
+    near, plain = np.tile(np.arange(len(prepared.words), dtype=np.int32)[:, None], 8), len(prepared.train)
+    near = np.roll(near, 1, axis=0)
+    near[[0, *prepared.targets]] = 0
+    plain -= prepared.composed
+    first, second, third = (version(config(), prepared, near, number) for number in range(3))
+    assert first is prepared.train
+    np.testing.assert_array_equal(second.labels[:plain], first.labels[:plain])
+    for data in (second, third):
+        assert 0.1 < (data.tokens != first.tokens)[:plain][first.tokens[:plain] > 0].mean() < 0.2
+        for row in prepared.targets:
+            np.testing.assert_array_equal((data.tokens == row)[:plain], (first.tokens == row)[:plain])
+    assert (second.tokens[plain:] != third.tokens[plain:]).any()
+    assert {prepared.words.index(word) for word in JOINTS} & set(second.tokens[plain:].ravel())
+
+
+def test_what_is_said_is_the_mean_of_the_teachers(prepared: Prepared) -> None:
+    trainer = Trainer(teachers_config(config()), prepared, (5, 6, 7))
+    taught = lessons(config(), prepared, trainer.model)
+    assert len(taught.train) == 3 * len(prepared.train)
+    assert taught.said is not None
+    trainer.model.eval()
+    for row in (0, len(prepared.train) + 3, len(taught.train) - 1):
+        length = int(taught.train.lengths[row])
+        tokens = torch.from_numpy(taught.train.tokens[row, :length]).long().expand(3, 1, -1)
+        logits = trainer.model(tokens, torch.full((3, 1), length)).logits
+        mean = logits.double().softmax(-1).mean(0)[0].detach().numpy()
+        asked = taught.train.labels[row, :, 0] != NOT_ASKED
+        np.testing.assert_allclose(taught.said[row][asked], mean[asked], atol=1e-5)
+        assert not taught.said[row][~asked].any()
+
+
+def test_the_loss_against_a_slow_loop() -> None:
+    rng = np.random.default_rng(4)
+    logits = torch.from_numpy(rng.normal(size=(2, 5, 2, 3, 4)))
+    labels = torch.from_numpy(rng.integers(-1, 4, (2, 5, 2, 3)))
+    said = torch.from_numpy(rng.dirichlet(np.ones(4), (2, 5, 2, 3)))
+    weights = torch.from_numpy(rng.random(4) + 0.1)
+    found = cross_entropy(logits, labels, weights, said)
+    for seed in range(2):
+        total = weight = 0.0
+        for place in np.ndindex(5, 2, 3):
+            label = int(labels[(seed, *place)])
+            if label == NOT_ASKED:
+                continue
+            powers = np.exp(logits[(seed, *place)].numpy())
+            entropy = -sum(said[(seed, *place)].numpy() * np.log(powers / powers.sum()))
+            total += float(weights[label]) * entropy
+            weight += float(weights[label])
+        assert found[seed].item() == pytest.approx(total / weight)
+    sure = torch.nn.functional.one_hot(labels.clamp(min=0), 4).double()
+    torch.testing.assert_close(cross_entropy(logits, labels, weights, sure), cross_entropy(logits, labels, weights))
+
+
+def test_a_student_learns_what_is_said_and_not_the_labels(prepared: Prepared) -> None:
+    """Teachers that take positive for negative teach just that."""
+    of = run_config(
+        {
+            "kind": "entnet",
+            "data": {"name": "places"},
+            "model": {"chains": 2, "input_dropout": 0.0, "output_dropout": 0.0},
+            "training": {"epochs": 20, "batch_size": 64, "balance": "sentence", "optimiser": "adam", "rate": 0.01},
+        }
+    )
+    said = np.eye(3, dtype=np.float32)[[0, 2, 1]][np.maximum(prepared.train.labels, 0)]
+    figures = []
+    for given in (None, said):
+        trainer = Trainer(of, Prepared(**{**vars(prepared), "dev": prepared.train, "said": given}), (1,))
+        figures.append(list(trainer.run())[-1].figures[0]["sun"]["sentiment_auc"])
+    right, wrong = figures
+    assert right > 0.65
+    assert wrong < 0.35
+
+
+def test_shuffled_targets_keep_what_is_said_of_them(prepared: Prepared) -> None:
+    of = config(teachers=0)
+    of = run_config({"kind": of.kind, "training": {"balance": "sentence", "batch_size": 40, "shuffle_targets": True}})
+    said = np.zeros((*prepared.train.labels.shape, 3), np.float32)
+    said[..., 0], said[..., 1] = prepared.train.labels, 0.5
+    trainer = Trainer(of, Prepared(**{**vars(prepared), "said": said}), (1, 2))
+    drawn = [next(iter(s.epoch(o))) for s, o in zip(trainer.samplers, trainer.orders, strict=True)]
+    batch = trainer.batch(drawn)
+    assert batch.said is not None
+    torch.testing.assert_close(batch.said[..., 0], batch.labels.float())
+    assert any((batch.labels[n].numpy() != d.labels).any() for n, d in enumerate(drawn))
+
+
+def test_each_round_has_teachers_of_its_own(prepared: Prepared) -> None:
+    seen = []
+
+    def train(trainer: Trainer, name: str) -> None:
+        seen.append((name, trainer.seeds, trainer.prepared.said is not None, trainer.config.teaching.teachers))
+        for _ in trainer.run():
+            pass
+
+    taught = teach(config(rounds=2, settings=("training.rate=0.02",)), prepared, "cpu", train)
+    assert seen == [("teachers-1", (1001, 1002), False, 0), ("teachers-2", (2001, 2002), True, 2)]
+    assert taught.said is not None
+    assert taught.test is prepared.test
+    assert teach(config(teachers=0), prepared, "cpu", train) is prepared
+
+
+def test_the_teachers_configuration() -> None:
+    own = teachers_config(config(settings=("training.rate=0.02", "model.chains=4")))
+    assert (own.training.rate, own.model.chains) == (0.02, 4)
+    assert own.teaching == TeachingConfig()
+    with pytest.raises(ConfigError, match=r"'teaching\.settings': unknown key 'training\.rat'"):
+        config(settings=("training.rat=1",))
+    for kind in ("lr", "sentic-lstm"):
+        with pytest.raises(ConfigError, match=r"'teaching\.teachers' is for models that read words alone"):
+            run_config({"kind": kind, "teaching": {"teachers": 3}})

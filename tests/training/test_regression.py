@@ -1,0 +1,247 @@
+"""Fitting the linear baseline: against scikit-learn, and that dev and test leave no trace where they must not."""
+
+import dataclasses
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from tabsa.checkpoint import read_folder
+from tabsa.datasets import load
+from tabsa.errors import ConfigError, TabsaError
+from tabsa.evaluation.report import evaluate, gold_labels
+from tabsa.models.linear import LRConfig, predict_dataset
+from tabsa.models.linear.features import example_ngrams
+from tabsa.schema import Dataset, Example, Opinion
+from tabsa.text import TargetFinder
+
+pytest.importorskip("sklearn")
+pytest.importorskip("torch")  # the configuration of a run knows the neural systems, too
+
+from tabsa.training import regression as linear
+from tabsa.training.config import DataConfig, RunConfig, run_config
+from tabsa.training.regression import Fitted, choose_bias, fit, fit_datasets, write_fitted
+
+ASPECTS = ("price", "safety")
+WORDS = LRConfig(pos_ngrams=0, c=(1.0, 10.0))
+ONE_C = dataclasses.replace(WORDS, c=(3.0,), decision="argmax")
+
+
+@pytest.fixture(scope="module")
+def places() -> dict[str, Dataset]:
+    return {split: load("places", split, aspects=ASPECTS) for split in ("train", "dev", "test")}
+
+
+@pytest.fixture(scope="module")
+def fitted(places) -> Fitted:
+    return fit_datasets(WORDS, places["train"], places["dev"])
+
+
+def found_in(dataset: Dataset, config: LRConfig = WORDS) -> list[list[str]]:
+    return [found for example in dataset.examples for found in example_ngrams(example, config)]
+
+
+def scrambled(dataset: Dataset) -> Dataset:
+    """The same labels on other texts."""
+    examples = [
+        dataclasses.replace(example, text="zebra " * len(example.text), targets=tuple(
+            dataclasses.replace(target, mentions=()) for target in example.targets
+        ))
+        for example in dataset.examples
+    ]  # fmt: skip
+    return dataclasses.replace(dataset, examples=examples)
+
+
+# ---- what is fitted
+
+
+@pytest.mark.parametrize("tf_idf", [True, False])
+@pytest.mark.parametrize(("class_power", "class_weight"), [(0.0, None), (1.0, "balanced")])
+def test_probabilities_are_scikit_learns(places, tf_idf, class_power, class_weight):
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    config = dataclasses.replace(ONE_C, tf_idf=tf_idf, class_power=class_power)
+    model = fit_datasets(config, places["train"], places["dev"]).model
+    ours = model.predict(places["test"].examples)
+    make = TfidfVectorizer if tf_idf else CountVectorizer
+    vectoriser = make(analyzer=lambda found: found, binary=True)
+    train = vectoriser.fit_transform(found_in(places["train"]))
+    test = vectoriser.transform(found_in(places["test"]))
+    for aspect, gold in enumerate(gold_labels(places["train"]).T):
+        theirs = LogisticRegression(C=3.0, class_weight=class_weight, max_iter=9000, tol=1e-9).fit(train, gold)
+        np.testing.assert_allclose(ours[:, aspect], theirs.predict_proba(test), atol=1e-4)
+
+
+def test_the_arrays_say_what_the_solver_says(places, monkeypatch):
+    """To 1e-6, from the very solvers that were fitted."""
+    from scipy.sparse import csr_matrix
+    from sklearn.linear_model import LogisticRegression
+
+    solvers = []
+    plain_fit = LogisticRegression.fit
+
+    def recording(self, *arguments):
+        solvers.append(plain_fit(self, *arguments))
+        return solvers[-1]
+
+    monkeypatch.setattr(LogisticRegression, "fit", recording)
+    model = fit_datasets(ONE_C, places["train"], places["dev"]).model
+    rows = model.space.encode(found_in(places["test"]))
+    matrix = csr_matrix((rows.values, rows.columns, rows.starts), shape=(len(rows.starts) - 1, len(model.space.ngrams)))
+    expected = np.stack([solver.predict_proba(matrix) for solver in solvers], axis=1)
+    np.testing.assert_allclose(model.predict(places["test"].examples), expected, atol=1e-6)
+
+
+def test_it_learns(fitted, places):
+    report = evaluate(places["test"], fitted.model.predict(places["test"].examples), bootstrap=0)
+    assert report.sun["aspect_auc"] > 0.8
+    assert report.sun["macro_f1"] > 0.6
+
+
+def test_the_same_data_give_the_same_model(fitted, places):
+    again = fit_datasets(WORDS, places["train"], places["dev"])
+    assert again.model.space.ngrams == fitted.model.space.ngrams
+    np.testing.assert_array_equal(again.model.weights, fitted.model.weights)
+    assert (again.best, again.trials) == (fitted.best, fitted.trials)
+
+
+# ---- nothing leaks
+
+
+def test_ngrams_that_only_dev_or_test_have_are_unknown(fitted, places):
+    known = {ngram for found in found_in(places["train"]) for ngram in found}
+    assert set(fitted.model.space.ngrams) == known
+    for split in ("dev", "test"):
+        assert {ngram for found in found_in(places[split]) for ngram in found} - known
+
+
+def test_for_a_given_c_dev_changes_nothing(places):
+    one = fit_datasets(ONE_C, places["train"], places["dev"]).model
+    other = fit_datasets(ONE_C, places["train"], scrambled(places["dev"])).model
+    assert one.space.ngrams == other.space.ngrams
+    np.testing.assert_array_equal(one.space.scale, other.space.scale)
+    np.testing.assert_array_equal(one.weights, other.weights)
+    np.testing.assert_array_equal(one.intercepts, other.intercepts)
+
+
+def test_only_the_two_splits_named_are_read(monkeypatch):
+    asked = []
+
+    def recording(name, split, **options):
+        asked.append(split)
+        return load(name, split, **options)
+
+    monkeypatch.setattr("tabsa.training.preparation.load", recording)
+    fit(RunConfig("lr", ONE_C, DataConfig(name="places")))
+    assert asked == ["train", "dev"]
+
+
+# ---- what dev chooses
+
+
+def test_the_best_c_is_kept(fitted):
+    assert [trial.c for trial in fitted.trials] == [1.0, 10.0]
+    assert fitted.best == max(fitted.trials, key=lambda trial: trial.score)
+    assert fitted.model.none_bias == fitted.best.none_bias
+
+
+def test_the_reports_are_those_of_the_model(fitted, places):
+    dev = places["dev"]
+    for decision, bias in (("argmax", 0.0), ("threshold", fitted.best.none_bias)):
+        model = dataclasses.replace(fitted.model, none_bias=bias)
+        assert evaluate(dev, model.predict(dev.examples), bootstrap=0).to_dict() == fitted.reports[decision].to_dict()
+
+
+def test_argmax_moves_nothing(places):
+    argmax = fit_datasets(ONE_C, places["train"], places["dev"])
+    assert argmax.model.none_bias == 0
+    assert argmax.reports["threshold"].sun["macro_f1"] >= argmax.reports["argmax"].sun["macro_f1"]
+
+
+def test_the_bias_is_the_one_that_makes_dev_right():
+    gold = np.array([[0], [0], [1], [2]])
+    logits = np.array([[[3.0, 0, 0]], [[2.6, 0, 0]], [[1.0, 0.1, 0]], [[1.4, 0, 0.1]]])
+    bias, score = choose_bias(logits, gold, "sun.strict_accuracy", "threshold")
+    assert bias == -1.4  # the smallest that turns both opinions up
+    assert score == 1
+    assert choose_bias(logits, gold, "sun.strict_accuracy", "argmax") == (0.0, 0.5)
+    assert choose_bias(logits, gold, "aspect_auc", "threshold") == (0.0, 1.0)  # which no bias changes
+
+
+# ---- few classes
+
+
+def tiny(split: str, polarities: list[tuple[str, str]]) -> Dataset:
+    """One sentence a pair of polarities, of price and of safety; the word gives it away."""
+    examples = []
+    for n, pair in enumerate(polarities):
+        text = f"Camden is {pair[0]}price and {pair[1]}safety"
+        opinions = tuple(Opinion("Camden", a, p) for a, p in zip(ASPECTS, pair, strict=True) if p != "none")
+        examples.append(Example(str(n), text, TargetFinder(["Camden"]).find(text), opinions))
+    return Dataset("tiny", split, ASPECTS, ("none", "positive", "negative"), examples)
+
+
+def test_an_aspect_with_one_or_two_classes():
+    data = tiny("train", [("none", "none"), ("positive", "none")] * 4)
+    model = fit_datasets(dataclasses.replace(ONE_C, c=(1000.0,)), data, data).model
+    probabilities = model.predict(data.examples)
+    np.testing.assert_allclose(probabilities.sum(-1), 1)
+    assert probabilities.argmax(-1).tolist() == [[0, 0], [1, 0]] * 4
+    assert probabilities[..., 2].max() < 1e-30  # no aspect is ever negative
+
+
+# ---- the run and its folder
+
+
+def test_the_folder_of_a_run(tmp_path, places):
+    config = RunConfig("lr", dataclasses.replace(WORDS, c=(3.0,)), DataConfig(name="places", aspects=ASPECTS))
+    fitted = fit(config)
+    folder = read_folder(write_fitted(tmp_path, config, fitted).path)
+    np.testing.assert_allclose(
+        predict_dataset(folder, places["test"]), fitted.model.predict(places["test"].examples), atol=1e-12
+    )
+    assert folder.config.max_length == 50
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    assert list(metrics["decisions"]) == ["argmax", "threshold"]
+    assert metrics["dev"]["sun"] == metrics["decisions"]["threshold"]["sun"]
+    assert (metrics["c"], metrics["none_bias"]) == (3.0, fitted.best.none_bias)
+    assert "| threshold, ma |" in (tmp_path / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"c": ()}, "'model.c' is empty"), ({"min_count": 10_000}, "reaches 'model.min_count'")],
+)
+def test_options_that_leave_nothing_to_fit(places, options, message):
+    with pytest.raises(ConfigError, match=message):
+        fit_datasets(dataclasses.replace(WORDS, **options), places["train"], places["dev"])
+
+
+def test_a_run_of_this_kind_is_known():
+    config = run_config({"kind": "lr", "model": {"pos_ngrams": 0, "c": [1, 2.5]}})
+    assert config.model == LRConfig(pos_ngrams=0, c=(1.0, 2.5))
+    with pytest.raises(ConfigError, match=r"'model\.c' is 0\.0; expected at least"):
+        run_config({"kind": "lr", "model": {"c": [0]}})
+
+
+def test_without_scikit_learn(places, monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    with pytest.raises(TabsaError, match=r"needs scikit-learn: pip install 'tabsa\[train\]'"):
+        fit_datasets(WORDS, places["train"], places["dev"])
+
+
+def test_biases_are_tried_from_zero_outwards():
+    assert linear._BIASES[0] == 0
+    assert sorted(linear._BIASES) == pytest.approx(np.linspace(-6, 6, 121))
+
+
+@pytest.mark.data
+def test_sentihood_words_only(data_dir):
+    """Fitted with no tagger at all; each floor is a point or two below what it reaches."""
+    options = LRConfig(pos_ngrams=0, c=(3.0,))
+    fitted = fit(RunConfig("lr", options, DataConfig(name="sentihood", max_length=0)), data_dir)
+    report = fitted.reports["threshold"]
+    floors = {"macro_f1": 0.79, "aspect_auc": 0.94, "sentiment_accuracy": 0.88, "sentiment_auc": 0.92}
+    assert {name for name, floor in floors.items() if report.sun[name] < floor} == set()
