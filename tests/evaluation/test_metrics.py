@@ -3,12 +3,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import slow_metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
+import slow_metrics
 from tabsa.evaluation import metrics
 
 LABELS = ("none", "positive", "negative", "neutral", "conflict")

@@ -1,16 +1,11 @@
-import sys
-from pathlib import Path
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prediction_factory import made_up
 from tabsa.evidence.bands import bands, lines
 from tabsa.evidence.grid import opinion_grid
 from tabsa.text import Token
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_up import made_up
 
 
 def test_the_mean_is_over_chains_and_directions():

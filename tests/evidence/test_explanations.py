@@ -3,15 +3,12 @@ import subprocess
 import sys
 import warnings
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 
+from prediction_factory import made_up
 from tabsa.errors import OutputError
 from tabsa.evidence import write_explanation
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_up import made_up
 
 
 def size(png: bytes) -> tuple[int, int]:

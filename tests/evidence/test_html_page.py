@@ -1,19 +1,15 @@
 import re
-import sys
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prediction_factory import FOUND, TEXT, made_up
 from tabsa.evidence import html_page
 from tabsa.evidence.bands import lines
 from tabsa.evidence.html import _WIDTH
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_up import FOUND, TEXT, made_up
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 

@@ -1,20 +1,16 @@
 import itertools
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from test_scan import paper_letters
 
+import slow_memory
 from tabsa.errors import ConfigError
 from tabsa.models.base import Vocabulary
 from tabsa.models.entnet.delayed import DelayedEntNet, DelayedEntNetConfig
 from tabsa.models.entnet.network import EntNet, EntNetConfig
 from tabsa.nn.scan import scan
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "layers"))
-import slow_memory
-from test_scan import paper_letters
 
 SIZE = 6
 

@@ -1,17 +1,13 @@
 import dataclasses
-import sys
-from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import pytest
 import torch
+from test_entnet import VARIANTS, batch, make
 
 from tabsa.encoding.arrays import neighbours
 from tabsa.models.entnet.onnx import entnet
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
-from test_entnet import VARIANTS, batch, make
 
 
 def exported(model, seed, temperature=1.0, **options):

@@ -1,17 +1,12 @@
 """LSTM+TA+SA; what it shares with SenticLSTM is tested on both."""
 
-import sys
-from pathlib import Path
-
-import lstm_baselines as small
 import numpy as np
 import pytest
 import torch
 
-from tabsa.models.lstm.ta_sa import LSTMTASA, LSTMTASAConfig
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "layers"))
+import lstm_factory as small
 import slow_lstm
+from tabsa.models.lstm.ta_sa import LSTMTASA, LSTMTASAConfig
 
 UNITS, ATTENTION = 4, 5
 

@@ -1,22 +1,17 @@
 """LSTM-Final, LSTM-Loc, LSTM+TA+SA and SenticLSTM: the graphs against the models."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import onnxruntime
 import pytest
 import torch
 
+import lstm_factory as small
 from tabsa.models.lstm.final import LSTMConfig, LSTMFinal
 from tabsa.models.lstm.loc import LSTMLoc
 from tabsa.models.lstm.onnx import lstm
 from tabsa.models.lstm.ta_sa import LSTMTASA, LSTMTASAConfig
 from tabsa.models.sentic.network import SenticLSTM, SenticLSTMConfig
 from tabsa.models.sentic.onnx import sentic_lstm
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
-import lstm_baselines as small
 
 CONFIGS = {
     LSTMFinal: lambda **options: LSTMConfig(units=4, **options),

@@ -1,18 +1,13 @@
 """LSTM-Final and LSTM-Loc."""
 
-import sys
-from pathlib import Path
-
-import lstm_baselines as small
 import numpy as np
 import pytest
 import torch
 
+import lstm_factory as small
+import slow_lstm
 from tabsa.models.lstm.final import LSTMConfig, LSTMFinal
 from tabsa.models.lstm.loc import LSTMLoc
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "layers"))
-import slow_lstm
 
 UNITS = 4
 BOTH = pytest.mark.parametrize("system", [LSTMFinal, LSTMLoc])

@@ -1,16 +1,11 @@
-import sys
-from pathlib import Path
-
-import lstm_baselines as small
 import numpy as np
 import pytest
 import torch
 from test_lstm_ma import marked, slow_logits
 
-from tabsa.models.sentic.network import SenticLSTM, SenticLSTMConfig
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "layers"))
+import lstm_factory as small
 import slow_lstm
+from tabsa.models.sentic.network import SenticLSTM, SenticLSTMConfig
 
 CONCEPT = 4
 

@@ -1,14 +1,9 @@
-import sys
-from pathlib import Path
-
 import numpy as np
 import torch
 
+import slow_lstm
 from tabsa.nn.attention import SentenceWeights, mean_over, sentence_attention, share, target_attention
 from tabsa.nn.targets import live_words, mentions, mentions_or_all
-
-sys.path.insert(0, str(Path(__file__).parent))
-import slow_lstm
 
 
 def draw(*shape, seed=1):

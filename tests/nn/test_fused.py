@@ -1,8 +1,6 @@
 """The GPU's path against the reference: on a GPU where there is one, else in Triton's interpreter."""
 
 import os
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -11,7 +9,6 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is defined
 pytest.importorskip("triton", reason="needs triton: pip install triton")
 
-sys.path.insert(0, str(Path(__file__).parent))
 from test_scan import random_batch, random_weights
 
 from tabsa.nn.scan import scan

@@ -1,14 +1,9 @@
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
-from tabsa.nn.lstm import BiLSTM, dropout_alike
-
-sys.path.insert(0, str(Path(__file__).parent))
 import slow_lstm
+from tabsa.nn.lstm import BiLSTM, dropout_alike
 
 SIZE, UNITS = 5, 4
 

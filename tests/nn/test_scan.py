@@ -1,16 +1,12 @@
 import itertools
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import slow_memory
 from tabsa.nn.memory import DelayWeights, MemoryWeights
 from tabsa.nn.scan import reverse, scan
-
-sys.path.insert(0, str(Path(__file__).parent))
-import slow_memory
 
 
 def random_weights(groups, size, *, delay=True, bias=True, dtype=torch.float64, seed=0, scale=0.6, **switches):

@@ -1,14 +1,9 @@
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
-from tabsa.nn.sentic import SenticBiLSTM, sentic_scan
-
-sys.path.insert(0, str(Path(__file__).parent))
 import slow_lstm
+from tabsa.nn.sentic import SenticBiLSTM, sentic_scan
 
 SIZE, CONCEPT, UNITS = 5, 3, 4
 

@@ -1,7 +1,5 @@
 import json
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from result_factory import request
 from tabsa.errors import DataError
 from tabsa.training.loop import build_model
 from tabsa.training.preparation import prepare
@@ -19,9 +18,6 @@ from tabsa_repro.gates import distances, measure, published, sentence_row
 from tabsa_repro.paper import FIGURE2_GATES, FIGURE2_WORDS, SENTENCE
 from tabsa_repro.running import run
 from tabsa_repro.training import train
-
-sys.path.insert(0, str(Path(__file__).parent))
-from small_results import request
 
 SEEDS = (1, 2, 3)
 

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 import tabsa
-
-sys.path.insert(0, str(Path(__file__).parent))
-from small_results import TINY, made_up
+from result_factory import TINY, made_up
 
 SETTINGS = [word for setting in TINY for word in ("--set", setting)]
 

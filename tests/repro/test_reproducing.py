@@ -1,14 +1,13 @@
 import json
 import math
 import statistics
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from result_factory import made_up, request
 from tabsa.errors import ConfigError, DataError, DataNotFoundError, OutputError
 from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.training import loop
@@ -21,9 +20,6 @@ from tabsa_repro.records import commit
 from tabsa_repro.running import combine, run
 from tabsa_repro.store import Store
 from tabsa_repro.training import train
-
-sys.path.insert(0, str(Path(__file__).parent))
-from small_results import made_up, request
 
 
 def config_of(asked):

@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from result_factory import made_up
 from tabsa.errors import OutputError
 from tabsa.evaluation.published import SYSTEMS
 from tabsa_repro.drawing import write_pictures
 from tabsa_repro.paper import FIGURE3
 from tabsa_repro.tables import markdown, percent, table_of
-
-sys.path.insert(0, str(Path(__file__).parent))
-from small_results import made_up
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from service_asking import body, error_of
 
+from service_client import body, error_of
 from tabsa.errors import ConfigError
 from tabsa.serve.app import create_app
 from tabsa.serve.guard import CONTENT_SECURITY_POLICY

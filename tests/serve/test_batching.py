@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 from fastapi import FastAPI
-from service_asking import error_of
 
+from service_client import error_of
 from tabsa.inference import Predictor
 from tabsa.serve.app import create_app
 from tabsa.serve.batching import Answer, Batcher, Question

@@ -15,12 +15,12 @@ import pytest
 pytest.importorskip("fastapi", reason="needs the service: pip install '.[serve]'")
 pytest.importorskip("selenium", reason="needs selenium: pip install '.[dev]'")
 
-import browsing
-from browsing import Page, running, start_browser, until
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
+import browsing
+from browsing import Page, running, start_browser, until
 from tabsa.inference import Predictor, load
 from tabsa.serve.settings import Settings
 

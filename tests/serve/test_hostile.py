@@ -9,7 +9,8 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from service_asking import as_json, body, error_of
+
+from service_client import as_json, body, error_of
 
 JSON = {"Content-Type": "application/json"}
 ROUTES = ("/v1/predict", "/v1/suggest")

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from service_asking import body, error_of
 
+from service_client import body, error_of
 from tabsa.inference import Predictor
 from tabsa.serve.schema import PredictMany, PredictOne
 

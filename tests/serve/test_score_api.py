@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from service_asking import error_of
 
+from service_client import error_of
 from tabsa.inference import Predictor
 from tabsa.scoring import Layout, Request, score
 from tabsa.serve import jobs as module

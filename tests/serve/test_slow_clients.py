@@ -10,7 +10,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from service_asking import body
+
+from service_client import body
 
 SECONDS = 1.0  # of patience
 LONGEST = 8.0  # until something that should happen counts as not happening

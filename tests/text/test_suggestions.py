@@ -2,8 +2,8 @@
 
 import pytest
 from fastapi.testclient import TestClient
-from service_asking import error_of
 
+from service_client import error_of
 from tabsa.text.suggestions import suggest
 
 
