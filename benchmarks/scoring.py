@@ -40,7 +40,7 @@ from tabsa.datasets import load
 from tabsa.encoding.arrays import PADDING, count_words, encode, target_word
 from tabsa.errors import DataNotFoundError
 from tabsa.inference import Predictor
-from tabsa.inference.engine import words_of
+from tabsa.models.onnx.engine import words_of
 from tabsa.schema import Dataset, Target
 from tabsa.text import tokenise_marked
 from tabsa.training.result import load_model, rows_of

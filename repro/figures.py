@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tabsa.evaluation.metrics import FAMILIES, METRICS
-from tabsa.evaluation.published import SYSTEMS
+from tabsa.evaluation.published import PUBLISHED
 from tabsa_repro.tables import markdown, table_of
 
 ROOT = Path(__file__).parents[1]
@@ -44,7 +44,7 @@ def table1_short(results: Path) -> str | None:
     for record in json.loads(path.read_text()):
         test, system = record["mean"]["test"], record["system"]
         row = [max(test[family][metric] for family in FAMILIES) for metric in METRICS]
-        published = [getattr(SYSTEMS[record["config"]["kind"]].published, metric) for metric in METRICS]
+        published = [getattr(PUBLISHED[record["config"]["kind"]], metric) for metric in METRICS]
         lines.append(f"| {system} | " + " | ".join(map(_percent, row)) + " |")
         lines.append("| *published* | " + " | ".join(map(_percent, published)) + " |")
     return "\n".join(lines)
@@ -58,7 +58,7 @@ def against(results: Path) -> str | None:
     records = {record["system"]: record for record in json.loads(path.read_text())}
     record, taught = records["delayed-entnet"], records["delayed-entnet-taught"]
     schedule = next(r for r in json.loads(other.read_text()) if r["system"] == "paper-settings")
-    published = SYSTEMS["delayed-entnet"].published
+    published = PUBLISHED["delayed-entnet"]
 
     def differences(test: dict[str, dict[str, float]]) -> str:
         named = zip(

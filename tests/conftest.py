@@ -2,18 +2,31 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
+# Before a library starts threads: pytest's workers share the cores, and the problems are small.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 
-from tabsa.cli import main
+from tabsa.cli import console, main
 
 _REPOSITORY = Path(__file__).parents[1]
 
 
 CommandLine: TypeAlias = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def eighty_columns() -> Iterator[None]:
+    """What commands print does not depend on the terminal that the tests are started in."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "80")  # for other processes, and for consoles that are made later
+        for printer in (console.out, console.err):
+            patch.setattr(printer, "width", 80)
+        yield
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The rooms, their order, and what importing the package costs."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import tabsa
+from tabsa.models import SYSTEMS
 
 PACKAGE = Path(tabsa.__file__).parent
 # A room imports only rooms of the lines above it; rooms of one line do not import each other.
@@ -15,20 +17,18 @@ ROOMS = [
     ["errors", "schema"],
     ["files"],
     ["config", "text"],
-    ["vectors"],
-    ["data"],
-    ["concepts", "metrics"],
-    ["calibration", "evaluate", "predictions", "published"],
-    ["batch"],
-    ["folder"],
-    ["export", "linear", "samplers"],
-    ["predictor"],
-    ["layers"],
+    ["tables"],
+    ["datasets"],
+    ["embeddings"],
+    ["encoding"],
+    ["evaluation"],
+    ["checkpoint", "nn"],
     ["models"],
-    ["training"],
-    ["explain", "score"],
-    ["reproduce", "scale", "serve"],
+    ["inference", "training"],
+    ["evidence", "scoring"],
+    ["serve"],
     ["cli"],
+    ["pretrained"],  # files, no code
 ]
 RANK = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms}
 
@@ -56,12 +56,87 @@ def imported_rooms(path: Path) -> set[str]:
 SOURCES = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent != PACKAGE or not path.stem.startswith("__")]
 
 
+MODULES = {
+    ".".join(("tabsa", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+
+
 def own_room(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 def test_every_room_has_its_place():
     assert {own_room(path) for path in SOURCES} <= set(RANK)
+
+
+def test_the_top_floor_has_twenty_rooms_at_most():
+    rooms = {path.name for path in PACKAGE.iterdir() if not path.name.startswith("__") and path.name != "py.typed"}
+    assert {name.removesuffix(".py") for name in rooms} == set(RANK)
+    assert len(rooms) <= 20
+
+
+def imported_modules(path: Path) -> set[str]:
+    """The modules of ours that a module imports when it is imported itself: what stands in functions comes later."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    later = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+        for inner in ast.walk(node)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node not in later and (node.module or "").startswith("tabsa"):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {name if name in MODULES else str(node.module) for name in names}
+    return found & set(MODULES)
+
+
+def test_no_module_imports_itself_in_a_circle():
+    graph = {name: imported_modules(path) for name, path in MODULES.items()}
+    done: set[str] = set()
+
+    def visit(name: str, way: tuple[str, ...]) -> None:
+        assert name not in way, " -> ".join((*way[way.index(name) :], name))
+        if name not in done:
+            for other in sorted(graph[name]):
+                visit(other, (*way, name))
+            done.add(name)
+
+    for name in graph:
+        visit(name, ())
+
+
+def test_one_class_name_names_one_thing():
+    places: dict[str, list[str]] = {}
+    for path in [*SOURCES, *sorted(PACKAGE.parents[1].glob("repro/tabsa_repro/*.py"))]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(path.name)
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def test_only_the_command_line_speaks_of_its_options():
+    """A message that names an option is no use to a program or a page; `tabsa.cli.hints` adds it."""
+    for path in SOURCES:
+        if own_room(path) == "cli":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Raise) and (found := re.search(r"(?<![\w`])--[a-z]+", ast.unparse(node))):
+                raise AssertionError(f"{path}, line {node.lineno}: {found.group()}")
+
+
+def test_nobody_but_the_registry_knows_a_systems_name():
+    names = set(SYSTEMS) - {"lr"}
+    for path in SOURCES:
+        if own_room(path) == "models" or path.name in ("published.py", "config.py"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare):
+                compared = {leaf.value for leaf in ast.walk(node) if isinstance(leaf, ast.Constant)}
+                assert not compared & {*names, "lr"}, f"{path}, line {node.lineno}"
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -8,33 +8,58 @@
     ├── ModelError          a model folder cannot be read, or does not fit what is asked
     └── OutputError         a result cannot be written
 
-A message says what was wrong, what was expected, and what to try.
+A message says what was wrong, what was expected, and what to try, in words that hold for every caller. What only one
+caller can do about it (an option of the command line, a field of a request) that caller adds, by the error's code.
 """
 
 
 class TabsaError(Exception):
-    """Base of every error that is the input's fault rather than ours."""
+    """Base of every error that is the input's fault rather than ours.
+
+    Args:
+        message: one line for people.
+        code: for programs: which error of its kind it is; by default the kind alone.
+        fields: for programs: what it is about, such as a path.
+    """
+
+    kind = "error"
+
+    def __init__(self, message: str, *, code: str = "", **fields: object) -> None:
+        super().__init__(message)
+        self.code, self.fields = code or self.kind, fields
 
 
 class DataError(TabsaError):
     """A data file is malformed, or holds something unexpected."""
 
+    kind = "bad_data"
+
 
 class DataNotFoundError(DataError):
     """A dataset is not where data is looked for."""
+
+    kind = "data_not_found"
 
 
 class FetchError(TabsaError):
     """A download failed, or gave other bytes than expected."""
 
+    kind = "fetch_failed"
+
 
 class ConfigError(TabsaError):
     """A configuration names an unknown key or a wrong value."""
+
+    kind = "bad_config"
 
 
 class ModelError(TabsaError):
     """A model folder cannot be read, or does not fit what is asked."""
 
+    kind = "bad_model"
+
 
 class OutputError(TabsaError):
     """A result cannot be written."""
+
+    kind = "bad_output"

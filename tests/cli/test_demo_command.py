@@ -6,7 +6,7 @@ import tabsa
 from tabsa.datasets import load
 from tabsa.datasets.sentihood import ALL_ASPECTS
 
-REVIEWS = Path(tabsa.__file__).parent / "demo" / "reviews.jsonl"
+REVIEWS = Path(tabsa.__file__).parent / "datasets" / "files" / "demo.jsonl"
 
 
 @pytest.fixture

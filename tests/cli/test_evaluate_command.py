@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from prediction_files import write_predictions
 from tabsa import datasets as data
 from tabsa.evaluation.metrics import FAMILIES, METRICS
-from tabsa.evaluation.predictions import write_predictions
 
 Tabsa = Callable[..., tuple[int, str, str]]
 

@@ -55,4 +55,7 @@ def test_a_system_that_cannot_be_exported(command_line, folder):
     config.write_text(config.read_text("utf-8").replace('"delayed-entnet"', '"lr"'), "utf-8")
     code, _, stderr = command_line("export", folder)
     assert code == 1
-    assert stderr.startswith("error: a 'lr' cannot be exported")
+    assert stderr.startswith(
+        "error: a 'lr' needs no graph to predict, and has none to export; these have: lstm-final, "
+    )
+    assert stderr.count("\n") == 1

@@ -6,7 +6,6 @@ import io
 import json
 import re
 import sys
-import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tabsa.datasets import Columns, DataWarning, load, read_rows
+from tabsa.datasets import Columns, DataWarning, load
 from tabsa.datasets.splits import share
 from tabsa.errors import DataError, DataNotFoundError
 from tabsa.schema import Example, Opinion, Span, Target
@@ -465,45 +464,6 @@ def check(path: Path, line: str) -> None:
         load(path, "all")
     assert line.format(path=path) in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-# Rows as text
-
-
-@pytest.mark.parametrize("name", ["my.csv", "my.jsonl", "my.parquet"])
-def test_read_rows_gives_text_in_every_format(tmp_path, name):
-    records = [{"n": 1, "x": 0.5, "note": None, "text": "a"}, {"n": 2, "x": 2.0, "note": "b", "text": 'c "d"\ne'}]
-    path = tmp_path / name
-    if name == "my.parquet":
-        write_parquet(path, records)
-    elif name == "my.jsonl":
-        write(path, lines(records))
-    else:
-        write(path, table([record.values() for record in records], header=list(records[0])))
-    assert list(read_rows(path)) == [
-        {"n": "1", "x": "0.5", "note": "", "text": "a"},
-        {"n": "2", "x": "2.0", "note": "b", "text": 'c "d"\ne'},
-    ]
-
-
-def test_read_rows_writes_what_is_not_text_as_json(tmp_path):
-    path = write(tmp_path / "my.jsonl", '{"a": [1, "é"], "b": {"c": null}, "d": true, "e": NaN}')
-    assert list(read_rows(path)) == [{"a": '[1, "é"]', "b": '{"c": null}', "d": "true", "e": ""}]
-
-
-@pytest.mark.parametrize("name", ["my.csv", "my.jsonl.gz"])
-def test_read_rows_takes_constant_memory(tmp_path, name):
-    count = 50_000
-    rows = [[str(n), "text " * 20] for n in range(count)]
-    header = ["id", "text"]
-    content = table(rows, header) if name == "my.csv" else lines(dict(zip(header, row, strict=True)) for row in rows)
-    path = write(tmp_path / name, content)
-    del rows, content
-    tracemalloc.start()
-    assert sum(1 for _ in read_rows(path)) == count
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 500_000
 
 
 # The documentation's own files

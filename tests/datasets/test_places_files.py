@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-FILES = Path(__file__).parents[2] / "src" / "tabsa" / "data" / "files"
+FILES = Path(__file__).parents[2] / "src" / "tabsa" / "datasets" / "files"
 SIZES = {"train": 280, "dev": 60, "test": 80}
 MAIN_ASPECTS = ("general", "price", "safety", "transit-location")
 OTHER_ASPECTS = (

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tabsa.embeddings import WordVectors, place
+from tabsa.embeddings import WordVectors, align
 from tabsa.errors import DataError
 
 
@@ -17,31 +17,31 @@ def spaces(shared=60, noise=0.0, seed=0):
 
 def test_a_word_comes_out_where_the_map_takes_it():
     vectors, other, large = spaces()
-    placed = place(["w60", "w64"], vectors, other)
-    assert placed.words == (*vectors.words, "w60", "w64")
-    np.testing.assert_array_equal(placed.matrix[:60], vectors.matrix)
-    np.testing.assert_allclose(placed.matrix[60:], large[[60, 64]], atol=0.02)
+    aligned = align(["w60", "w64"], vectors, other)
+    assert aligned.words == (*vectors.words, "w60", "w64")
+    np.testing.assert_array_equal(aligned.matrix[:60], vectors.matrix)
+    np.testing.assert_allclose(aligned.matrix[60:], large[[60, 64]], atol=0.02)
 
 
 def test_it_is_the_least_squares_map():
     vectors, other, _ = spaces(noise=0.5)
-    placed = place(["w61"], vectors, other)
+    aligned = align(["w61"], vectors, other)
     x = np.concatenate([other.matrix[:60], np.ones((60, 1))], axis=1)
     solution = np.linalg.lstsq(x, vectors.matrix, rcond=None)[0]
-    np.testing.assert_allclose(placed.matrix[60], np.append(other.matrix[61], 1) @ solution, atol=0.02)
+    np.testing.assert_allclose(aligned.matrix[60], np.append(other.matrix[61], 1) @ solution, atol=0.02)
 
 
 def test_own_words_and_words_nobody_has_are_left_alone():
     vectors, other, _ = spaces()
-    assert place(["w3", "unheard"], vectors, other) is vectors
+    assert align(["w3", "unheard"], vectors, other) is vectors
 
 
-def test_a_word_asked_twice_is_placed_once():
+def test_a_word_asked_twice_is_aligned_once():
     vectors, other, _ = spaces()
-    assert place(["w60", "w60"], vectors, other).words[60:] == ("w60",)
+    assert align(["w60", "w60"], vectors, other).words[60:] == ("w60",)
 
 
 def test_too_few_shared_words_are_an_error():
     vectors, other, _ = spaces(shared=4)
     with pytest.raises(DataError, match="share 4 words"):
-        place(["w5"], vectors, other)
+        align(["w5"], vectors, other)

@@ -1,16 +1,14 @@
-"""What stands in for a missing word: the order of the ways, their switches, and the random vectors."""
+"""What stands in for a missing word: the order of the ways, and the random vectors."""
 
 import subprocess
 import sys
-from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabsa.embeddings import Fallbacks, WordVectors, candidates, coverage, hashed_vectors, lookup, random_vector
-from tabsa.errors import ConfigError
+from tabsa.embeddings import WordVectors, candidates, coverage, hashed_vectors, lookup, random_vector, read_vectors
 
 # fmt: off
 WORDS = (
@@ -103,32 +101,6 @@ def test_nothing_is_found_differently_with_a_richer_table():
     np.testing.assert_array_equal(lookup(["’s"], table("is", "'s"))["’s"], [2, 2, 2, 2])
 
 
-@pytest.mark.parametrize(
-    ("switch", "word"),
-    [
-        ("case", "LONDON"),
-        ("clitics", "n't"),
-        ("numbers", "1,437"),
-        ("punctuation", "("),
-        ("parts", "clubs/bars"),
-    ],
-)
-def test_each_way_can_be_switched_off(switch, word):
-    vectors = table("London", "not", "1400", ",", "clubs", "bars")
-    assert lookup([word], vectors).how[0] not in ("exact", "random", "missing")
-    assert lookup([word], vectors, replace(Fallbacks(), **{switch: False})).how == ("random",)
-    only = replace(Fallbacks.none(), **{switch: True})
-    assert lookup([word], vectors, only).how == lookup([word], vectors).how
-
-
-def test_without_any_fallback_a_missing_word_is_zeros():
-    result = lookup(["the", "THE", "posh"], VECTORS, Fallbacks.none())
-    assert result.how == ("exact", "missing", "missing")
-    assert not result.matrix[1:].any()
-    switches = [f.name for f in fields(Fallbacks) if f.name not in ("seed", "scale")]
-    assert not any(getattr(Fallbacks.none(), name) for name in switches)
-
-
 def test_the_two_target_tokens_differ():
     result = lookup(["location1", "location2"], VECTORS)
     assert not np.allclose(result["location1"], result["location2"])
@@ -159,6 +131,21 @@ def test_candidates_hold_every_spelling_that_lookup_uses(word):
     np.testing.assert_array_equal(full.matrix, partial.matrix)
 
 
+def test_a_file_that_is_asked_for_the_candidates_has_all_that_lookup_needs(tmp_path):
+    rows = {"the": 1, "not": 2, ",": 3, "clubs": 4, "bars": 6, "other": 9}
+    path = tmp_path / "glove.txt"
+    path.write_text("".join(f"{word} {n} {-n}.5 0.25\n" for word, n in rows.items()), encoding="utf-8")
+    words = ("the", "n't", "location1", "location2", "(", "clubs/bars", "15")
+    vectors = read_vectors(path, {spelling for word in words for spelling in candidates(word)})
+    assert "other" not in vectors
+    result = lookup(words, vectors)
+    assert result.words == words
+    assert result.how == ("exact", "clitic", "random", "random", "punctuation", "parts", "random")
+    assert result.source == vectors.source
+    np.testing.assert_array_equal(result["n't"], [2, -2.5, 0.25])
+    np.testing.assert_array_equal(result["clubs/bars"], [5, -5.5, 0.25])
+
+
 def test_random_vectors_are_the_same_in_another_process():
     code = (
         "from tabsa.embeddings import random_vector as r; print(r('location1', 5, seed=3, scale=0.4).tobytes().hex())"
@@ -179,13 +166,6 @@ def test_random_vectors_have_the_scale_asked_for_and_follow_the_seed():
     assert abs(result.matrix.mean()) < 0.005
     assert not np.array_equal(result.matrix, hashed_vectors(result.words, 300, seed=1, scale=0.25).matrix)
     assert lookup(["posh"], VECTORS).scale == VECTORS.scale
-    assert lookup(["posh"], VECTORS, Fallbacks(scale=0.1)).scale == 0.1
-
-
-@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_scale_that_makes_no_sense_is_refused(scale):
-    with pytest.raises(ConfigError, match="above 0"):
-        Fallbacks(scale=scale)
 
 
 def test_coverage_counts_types_and_tokens():

@@ -3,20 +3,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabsa import datasets as data
-from tabsa.encoding.arrays import (
+from tabsa import datasets
+from tabsa.encoding import (
     NOT_ASKED,
     PADDING,
     Encoded,
-    Reading,
     aspect_words,
+    combine,
     count_words,
     encode,
-    marked_words,
+    gold_labels,
     neighbours,
+    passage_words,
+    passages,
     readings,
     target_word,
 )
+from tabsa.encoding.labels import passage_labels
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
 from tabsa.text import tokenise
 
@@ -50,12 +53,13 @@ def encoded(of: Dataset, *, targets: int = 2, max_length: int = 0) -> tuple[Enco
     return result, [[words[i] for i in result.tokens[n, :length]] for n, length in enumerate(result.lengths)]
 
 
-def test_every_mention_becomes_its_targets_token() -> None:
+def test_every_mention_becomes_the_token_of_its_targets_slot() -> None:
     text = "Camden is dear, Hull is not; Camden's rents!"
-    assert marked_words(text, example(text, "Camden", "Hull").targets) == (
-        ["<target1>", "is", "dear", ",", "<target2>", "is", "not", ";", "<target1>", "'s", "rents", "!"]
-    )
-    assert marked_words(text, example(text, "Hull", "Camden").targets)[:4] == ["<target2>", "is", "dear", ","]
+    expected = ["<target1>", "is", "dear", ",", "<target2>", "is", "not", ";", "<target1>", "'s", "rents", "!"]
+    for names in (("Camden", "Hull"), ("Hull", "Camden")):  # slots go by first mention, however targets are listed
+        (passage,) = passages(text, example(text, *names).targets, at_once=2, max_length=0)
+        assert passage_words(passage) == expected
+        assert passage.targets == ("Camden", "Hull")
 
 
 def test_no_text_contains_the_tokens_that_stand_for_targets() -> None:
@@ -140,18 +144,67 @@ def test_nothing_at_all() -> None:
     assert result.tokens.shape[0] == 0
 
 
-def test_an_empty_text() -> None:
-    _, words = encoded(dataset(Example("1", " ", (Target("Hull"),)), example("Hull it is", "Hull")))
-    assert words == [[], ["<target1>", "it", "is"]]
-    alone, _ = encoded(dataset(Example("1", "", (Target("Hull"),))))
-    assert (alone.tokens.shape, alone.lengths.tolist()) == ((1, 0), [0])
+def test_an_empty_text_is_not_read_and_silent() -> None:
+    result, words = encoded(dataset(Example("1", " ", (Target("Hull"),)), example("Hull it is", "Hull", number="2")))
+    assert words == [["<target1>", "it", "is"]]
+    assert result.groups.tolist() == [[1, -1]]
+    assert result.gold.tolist() == [[0, 0], [0, 0]]
+    said = combine(result, np.full((1, 2, 2, 3), 1 / 3))
+    assert said[0].tolist() == [[1, 0, 0]] * 2
+    assert said[1].tolist() == [[1 / 3] * 3] * 2
 
 
-@pytest.mark.parametrize(("max_length", "kept"), [(0, 5), (3, 3), (5, 5), (9, 5)])
-def test_long_texts_are_cut(max_length: int, kept: int) -> None:
-    result, words = encoded(dataset(example("one two three four Hull", "Hull")), max_length=max_length)
-    assert words == [["one", "two", "three", "four", "<target1>"][:kept]]
-    assert result.labels[0, 0].tolist() == [0, 0]  # asked, although its mention may be cut off
+@pytest.mark.parametrize(("max_length", "words"), [(0, 10), (3, 5), (5, 5), (10, 10)])
+def test_long_texts_are_cut_into_passages(max_length: int, words: int) -> None:
+    text = "one two three four. Hull is so far."
+    _, found = encoded(dataset(example(text, "Hull")), max_length=max_length)
+    assert [len(passage) for passage in found] == [words]
+    assert found[-1][-5:] == ["<target1>", "is", "so", "far", "."]
+
+
+def test_what_a_text_says_is_learnt_from_its_first_passage_and_silence_from_all() -> None:
+    text = "Hull is so dear. Hull is so far. I like Hull."
+    said = (Opinion("Hull", "price", "negative"),)
+    result, words = encoded(dataset(example(text, "Hull", opinions=said)), max_length=5)
+    assert [row[-1] for row in words] == [".", ".", "."]
+    assert result.labels[:, 0].tolist() == [[2, 0], [NOT_ASKED, 0], [NOT_ASKED, 0]]
+    assert result.groups[:, 0].tolist() == [0, 0, 0]
+    assert result.gold.tolist() == [[2, 0]]
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=5), st.booleans())
+def test_passage_labels_say_no_more_than_is_known(labels: list[int], first: bool) -> None:
+    gold = np.array(labels)
+    assert all(
+        said == right if first or right == 0 else said == NOT_ASKED
+        for said, right in zip(passage_labels(gold, first=first), labels, strict=True)
+    )
+
+
+@given(st.data())
+def test_combining_is_a_loop_over_readings(data: st.DataObject) -> None:
+    """Against a slow computation: for each group and aspect the reading least likely to be silent, the first of them."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    readings_, targets, aspects, groups = (data.draw(st.integers(1, 4)) for _ in range(4))
+    numbers = rng.integers(-1, groups, (readings_, targets))
+    said = rng.dirichlet(np.ones(3), (2, readings_, targets, aspects)).round(1)
+    arrays = Encoded(
+        np.zeros((readings_, 1), np.int32),
+        np.ones(readings_, np.int32),
+        np.zeros((readings_, targets, aspects), np.int8),
+        numbers.astype(np.int32),
+        np.zeros((groups, aspects), np.int64),
+    )
+    found = combine(arrays, said)
+    for seed in range(2):
+        for group in range(groups):
+            for aspect in range(aspects):
+                best = [1.0, 0.0, 0.0]
+                places = [(n, k) for n in range(readings_) for k in range(targets) if numbers[n, k] == group]
+                for number, (n, k) in enumerate(places):
+                    if number == 0 or said[seed, n, k, aspect, 0] < best[0]:
+                        best = said[seed, n, k, aspect].tolist()
+                assert found[seed, group, aspect].tolist() == best
 
 
 def test_an_unknown_word_is_the_callers_business() -> None:
@@ -166,7 +219,7 @@ def test_counts_are_of_what_is_read_and_of_what_is_asked() -> None:
     one = dataset(example("Price, price Hull", "Hull"), aspects=("price", "night-life"))
     counts = count_words([one], targets=2)
     assert counts == {"<target1>": 2, "<target2>": 1, "price": 3, ",": 1, "night": 1, "life": 1}
-    assert count_words([one], targets=1, max_length=1)["price"] == 2
+    assert count_words([one], targets=1)["<target1>"] == 2
 
 
 def test_arrays_make_the_same_data_again() -> None:
@@ -187,14 +240,13 @@ def test_every_group_is_asked_exactly_once(counts: list[int], targets: int) -> N
 
 
 def test_places_is_read_as_it_is_written() -> None:
-    places = data.load("places", "dev")
+    places = datasets.load("places", "dev")
     result, words = encoded(places)
     gold = [[places.labels.index(e.polarity(t.name, a)) for a in places.aspects] for e, t in places.groups()]
+    assert gold_labels(places).tolist() == result.gold.tolist() == gold
     there = result.groups >= 0
     assert result.labels[there].tolist() == [gold[group] for group in result.groups[there]]
-    read = list(readings(places, targets=2))
-    assert all(isinstance(reading, Reading) for reading in read)
-    assert [reading.words for reading in read] == words
+    assert [passage_words(reading.passage) for reading in readings(places, targets=2)] == words
 
 
 def test_neighbours_are_those_of_the_layers() -> None:

@@ -1,8 +1,9 @@
+import sys
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabsa.encoding import passages as module
-from tabsa.encoding.passages import passages
+from tabsa.encoding import passages
 from tabsa.schema import Span, Target
 from tabsa.text import TargetFinder, tokenise_marked
 
@@ -40,7 +41,7 @@ def test_a_sentence_longer_than_the_limit_stays_whole():
 
 
 def test_a_text_without_sentences_is_cut_all_the_same(monkeypatch):
-    monkeypatch.setattr(module, "_LONGEST", 10)
+    monkeypatch.setattr(sys.modules["tabsa.encoding.passages"], "_LONGEST", 10)
     text = "word " * 25 + "Camden " + "word " * 9
     found = cut(text, "Camden")
     assert [len(passage.tokens) for passage in found] == [10]
@@ -97,3 +98,13 @@ def test_a_whole_text_has_the_tokens_of_training():
     targets = (Target("Camden", (Span(0, 6), Span(25, 31))),)
     (passage,) = passages(text, targets, at_once=2, max_length=50)
     assert list(passage.tokens) == tokenise_marked(text, targets)
+
+
+def test_an_implied_target_is_read_for_in_every_passage_after_those_mentioned():
+    text = "Camden is dear. I left it. It rained all the time there. Nobody asked."
+    implied = Target("the town")
+    found = list(passages(text, (implied, *TargetFinder(["Camden"]).find(text)), at_once=2, max_length=8))
+    assert [passage.targets for passage in found] == [("Camden", "the town"), ("the town",), ("the town",)]
+    one_by_one = list(passages(text, (implied, *TargetFinder(["Camden"]).find(text)), at_once=1, max_length=8))
+    assert [passage.targets for passage in one_by_one] == [("Camden",), ("the town",), ("the town",), ("the town",)]
+    assert one_by_one[1].tokens[0].target is None

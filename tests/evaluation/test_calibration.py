@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tabsa.evaluation.calibration import calibration_error, fit, fit_temperature, scaled
+from tabsa.evaluation.calibration import calibration_error, fit_calibration, fit_temperature, scaled
 
 
 def drawn(temperature, rows=20_000, seed=0):
@@ -56,7 +56,7 @@ def test_the_class_biases_that_were_put_in_are_found(bias):
     true = softmax(logits)
     gold = (true.cumsum(-1) < rng.random((20_000, 1, 1))).sum(-1)
     said = softmax(1.7 * (logits - np.array(bias)))
-    fitted = fit(gold, said, classes=True)
+    fitted = fit_calibration(gold, said, classes=True)
     assert fitted.temperature == pytest.approx(1.7, rel=0.06)
     assert fitted.bias == pytest.approx(bias, abs=0.1)
     np.testing.assert_allclose(fitted.apply(said), true, atol=0.05)
@@ -68,7 +68,7 @@ def test_the_fit_is_a_minimum_of_the_loss():
     said = softmax(logits)
     true = softmax(0.8 * logits + np.array((1.0, 0.3, 0.0)))
     gold = (true.cumsum(-1) < rng.random((500, 4, 1))).sum(-1)
-    fitted = fit(gold, said, classes=True)
+    fitted = fit_calibration(gold, said, classes=True)
 
     def loss(temperature, bias):
         after = scaled(said, temperature, bias)
@@ -84,21 +84,21 @@ def test_the_fit_is_a_minimum_of_the_loss():
 
 def test_a_class_that_dev_does_not_have_gets_a_finite_bias():
     said = softmax(np.random.default_rng(3).normal(0, 1, (200, 2, 3)))
-    fitted = fit(np.zeros((200, 2), np.int64), said, classes=True)
+    fitted = fit_calibration(np.zeros((200, 2), np.int64), said, classes=True)
     assert np.isfinite(fitted.bias).all()
     assert (fitted.apply(said).argmax(-1) == 0).all()
 
 
 def test_without_classes_only_the_temperature_is_fitted():
     gold, said = drawn(2.0)
-    fitted = fit(gold, said, classes=False)
+    fitted = fit_calibration(gold, said, classes=False)
     assert fitted.bias == ()
     assert fitted.temperature == fit_temperature(gold, said)
 
 
 def test_a_share_of_the_biases_can_be_kept():
     gold, said = drawn(1.5)
-    whole, half = fit(gold, said, classes=True), fit(gold, said, classes=True, share=0.5)
+    whole, half = fit_calibration(gold, said, classes=True), fit_calibration(gold, said, classes=True, share=0.5)
     assert half.temperature == whole.temperature
     np.testing.assert_allclose(half.bias, np.array(whole.bias) / 2)
     assert any(whole.bias)

@@ -1,4 +1,3 @@
-import gzip
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tabsa.errors import DataError, OutputError
-from tabsa.evaluation.predictions import read_predictions, write_predictions
+from prediction_files import write_predictions
+from tabsa.errors import DataError
+from tabsa.evaluation.predictions import read_predictions
 from tabsa.schema import Dataset, Example, Target
 
 DATA = Dataset(
@@ -78,16 +78,6 @@ def test_any_probabilities_read_back(
     path = tmp_path_factory.mktemp("any") / "p.jsonl"
     write_predictions(path, DATA, probabilities)
     assert np.array_equal(read_predictions(path, DATA), probabilities)
-
-
-def test_a_compressed_file_is_gzip_and_the_same_each_time(tmp_path: Path) -> None:
-    write_predictions(tmp_path / "a.jsonl.gz", DATA, PROBABILITIES)
-    write_predictions(tmp_path / "b.jsonl.gz", DATA, PROBABILITIES)
-    write_predictions(tmp_path / "c.jsonl", DATA, PROBABILITIES)
-    packed = (tmp_path / "a.jsonl.gz").read_bytes()
-    assert packed == (tmp_path / "b.jsonl.gz").read_bytes()
-    assert packed[4:8] == bytes(4)  # where gzip keeps the time
-    assert gzip.decompress(packed) == (tmp_path / "c.jsonl").read_bytes()
 
 
 def test_order_blank_lines_other_keys_and_the_kind_of_id_do_not_matter(path: Path) -> None:
@@ -256,20 +246,3 @@ def test_data_that_cannot_tell_its_rows_apart(path: Path) -> None:
     twice = replace(DATA, examples=(*DATA.examples, DATA.examples[0]))
     with pytest.raises(DataError, match="towns test has the id '7' with the target 'A' twice"):
         read_predictions(path, twice)
-
-
-# ---- writing
-
-
-def test_writing_needs_the_right_shape_and_numbers(path: Path) -> None:
-    with pytest.raises(ValueError, match=r"probabilities have shape \(2, 2, 3\); towns needs \(3, 2, 3\)"):
-        write_predictions(path, DATA, PROBABILITIES[:2])
-    with pytest.raises(ValueError, match="Out of range float"):
-        write_predictions(path, DATA, PROBABILITIES * np.nan)
-    assert list(path.parent.iterdir()) == []  # nothing half-written stays behind
-
-
-def test_where_writing_is_impossible_the_error_says_so(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="cannot write"):
-        write_predictions(tmp_path / "file" / "p.jsonl", DATA, PROBABILITIES)

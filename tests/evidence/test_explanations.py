@@ -1,3 +1,4 @@
+import re
 import struct
 import subprocess
 import sys
@@ -112,11 +113,17 @@ def test_a_vector_picture_is_sound_and_the_same_each_time(drawn):
 def test_odd_characters_give_no_warning(drawn):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        drawn(made_up(text="Camden 東京 😀 \u0e01 $x$ {y} \\frac is dear"))
+        picture = drawn(made_up(text="Camden 東京 😀 \u0e01 $x$ {y} \\frac is dear"))
+    assert min(size(picture)) > 100
 
 
 def test_dollars_in_a_name_are_no_formula(drawn):
-    drawn(made_up(text="$\\frac$ is dear", targets=["$\\frac$"]), title="$\\frac$")
+    name = "$\\frac$"  # no formula that can be drawn, either
+    found = {(name, "price"): "negative"}
+    picture = drawn(made_up(text=f"{name} is dear", targets=[name], found=found), "a.svg", title=name)
+    written = re.findall(r"<!-- (.*?) -->", picture.decode())  # what each run of glyphs says
+    assert written.count(name) == 3  # the title, the target's row, the word
+    assert {f"price: {name}", f"→ {name}", f"← {name}"} <= set(written)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import torch
 
 from tabsa.models.base import Vocabulary
+from tabsa.nn.context import EVALUATION, Context
 
 SIZE, WORDS, ASPECTS, LABELS = 6, 12, 3, 3
 
@@ -47,14 +48,15 @@ def batch(seeds=2, size=5, length=7, concepts=False):
 
 
 def check_padding_order_and_size(model, tokens, lengths, *concepts):
-    whole = model(tokens, lengths, *concepts).logits
+    whole = model(tokens, lengths, *concepts, context=EVALUATION).logits
     nothing = torch.zeros(*tokens.shape[:2], 5, dtype=torch.long)
-    padded = model(torch.cat([tokens, nothing], 2), lengths, *(torch.cat([c, nothing], 2) for c in concepts))
+    longer = [torch.cat([x, nothing], 2) for x in (tokens, *concepts)]
+    padded = model(longer[0], lengths, *longer[1:], context=EVALUATION)
     torch.testing.assert_close(padded.logits, whole, atol=1e-12, rtol=0)
     order = [2, 0, 4, 3, 1]
-    shuffled = model(tokens[:, order], lengths[:, order], *(c[:, order] for c in concepts))
+    shuffled = model(tokens[:, order], lengths[:, order], *(c[:, order] for c in concepts), context=EVALUATION)
     torch.testing.assert_close(shuffled.logits, whole[:, order], atol=1e-12, rtol=0)
-    alone = model(tokens[:, 1:2], lengths[:, 1:2], *(c[:, 1:2] for c in concepts))
+    alone = model(tokens[:, 1:2], lengths[:, 1:2], *(c[:, 1:2] for c in concepts), context=EVALUATION)
     torch.testing.assert_close(alone.logits, whole[:, 1:2], atol=1e-12, rtol=0)
 
 
@@ -62,11 +64,13 @@ def check_seeds_are_apart(make, tokens, lengths, *concepts):
     """A seed starts, reads with dropout and learns the same alone and in a group."""
     group, alone = make((1, 2, 3)).double(), make((2,)).double()
     longest = int(lengths[1].max())
-    group.generators = [torch.Generator().manual_seed(seed) for seed in (1, 2, 3)]
-    alone.generators = [torch.Generator().manual_seed(2)]
-    of_group = group(tokens, lengths, *concepts).logits
+    in_group, by_itself = (
+        Context(training=True, generators=[torch.Generator().manual_seed(seed) for seed in seeds])
+        for seeds in ((1, 2, 3), (2,))
+    )
+    of_group = group(tokens, lengths, *concepts, context=in_group).logits
     cut = [x[1:2, :, :longest] for x in (tokens, *concepts)]
-    of_alone = alone(cut[0], lengths[1:2], *cut[1:]).logits
+    of_alone = alone(cut[0], lengths[1:2], *cut[1:], context=by_itself).logits
     torch.testing.assert_close(of_group[1], of_alone[0], atol=1e-12, rtol=0)
     of_group.square().sum().backward()
     of_alone.square().sum().backward()
@@ -74,17 +78,17 @@ def check_seeds_are_apart(make, tokens, lengths, *concepts):
         assert torch.equal(in_group[1], by_itself[0]), name
         torch.testing.assert_close(in_group.grad[1], by_itself.grad[0], atol=1e-12, rtol=0)
         assert in_group.grad[1].any(), name
-    alone.generators = None
-    torch.testing.assert_close(
-        alone(cut[0], lengths[1:2], *cut[1:]).logits, alone(cut[0], lengths[1:2], *cut[1:]).logits, atol=0, rtol=0
-    )
+    twice = [alone(cut[0], lengths[1:2], *cut[1:], context=EVALUATION).logits for _ in range(2)]
+    torch.testing.assert_close(*twice, atol=0, rtol=0)
 
 
 def check_no_words(model, *concepts):
     """A batch of empty sentences gives finite answers and gradients."""
     for length in (0, 3):
         tokens = torch.zeros(2, 2, length, dtype=torch.long)
-        logits = model(tokens, torch.zeros(2, 2, dtype=torch.long), *(tokens for _ in concepts)).logits
+        logits = model(
+            tokens, torch.zeros(2, 2, dtype=torch.long), *(tokens for _ in concepts), context=EVALUATION
+        ).logits
         assert logits.shape == (2, 2, 2, ASPECTS, LABELS)
         assert logits.isfinite().all()
         logits.sum().backward()

@@ -6,26 +6,28 @@ from typing import Any
 from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa_repro.experiments import EXPERIMENTS, config_of
 from tabsa_repro.records import make_record
-from tabsa_repro.running import Request
+from tabsa_repro.running import ReproduceRequest
 from tabsa_repro.training import SeedRun
 
 TINY = (
     "data.name=places",
-    "data.composed=0",
+    "augmentation.composed=0",
     "vectors.file=",
-    "vectors.more=",
+    "vectors.aligned=",
     "vectors.size=6",
     "training.threads=1",
     "training.epochs=2",
-    "training.evaluate_every=1",
+    "training.validate_every=1",
     "training.precision=float32",
 )
 
 
-def request(experiment: str, out: Path, *only: str, **others: Any) -> Request:
+def request(experiment: str, out: Path, *only: str, **others: Any) -> ReproduceRequest:
     """A run of a second."""
     settings = others.pop("settings", ())
-    return Request(experiment, out, only=only, seeds=others.pop("seeds", 2), settings=(*TINY, *settings), **others)
+    return ReproduceRequest(
+        experiment, out, only=only, seeds=others.pop("seeds", 2), settings=(*TINY, *settings), **others
+    )
 
 
 def made_up(experiment: str, seeds: int = 5) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from tabsa.errors import ConfigError
 from tabsa.models.base import Vocabulary
 from tabsa.models.entnet.delayed import DelayedEntNet, DelayedEntNetConfig
 from tabsa.models.entnet.network import EntNet, EntNetConfig
+from tabsa.nn.context import EVALUATION, Context
 from tabsa.nn.scan import scan
 
 SIZE = 6
@@ -121,7 +122,7 @@ VARIANTS = [
 def test_answers_and_gates_are_the_papers(variant):
     model = make(**variant)
     tokens, lengths = batch()
-    answer = model(tokens, lengths)
+    answer = model(tokens, lengths, context=EVALUATION)
     probabilities = answer.logits.softmax(-1).detach().numpy()
     for seed, sentence in itertools.product(range(2), range(4)):
         length = int(lengths[seed, sentence])
@@ -148,18 +149,24 @@ def test_a_seed_starts_the_same_alone_and_in_a_group(delay):
 def test_padding_order_and_size_of_a_batch_change_nothing():
     model = make()
     tokens, lengths = batch()
-    whole = model(tokens, lengths).logits
+    whole = model(tokens, lengths, context=EVALUATION).logits
     padded = torch.cat([tokens, torch.zeros(2, 4, 5, dtype=torch.long)], dim=2)
-    torch.testing.assert_close(model(padded, lengths).logits, whole, atol=1e-12, rtol=0)
+    torch.testing.assert_close(model(padded, lengths, context=EVALUATION).logits, whole, atol=1e-12, rtol=0)
     order = [2, 0, 3, 1]
-    torch.testing.assert_close(model(tokens[:, order], lengths[:, order]).logits, whole[:, order], atol=1e-12, rtol=0)
-    torch.testing.assert_close(model(tokens[:, 1:2], lengths[:, 1:2]).logits, whole[:, 1:2], atol=1e-12, rtol=0)
+    torch.testing.assert_close(
+        model(tokens[:, order], lengths[:, order], context=EVALUATION).logits, whole[:, order], atol=1e-12, rtol=0
+    )
+    torch.testing.assert_close(
+        model(tokens[:, 1:2], lengths[:, 1:2], context=EVALUATION).logits, whole[:, 1:2], atol=1e-12, rtol=0
+    )
 
 
 def test_dropout_keeps_one_input_mask_for_all_words_and_is_off_outside_training(monkeypatch):
     model = make(input_dropout=0.5, output_dropout=0.5)
     tokens, lengths = batch()
-    assert torch.equal(model(tokens, lengths).logits, model(tokens, lengths).logits)
+    assert torch.equal(
+        model(tokens, lengths, context=EVALUATION).logits, model(tokens, lengths, context=EVALUATION).logits
+    )
     seen = []
 
     def spy(weights, words, *rest, **options):
@@ -168,8 +175,8 @@ def test_dropout_keeps_one_input_mask_for_all_words_and_is_off_outside_training(
 
     monkeypatch.setattr("tabsa.models.entnet.network.scan", spy)
     model.words.fill_(1.0)
-    model.generators = [torch.Generator().manual_seed(seed) for seed in (1, 2)]
-    model(tokens, lengths)
+    generators = [torch.Generator().manual_seed(seed) for seed in (1, 2)]
+    model(tokens, lengths, context=Context(training=True, generators=generators))
     words = seen[0].padded()
     assert set(words.unique().tolist()) == {0.0, 2.0}
     assert (words == words[:, :, :1]).all()
@@ -192,4 +199,4 @@ def test_penalty_is_on_the_last_layer():
 def test_any_number_of_targets():
     model = make(targets=(1, 2, 3), chains=5)
     tokens, lengths = batch()
-    assert model(tokens, lengths).logits.shape == (2, 4, 3, 3, 3)
+    assert model(tokens, lengths, context=EVALUATION).logits.shape == (2, 4, 3, 3, 3)

@@ -6,8 +6,9 @@ import pytest
 import torch
 from test_entnet import VARIANTS, batch, make
 
-from tabsa.encoding.arrays import neighbours
+from tabsa.encoding import neighbours
 from tabsa.models.entnet.onnx import entnet
+from tabsa.nn.context import EVALUATION
 
 
 def exported(model, seed, temperature=1.0, **options):
@@ -35,7 +36,7 @@ def run(session, model, tokens, lengths):
 def test_the_graph_answers_as_the_model(variant):
     model = make(**variant)
     tokens, lengths = batch()
-    answer = model(tokens, lengths)
+    answer = model(tokens, lengths, context=EVALUATION)
     for seed in range(2):
         session = exported(model, seed)
         probabilities, gates, attention = run(session, model, tokens[seed].numpy(), lengths[seed].numpy())
@@ -108,6 +109,6 @@ def test_slopes_on_both_sides_of_one(slope):
         if slope == 0.3:
             model.slope.clamp_(max=1)
     tokens, lengths = batch()
-    expected = model(tokens, lengths).logits[0].softmax(-1).detach()
+    expected = model(tokens, lengths, context=EVALUATION).logits[0].softmax(-1).detach()
     found, *_ = run(exported(model, 0), model, tokens[0].numpy(), lengths[0].numpy())
     np.testing.assert_allclose(found, expected, atol=1e-5)

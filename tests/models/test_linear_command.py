@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("sklearn")
 pytest.importorskip("torch")
 
-CONFIG = Path(__file__).parents[2] / "src" / "tabsa" / "reproduce" / "configs" / "table1" / "lr.toml"
+CONFIG = Path(__file__).parents[2] / "repro" / "tabsa_repro" / "configs" / "table1" / "lr.toml"
 PLACES = ("--set", "data.name=places", "--set", "model.c=[10.0]")
 WORDS_ONLY = (*PLACES, "--set", "model.pos_ngrams=0")
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tabsa.encoding import Passage, passages
 from tabsa.models.linear.config import LRConfig
-from tabsa.models.linear.features import FeatureSpace, example_ngrams, ngrams, row_sums
-from tabsa.schema import Example, Target
+from tabsa.models.linear.features import FeatureSpace, ngrams, passage_ngrams, row_sums
+from tabsa.schema import Target
 from tabsa.text import TargetFinder
 
 WORDS = LRConfig(word_ngrams=2, pos_ngrams=0, char_ngrams=0, negation=0)
@@ -18,19 +19,25 @@ BOTH = LRConfig(word_ngrams=1, pos_ngrams=2, char_ngrams=0, negation=0)
 TAGS = {"London": "NNP", "is": "VBZ", "dear": "JJ", ",": ",", "unlike": "IN"}
 
 
-def example(text: str, *names: str) -> Example:
-    return Example("1", text, TargetFinder(names).find(text))
+def passage(text: str, *names: str) -> Passage:
+    (only,) = passages(text, TargetFinder(names).find(text), at_once=9, max_length=0)
+    return only
+
+
+def implied(text: str) -> Passage:
+    """A text that is about Camden and does not name it."""
+    return next(passages(text, (Target("Camden"),), at_once=9, max_length=0), Passage(0, 0, (), ("Camden",)))
 
 
 def tagger(words):
     return [TAGS[word] for word in words]
 
 
-CAMDEN = example("Camden is dear, unlike Brixton", "Camden", "Brixton")
+CAMDEN = passage("Camden is dear, unlike Brixton", "Camden", "Brixton")
 
 
 def test_a_worked_example():
-    camden, brixton = example_ngrams(CAMDEN, WORDS)
+    camden, brixton = passage_ngrams(CAMDEN, WORDS)
     assert camden == [
         "w:<target>", "w:is", "w:dear", "w:,", "w:unlike", "w:<other>",
         "w:<target> is", "w:is dear", "w:dear ,", "w:, unlike", "w:unlike <other>",
@@ -42,7 +49,7 @@ def test_a_worked_example():
 
 
 def test_tags_are_masked_as_words_are():
-    camden, brixton = example_ngrams(CAMDEN, BOTH, tagger)
+    camden, brixton = passage_ngrams(CAMDEN, BOTH, tagger)
     assert camden[6:] == [
         "t:<target>", "t:VBZ", "t:JJ", "t:,", "t:IN", "t:<other>",
         "t:<target> VBZ", "t:VBZ JJ", "t:JJ ,", "t:, IN", "t:IN <other>",
@@ -53,8 +60,8 @@ def test_tags_are_masked_as_words_are():
 
 
 def test_every_target_but_the_asked_one_is_other():
-    three = example("Camden or Brixton or Hackney", "Camden", "Brixton", "Hackney")
-    words = [found[:5] for found in example_ngrams(three, WORDS)]
+    three = passage("Camden or Brixton or Hackney", "Camden", "Brixton", "Hackney")
+    words = [found[:5] for found in passage_ngrams(three, WORDS)]
     assert words[1] == ["w:<other>", "w:or", "w:<target>", "w:or", "w:<other>"]
     assert len(words) == 3
 
@@ -66,40 +73,35 @@ def test_names_do_not_matter():
         seen.append(list(words))
         return tagger(words)
 
-    renamed = example("Hampstead Garden Suburb is dear, unlike Soho", "Hampstead Garden Suburb", "Soho")
-    assert list(example_ngrams(renamed, BOTH, recording)) == list(example_ngrams(CAMDEN, BOTH, recording))
+    renamed = passage("Hampstead Garden Suburb is dear, unlike Soho", "Hampstead Garden Suburb", "Soho")
+    assert list(passage_ngrams(renamed, BOTH, recording)) == list(passage_ngrams(CAMDEN, BOTH, recording))
     assert seen == [["London", "is", "dear", ",", "unlike", "London"]] * 2  # once for both targets
 
 
 def test_case_is_folded_for_words_but_not_for_the_tagger():
-    shouted = example("Camden IS dear", "Camden")
-    assert next(example_ngrams(shouted, WORDS))[1] == "w:is"
-    cased = replace(BOTH, pos_ngrams=1, lowercase=False)
+    shouted = passage("Camden IS dear", "Camden")
+    assert next(passage_ngrams(shouted, WORDS))[1] == "w:is"
     seen = []
-    assert next(example_ngrams(shouted, cased, lambda words: seen.extend(words) or ["X"] * 3))[1] == "w:IS"
+    cased = replace(BOTH, pos_ngrams=1)
+    assert next(passage_ngrams(shouted, cased, lambda words: seen.extend(words) or ["X"] * 3))[1] == "w:is"
     assert seen == ["London", "IS", "dear"]
 
 
-def test_a_text_is_cut_where_asked():
-    assert next(example_ngrams(CAMDEN, WORDS, max_length=2)) == ["w:<target>", "w:is", "w:<target> is"]
-
-
 def test_a_target_that_the_text_only_implies():
-    implied = Example("1", "so dear", (Target("Camden"),))
-    assert list(example_ngrams(implied, WORDS)) == [["w:so", "w:dear", "w:so dear"]]
+    assert list(passage_ngrams(implied("so dear"), WORDS)) == [["w:so", "w:dear", "w:so dear"]]
 
 
 def test_tags_need_a_tagger():
     with pytest.raises(ValueError, match="need a tagger"):
-        list(example_ngrams(CAMDEN, BOTH))
+        list(passage_ngrams(CAMDEN, BOTH))
 
 
 # ---- characters and negations
 
 
 def test_the_worked_example_of_the_docstring():
-    text = example("Camden is not dear, unlike Brixton", "Camden", "Brixton")
-    found = next(example_ngrams(text, replace(WORDS, char_ngrams=5, negation=5)))
+    text = passage("Camden is not dear, unlike Brixton", "Camden", "Brixton")
+    found = next(passage_ngrams(text, replace(WORDS, char_ngrams=5, negation=5)))
     assert found[:13] == [
         "w:<target>", "w:is", "w:not", "w:<not>dear", "w:,", "w:unlike", "w:<other>",
         "w:<target> is", "w:is not", "w:not <not>dear", "w:<not>dear ,", "w:, unlike", "w:unlike <other>",
@@ -114,25 +116,22 @@ def test_the_worked_example_of_the_docstring():
 
 
 def test_names_have_no_characters():
-    found = next(example_ngrams(CAMDEN, replace(WORDS, char_ngrams=1)))
+    found = next(passage_ngrams(CAMDEN, replace(WORDS, char_ngrams=1)))
     assert {ngram for ngram in found if ngram.startswith("c:")} == {f"c:{letter}" for letter in " isdear,unlike"}
 
 
-def test_characters_follow_the_case_of_words_and_negations_do_not():
-    shouted = example("NOT Safe", "Camden")
-    shouted = replace(shouted, targets=(Target("Camden"),))
+def test_negations_are_heard_in_any_case():
     options = replace(WORDS, word_ngrams=1, char_ngrams=6, negation=1)
-    assert next(example_ngrams(shouted, options))[-1] == "c:<not> safe "
-    assert next(example_ngrams(shouted, replace(options, lowercase=False)))[:2] == ["w:NOT", "w:<not>Safe"]
+    assert next(passage_ngrams(implied("NOT Safe"), options))[-1] == "c:<not> safe "
 
 
 def test_a_name_is_no_negation():
-    nowhere = example("Nowhere is dear", "Nowhere")
-    assert next(example_ngrams(nowhere, replace(WORDS, negation=5))) == next(example_ngrams(nowhere, WORDS))
+    nowhere = passage("Nowhere is dear", "Nowhere")
+    assert next(passage_ngrams(nowhere, replace(WORDS, negation=5))) == next(passage_ngrams(nowhere, WORDS))
 
 
 def test_a_negated_mention_stays_a_mention():
-    found = next(example_ngrams(example("not Camden though", "Camden"), replace(WORDS, word_ngrams=1, negation=5)))
+    found = next(passage_ngrams(passage("not Camden though", "Camden"), replace(WORDS, word_ngrams=1, negation=5)))
     assert found == ["w:not", "w:<target>", "w:<not>though"]
 
 
@@ -142,9 +141,9 @@ words = st.lists(st.sampled_from(["camden", "is", "not", "isnt", "dear", "but", 
 @given(words, st.integers(0, 8), st.integers(0, 4))
 def test_what_is_added_leaves_the_rest_as_it_is(items, size, reach):
     """Without marks the words' n-grams are the plain ones, and the characters' are cut from one text a word."""
-    text = Example("1", " ".join(items), (Target("Camden"),))
-    plain = next(example_ngrams(text, WORDS))
-    found = next(example_ngrams(text, replace(WORDS, char_ngrams=size, negation=reach)))
+    text = implied(" ".join(items))
+    plain = next(passage_ngrams(text, WORDS))
+    found = next(passage_ngrams(text, replace(WORDS, char_ngrams=size, negation=reach)))
     assert [ngram.replace("<not>", "") for ngram in found[: len(plain)]] == plain
     expected = []
     for word, marked in zip(items, found, strict=False):
@@ -175,16 +174,11 @@ def dense(space: FeatureSpace, groups) -> np.ndarray:
     return matrix
 
 
-def test_presence_and_counts():
-    space = FeatureSpace.of(GROUPS, LRConfig(tf_idf=False))
+def test_an_ngram_counts_once_however_often_it_stands():
+    space = FeatureSpace.of(GROUPS, LRConfig())
     assert space.ngrams == ("a", "b", "c")
-    assert dense(space, GROUPS).tolist() == [[1, 1, 0], [0, 1, 1], [0, 1, 0], [0, 0, 0]]
-    counting = FeatureSpace.of(GROUPS, LRConfig(tf_idf=False, counts=True))
-    assert dense(counting, GROUPS)[0].tolist() == [2, 1, 0]
-
-
-def test_rare_ngrams_are_left_out():
-    assert FeatureSpace.of(GROUPS, LRConfig(min_count=2)).ngrams == ("b",)  # `a` stands twice, but in one group
+    assert (dense(space, GROUPS) > 0).tolist() == [[1, 1, 0], [0, 1, 1], [0, 1, 0], [0, 0, 0]]
+    assert np.array_equal(dense(space, [["a", "b", "a"]]), dense(space, [["a", "b"]]))
 
 
 def test_ngrams_outside_the_space_change_nothing():
@@ -197,11 +191,11 @@ groups = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, m
 
 
 @settings(deadline=None)  # the first call imports scikit-learn
-@given(groups, groups, st.booleans())
-def test_tf_idf_is_scikit_learns(train, new, counts):
+@given(groups, groups)
+def test_tf_idf_is_scikit_learns(train, new):
     text = pytest.importorskip("sklearn.feature_extraction.text")
-    theirs = text.TfidfVectorizer(analyzer=lambda found: found, binary=not counts).fit(train)
-    space = FeatureSpace.of(train, LRConfig(counts=counts))
+    theirs = text.TfidfVectorizer(analyzer=lambda found: found, binary=True).fit(train)
+    space = FeatureSpace.of(train, LRConfig())
     order = [theirs.vocabulary_[ngram] for ngram in space.ngrams]
     for data in (train, new):
         np.testing.assert_allclose(dense(space, data), theirs.transform(data).toarray()[:, order], atol=1e-6)

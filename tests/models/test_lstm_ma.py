@@ -7,6 +7,7 @@ import torch
 import lstm_factory as small
 import slow_lstm
 from tabsa.models.lstm.ta_sa import LSTMTASA, LSTMTASAConfig
+from tabsa.nn.context import EVALUATION
 
 UNITS, ATTENTION = 4, 5
 
@@ -38,7 +39,7 @@ def slow_logits(model, seed, sentence, target, states):
 def test_answers_are_those_of_the_equations(targets):
     model = small.moved(make(targets=targets))
     tokens, lengths = small.batch()
-    logits = model(tokens, lengths).logits
+    logits = model(tokens, lengths, context=EVALUATION).logits
     assert logits.shape == (2, 5, len(targets), small.ASPECTS, small.LABELS)
     for seed, sentence in np.ndindex(2, 5):
         letters = [slow_lstm.lstm_letters(model.reader, seed, way) for way in (0, 1)]
@@ -67,5 +68,8 @@ def test_swapping_the_targets_swaps_the_answers():
     swapped = tokens.clone()
     swapped[tokens == 1], swapped[tokens == 2] = 2, 1
     torch.testing.assert_close(
-        model(swapped, lengths).logits, model(tokens, lengths).logits.flip(2), atol=1e-12, rtol=0
+        model(swapped, lengths, context=EVALUATION).logits,
+        model(tokens, lengths, context=EVALUATION).logits.flip(2),
+        atol=1e-12,
+        rtol=0,
     )

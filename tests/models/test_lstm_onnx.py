@@ -12,6 +12,7 @@ from tabsa.models.lstm.onnx import lstm
 from tabsa.models.lstm.ta_sa import LSTMTASA, LSTMTASAConfig
 from tabsa.models.sentic.network import SenticLSTM, SenticLSTMConfig
 from tabsa.models.sentic.onnx import sentic_lstm
+from tabsa.nn.context import EVALUATION
 
 CONFIGS = {
     LSTMFinal: lambda **options: LSTMConfig(units=4, **options),
@@ -19,6 +20,7 @@ CONFIGS = {
     LSTMTASA: lambda **options: LSTMTASAConfig(units=4, attention=5, **options),
     SenticLSTM: lambda **options: SenticLSTMConfig(units=4, attention=5, **options),
 }
+KINDS = {LSTMFinal: "lstm-final", LSTMLoc: "lstm-loc", LSTMTASA: "lstm-ta-sa"}
 EVERY = pytest.mark.parametrize("system", CONFIGS)
 
 
@@ -37,7 +39,7 @@ def exported(model, seed, temperature=1.0, **options):
     if isinstance(model, SenticLSTM):
         proto = sentic_lstm(weights, model.concept_vectors.numpy(), count, temperature, **options)
     else:
-        proto = lstm(model.name, weights, count, temperature, **options)
+        proto = lstm(KINDS[type(model)], weights, count, temperature, **options)
     return onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
 
 
@@ -63,7 +65,7 @@ def run(session, model, tokens, lengths, concepts=None):
 def test_the_graph_answers_as_the_model(system, options, targets):
     model = make(system, targets, **options)
     inputs = batch(system)  # one sentence mentions no target, and all but the longest are padded
-    expected = model(*inputs).logits.softmax(-1).detach().numpy()
+    expected = model(*inputs, context=EVALUATION).logits.softmax(-1).detach().numpy()
     for seed in range(2):
         probabilities = run(exported(model, seed), model, *(value[seed].numpy() for value in inputs))
         np.testing.assert_allclose(probabilities, expected[seed], atol=1e-5)
@@ -88,7 +90,7 @@ def test_sentences_without_words(system):
     model = make(system)
     tokens, lengths, *concepts = batch(system)
     lengths[:, 3], tokens[:, 3] = 0, 0
-    expected = model(tokens, lengths, *concepts).logits[0].softmax(-1).detach()
+    expected = model(tokens, lengths, *concepts, context=EVALUATION).logits[0].softmax(-1).detach()
     found = run(exported(model, 0), model, *(value[0].numpy() for value in (tokens, lengths, *concepts)))
     np.testing.assert_allclose(found, expected, atol=1e-5)
 

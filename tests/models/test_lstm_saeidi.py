@@ -8,6 +8,7 @@ import lstm_factory as small
 import slow_lstm
 from tabsa.models.lstm.final import LSTMConfig, LSTMFinal
 from tabsa.models.lstm.loc import LSTMLoc
+from tabsa.nn.context import EVALUATION
 
 UNITS = 4
 BOTH = pytest.mark.parametrize("system", [LSTMFinal, LSTMLoc])
@@ -42,7 +43,7 @@ def slow_logits(model, seed, sentence, target):
 def test_answers_are_those_of_the_equations(system, targets):
     model = small.moved(make(system, targets=targets))
     tokens, lengths = small.batch()
-    logits = model(tokens, lengths).logits
+    logits = model(tokens, lengths, context=EVALUATION).logits
     assert logits.shape == (2, 5, len(targets), small.ASPECTS, small.LABELS)
     for seed, sentence, target in np.ndindex(2, 5, len(targets)):
         words = tokens[seed, sentence, : lengths[seed, sentence]].tolist()
@@ -72,7 +73,10 @@ def test_swapping_the_targets_swaps_the_answers(system):
     swapped = tokens.clone()
     swapped[tokens == 1], swapped[tokens == 2] = 2, 1
     torch.testing.assert_close(
-        model(swapped, lengths).logits, model(tokens, lengths).logits.flip(2), atol=1e-12, rtol=0
+        model(swapped, lengths, context=EVALUATION).logits,
+        model(tokens, lengths, context=EVALUATION).logits.flip(2),
+        atol=1e-12,
+        rtol=0,
     )
 
 
@@ -80,7 +84,7 @@ def test_swapping_the_targets_swaps_the_answers(system):
 def test_targets_of_one_sentence_get_answers_of_their_own(system):
     model = small.moved(make(system))
     tokens, lengths = small.batch()
-    answer = model(tokens, lengths).logits
+    answer = model(tokens, lengths, context=EVALUATION).logits
     assert not torch.allclose(answer[:, 2, 0], answer[:, 2, 1])  # the sentence that begins with both
 
 

@@ -5,7 +5,9 @@ from test_lstm_ma import marked, slow_logits
 
 import lstm_factory as small
 import slow_lstm
+from tabsa.models import SYSTEMS
 from tabsa.models.sentic.network import SenticLSTM, SenticLSTMConfig
+from tabsa.nn.context import EVALUATION
 
 CONCEPT = 4
 
@@ -18,7 +20,7 @@ def make(seeds=(3, 4), targets=(1, 2), **options):
 def test_answers_are_those_of_the_equations():
     model = small.moved(make())
     tokens, lengths, concepts = small.batch(concepts=True)
-    logits = model(tokens, lengths, concepts).logits
+    logits = model(tokens, lengths, concepts, context=EVALUATION).logits
     for seed, sentence in np.ndindex(2, 5):
         letters = [slow_lstm.sentic_letters(model.reader, seed, way) for way in (0, 1)]
         length = lengths[seed, sentence]
@@ -37,9 +39,11 @@ def test_answers_are_those_of_the_equations():
 def test_no_concepts_given_is_no_concept_anywhere():
     model = small.moved(make())
     tokens, lengths, concepts = small.batch(concepts=True)
-    without = model(tokens, lengths).logits
-    torch.testing.assert_close(without, model(tokens, lengths, torch.zeros_like(concepts)).logits, atol=0, rtol=0)
-    assert not torch.allclose(without, model(tokens, lengths, concepts).logits)
+    without = model(tokens, lengths, context=EVALUATION).logits
+    torch.testing.assert_close(
+        without, model(tokens, lengths, torch.zeros_like(concepts), context=EVALUATION).logits, atol=0, rtol=0
+    )
+    assert not torch.allclose(without, model(tokens, lengths, concepts, context=EVALUATION).logits)
 
 
 def test_padding_order_and_size_of_a_batch_change_nothing():
@@ -60,4 +64,4 @@ def test_a_vocabulary_without_concepts_is_refused():
 
 
 def test_it_says_that_it_reads_concepts():
-    assert SenticLSTM.inputs == ("tokens", "lengths", "concepts")
+    assert SYSTEMS["sentic-lstm"].concepts

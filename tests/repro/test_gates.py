@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from result_factory import request
 from tabsa.errors import DataError
+from tabsa.nn.context import EVALUATION
 from tabsa.training.loop import build_model
 from tabsa.training.preparation import prepare
 from tabsa_repro import gates as module
@@ -75,13 +76,14 @@ def sentence(trained, monkeypatch):
 def test_measured_gates_are_the_models(trained, sentence):
     config, prepared, weights = trained
     found = measure(config, prepared, SEEDS, weights, "cpu")
-    model = build_model(config, prepared, SEEDS).eval()
+    model = build_model(config, prepared, SEEDS)
     model.load_state_dict(weights)
     sums, words = {}, {}
     for row, length in enumerate(prepared.test.lengths):
         tokens = torch.from_numpy(prepared.test.tokens[row, :length]).long()
         with torch.no_grad():
-            answer = model(tokens.expand(len(SEEDS), 1, -1), torch.full((len(SEEDS), 1), int(length)))
+            lengths = torch.full((len(SEEDS), 1), int(length))
+            answer = model(tokens.expand(len(SEEDS), 1, -1), lengths, context=EVALUATION)
         gates = answer.gates[:, :, 0].mean(-1).numpy()  # (S, directions, T)
         if row == sentence:
             np.testing.assert_allclose(found["sentence"]["forward"], gates[:, 0].mean(0), atol=2e-5)
@@ -120,9 +122,10 @@ def test_data_without_the_sentence(trained):
 @pytest.mark.data
 def test_sentihood_has_the_sentence(data_dir):
     from tabsa.datasets import load
-    from tabsa.encoding.arrays import readings
+    from tabsa.encoding import passage_words, readings
 
-    texts = [tuple(reading.words) for reading in readings(load("sentihood", "test", data_dir=data_dir), targets=2)]
+    found = readings(load("sentihood", "test", data_dir=data_dir), targets=2)
+    texts = [tuple(passage_words(reading.passage)) for reading in found]
     assert texts.count(SENTENCE) == 1
 
 

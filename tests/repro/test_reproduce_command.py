@@ -90,7 +90,7 @@ def test_errors_are_one_line(reproduce, tmp_path):
     assert "figure3 has no part 'chain'" in refused(reproduce("figure3", "--only", "chain"))
     assert "nothing of figure3 yet" in refused(reproduce("figure3", "--draw"))
     assert "not a setting" in refused(reproduce("table1", "--set", "rate"))
-    assert "--device is 'tpu'" in refused(reproduce("table1", "--device", "tpu"))
+    assert "the device is 'tpu'" in refused(reproduce("table1", "--device", "tpu"))
     assert "lr reads texts" in refused(reproduce("table1", "--only", "lr", "--prepared", "ready"))
 
 

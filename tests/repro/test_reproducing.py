@@ -12,8 +12,8 @@ from tabsa.errors import ConfigError, DataError, DataNotFoundError, OutputError
 from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.training import loop
 from tabsa.training.loop import Trainer
-from tabsa.training.preparation import Prepared, gold, prepare
-from tabsa.training.validation import figures_of, predict
+from tabsa.training.preparation import Prepared, prepare
+from tabsa.training.validation import figures_of, predict, reading_probabilities
 from tabsa_repro import training
 from tabsa_repro.preparation import load_prepared, prepared_file, write_prepared
 from tabsa_repro.records import commit
@@ -49,7 +49,8 @@ def test_training_does_not_depend_on_the_test_split(system, tmp_path):
     ends = []
     for prepared in (without, with_test):
         trainer = Trainer(config, prepared, (1,))
-        training.to_the_end(trainer)
+        for _ in trainer.run():
+            pass
         ends.append(trainer.weights())
     assert ends[0].keys() == ends[1].keys()
     for name, tensor in ends[0].items():
@@ -73,17 +74,18 @@ def test_test_is_looked_at_once_from_the_best_state(tmp_path, monkeypatch):
 
     def counted(model, data, *rest):
         looks.append(data is prepared.test)
-        return predict(model, data, *rest)
+        return reading_probabilities(model, data, *rest)
 
-    monkeypatch.setattr(training, "predict", counted)
-    monkeypatch.setattr(loop, "predict", counted)
+    monkeypatch.setattr(training, "reading_probabilities", counted)
+    monkeypatch.setattr(loop, "reading_probabilities", counted)
     outcome = train(config, prepared, (3, 4))
     assert looks.count(True) == 1
+    assert looks.count(False) == 3 + 1  # dev after every epoch, and at the end
     model = loop.build_model(config, prepared, (3, 4))
     model.load_state_dict(outcome.weights)
     assert prepared.test is not None
     for run_, probabilities in zip(outcome.runs, predict(model, prepared.test), strict=True):
-        assert run_.test == figures_of(gold(prepared.test), probabilities)
+        assert run_.test == figures_of(prepared.test.gold, probabilities)
 
 
 def test_prepared_data_without_a_test_split(tmp_path):
@@ -220,8 +222,9 @@ def test_a_damaged_part(tmp_path):
 def test_a_seed_that_diverges_is_no_result(tmp_path, monkeypatch):
     config = config_of(request("table1", tmp_path, "entnet"))
     prepared = prepare(config, test="test")[0]
-    with pytest.raises(ConfigError, match="seed 1 of entnet diverged before its first evaluation"):
-        train(config, prepared, (1,), follow=lambda trainer: None)
+    monkeypatch.setattr(Trainer, "run", lambda *_: iter(()))  # there was nothing that could be scored
+    with pytest.raises(ConfigError, match="seed 1 of entnet diverged before its first validation"):
+        train(config, prepared, (1,))
 
 
 # ---- prepared data

@@ -10,7 +10,7 @@ PEAK = """
 import sys
 from pathlib import Path
 from tabsa.inference import load
-from tabsa.scoring import Layout, Request, score
+from tabsa.scoring import Request, score
 source, out, model = map(Path, sys.argv[1:])
 score(source, out, load(model, threads=1), Request(targets={"Camden": (), "Brixton": ()}, probabilities=True))
 print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tabsa.datasets import DataWarning, read_rows
+from table_rows import text_rows
+from tabsa.datasets import DataWarning
 from tabsa.errors import ConfigError, DataError, DataNotFoundError, OutputError
 from tabsa.inference import Predictor, load
 from tabsa.scoring import Layout, Request, read_targets, score
@@ -67,7 +68,7 @@ def run(folder: Path, model: Predictor, rows, *, out="out.jsonl", name="in.jsonl
     if "target_column" not in request:
         request.setdefault("targets", BOTH)
     score(source, folder / out, model, Request(**request), overwrite=True)
-    return lines(folder / out) if out.endswith(".jsonl") else list(read_rows(folder / out))
+    return lines(folder / out) if out.endswith(".jsonl") else list(text_rows(folder / out))
 
 
 def rejects(folder: Path) -> list[tuple[int, str]]:
@@ -84,7 +85,7 @@ NAMES = ["t.csv", "t.tsv.gz", "t.jsonl", "t.ndjson.gz", "t.parquet"]
 def test_every_format_goes_into_every_other(tmp_path, model, name, out):
     expected = run(tmp_path, model, records())
     run(tmp_path, model, records(), name=name, out=out)
-    assert list(read_rows(tmp_path / out)) == [{key: str(value) for key, value in row.items()} for row in expected]
+    assert list(text_rows(tmp_path / out)) == [{key: str(value) for key, value in row.items()} for row in expected]
 
 
 @pytest.mark.parametrize("out", NAMES)
@@ -497,7 +498,7 @@ def test_an_unknown_aspect_is_one_clear_line(tmp_path, model):
 
 def test_the_example_files_go_together():
     folder = Path(__file__).parents[2] / "docs" / "examples"
-    rows = list(read_rows(folder / "comments.csv"))
+    rows = list(text_rows(folder / "comments.csv"))
     targets = read_targets(folder / "places.txt")
     assert len(rows) == len({row["id"] for row in rows}) == 12
     for name, aliases in targets.items():

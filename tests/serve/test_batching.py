@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from service_client import error_of
 from tabsa.inference import Predictor
 from tabsa.serve.app import create_app
-from tabsa.serve.batching import Answer, Batcher, Question
+from tabsa.serve.batching import BatchAnswer, Batcher, Question
 from tabsa.serve.metrics import Metrics
 from tabsa.serve.problems import Problem
 from tabsa.serve.settings import Settings
@@ -180,13 +180,13 @@ def test_a_text_that_breaks_the_model_breaks_only_its_own_answer(settings: Any, 
         return list(await asyncio.gather(*(batcher.ask([question(text)]) for text in asked), return_exceptions=True))
 
     first, second, third = with_batcher(SlowPredictor(predictor), settings(), use)
-    assert isinstance(first[0], Answer)
-    assert isinstance(third[0], Answer)
+    assert isinstance(first[0], BatchAnswer)
+    assert isinstance(third[0], BatchAnswer)
     assert isinstance(second, RuntimeError)
 
 
 def test_a_client_that_leaves_takes_nothing_with_it(settings: Any, predictor: Predictor) -> None:
-    async def use(batcher: Batcher) -> list[Answer]:
+    async def use(batcher: Batcher) -> list[BatchAnswer]:
         gone = asyncio.create_task(batcher.ask([question("Camden")]))
         await asyncio.sleep(0.01)
         gone.cancel()

@@ -157,3 +157,12 @@ def test_every_limit_is_a_setting(make_client: Any, client: TestClient, name: st
     error = error_of(make_client(**{name: most}).post("/v1/predict", json=asked), 422)
     assert error["code"] == "limit"
     assert f"{most}" in error["message"]
+
+
+def test_names_that_may_be_targets_are_suggested(client: TestClient) -> None:
+    response = client.post("/v1/suggest", json={"text": "I live in Camden Town, near Leeds."})
+    assert response.json() == {
+        "targets": [{"name": "Camden Town", "spans": [[10, 21]]}, {"name": "Leeds", "spans": [[28, 33]]}]
+    }
+    error_of(client.post("/v1/suggest", json={"text": "a" * 10_001}), 422)
+    error_of(client.post("/v1/suggest", json={}), 422)

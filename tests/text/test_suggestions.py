@@ -1,9 +1,7 @@
 """Names that may be targets."""
 
 import pytest
-from fastapi.testclient import TestClient
 
-from service_client import error_of
 from tabsa.text.suggestions import suggest
 
 
@@ -37,12 +35,3 @@ def test_the_start_of_a_sentence_counts_where_the_text_has_the_name_elsewhere() 
 def test_there_is_an_end_to_it() -> None:
     text = " and ".join(f"in Place{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(200))
     assert len(suggest(text)) == 50
-
-
-def test_the_route(client: TestClient) -> None:
-    response = client.post("/v1/suggest", json={"text": "I live in Camden Town, near Leeds."})
-    assert response.json() == {
-        "targets": [{"name": "Camden Town", "spans": [[10, 21]]}, {"name": "Leeds", "spans": [[28, 33]]}]
-    }
-    error_of(client.post("/v1/suggest", json={"text": "a" * 10_001}), 422)
-    error_of(client.post("/v1/suggest", json={}), 422)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tabsa.encoding.arrays import NOT_ASKED, Encoded
+from tabsa.encoding import NOT_ASKED, Encoded
 from tabsa.errors import ConfigError
 from tabsa.training.augmentation import compose
 from tabsa.training.config import run_config
@@ -20,7 +20,8 @@ def data():
     labels[:, 0, 0] = [0, 1, 2, 1]
     labels[3, 1, 0] = 2
     groups = np.array([[0, -1], [1, -1], [2, -1], [3, 4]], np.int32)
-    return Encoded(tokens, np.array([3, 2, 4, 7], np.int32), labels, groups)
+    gold = labels[groups >= 0].astype(np.int64)
+    return Encoded(tokens, np.array([3, 2, 4, 7], np.int32), labels, groups, gold)
 
 
 def test_two_sentences_become_one_about_two_targets():
@@ -40,7 +41,9 @@ def test_two_sentences_become_one_about_two_targets():
         assert after.labels[n].ravel().tolist() == [parts[first], parts[second]]
         seen.add((first, second))
     assert len(seen) > 4
-    assert len(np.unique(after.groups[after.groups >= 0])) == (after.groups >= 0).sum()
+    there = after.groups >= 0
+    assert sorted(after.groups[there]) == list(range(len(after.gold)))
+    np.testing.assert_array_equal(after.gold[after.groups[there]], after.labels[there])
 
 
 def test_the_same_seed_composes_the_same():
@@ -51,20 +54,24 @@ def test_the_same_seed_composes_the_same():
 
 def test_nothing_to_compose():
     alone = data()
-    both = Encoded(alone.tokens[3:], alone.lengths[3:], alone.labels[3:], alone.groups[3:])
+    both = Encoded(alone.tokens[3:], alone.lengths[3:], alone.labels[3:], alone.groups[3:] - 3, alone.gold[3:])
     assert len(compose(both, TARGETS, JOINTS, share=5.0, seed=1)) == 1
 
 
 def test_prepared_data_has_them_in_train_only():
-    prepared, _ = prepare(run_config({"data": {"composed": 0.5}, "vectors": {"size": 8}}))
+    prepared, _ = prepare(run_config({"augmentation": {"composed": 0.5}, "vectors": {"size": 8}}))
     plain, _ = prepare(run_config({"vectors": {"size": 8}}))
     assert len(prepared.train) == len(plain.train) + len(plain.train) // 2
     assert len(prepared.dev) == len(plain.dev)
 
 
 @pytest.mark.parametrize(
-    "values", [{"data": {"composed": 1, "targets": 1}}, {"kind": "sentic-lstm", "data": {"composed": 1}}]
+    "values",
+    [
+        {"augmentation": {"composed": 1}, "data": {"targets": 1}},
+        {"kind": "sentic-lstm", "augmentation": {"composed": 1}},
+    ],
 )
 def test_models_that_cannot_use_them_are_refused(values):
     with pytest.raises(ConfigError, match="composed"):
-        run_config(values)
+        run_config(values | {"augmentation": {"composed": 1}})

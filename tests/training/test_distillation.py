@@ -1,30 +1,35 @@
-"""Teachers: versions of the sentences, what is said of them, and that it is what is learnt."""
+"""Distillation: versions of the sentences, their soft labels, and that these are what is learnt."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from tabsa.encoding.arrays import NOT_ASKED
+from tabsa.encoding import NOT_ASKED
 from tabsa.errors import ConfigError
-from tabsa.training.augmentation import JOINTS
-from tabsa.training.config import RunConfig, TeachingConfig, run_config, teachers_config
-from tabsa.training.distillation import lessons, near_words, replaced, teach, version
+from tabsa.nn.context import EVALUATION
+from tabsa.training.augmentation import JOINTS, near_words, replace_words
+from tabsa.training.callbacks import Callback
+from tabsa.training.config import DistillationConfig, RunConfig, run_config, teachers_config
+from tabsa.training.distillation import version, with_soft_labels
+from tabsa.training.fit import train_seeds
 from tabsa.training.loop import Trainer, cross_entropy
 from tabsa.training.preparation import Prepared, prepare
 
 
-def config(**teaching: Any) -> RunConfig:
+def config(**distillation: Any) -> RunConfig:
     """A small run on `places` with teachers."""
     return run_config(
         {
             "kind": "delayed-entnet",
-            "data": {"name": "places", "composed": 0.2},
+            "data": {"name": "places"},
+            "augmentation": {"composed": 0.2, "copies": 3},
             "vectors": {"size": 12},
             "model": {"chains": 3},
             "training": {"epochs": 1, "batch_size": 32, "balance": "sentence", "optimiser": "adam", "rate": 0.01},
-            "teaching": {"teachers": 2, "copies": 3} | teaching,
+            "distillation": {"teachers": 2} | distillation,
         }
     )
 
@@ -44,7 +49,7 @@ def test_near_words_against_a_slow_loop(prepared: Prepared) -> None:
     matrix = rng.normal(size=(len(prepared.words), 4)).astype(np.float32)
     matrix[0] = 0
     data = Prepared(**{**vars(prepared), "matrix": matrix})
-    found = near_words(data)
+    found = near_words(data.train.tokens, data.words, data.targets, data.matrix)
     used = [row for row in np.unique(data.train.tokens) if data.words[row].isalpha() and row not in data.targets]
     unit = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
     for row in used[:40]:
@@ -62,13 +67,13 @@ def test_replaced_words_are_near_ones_and_as_many_as_asked() -> None:
     near = np.zeros((50, 8), np.int32)
     near[10:] = rng.integers(10, 50, (40, 8))
     tokens = rng.integers(0, 50, (400, 30)).astype(np.int32)
-    found = replaced(tokens, near, 0.2, np.random.default_rng(3))
+    found = replace_words(tokens, near, 0.2, np.random.default_rng(3))
     changed = found != tokens
     assert not changed[tokens < 10].any()
     assert 0.17 < changed[tokens >= 10].mean() < 0.21
     assert all(new in near[old] for old, new in zip(tokens[changed], found[changed], strict=True))
-    np.testing.assert_array_equal(found, replaced(tokens, near, 0.2, np.random.default_rng(3)))
-    np.testing.assert_array_equal(tokens, replaced(tokens, near, 0.0, rng))
+    np.testing.assert_array_equal(found, replace_words(tokens, near, 0.2, np.random.default_rng(3)))
+    np.testing.assert_array_equal(tokens, replace_words(tokens, near, 0.0, rng))
 
 
 def test_versions_keep_labels_and_targets(prepared: Prepared) -> None:
@@ -87,29 +92,28 @@ def test_versions_keep_labels_and_targets(prepared: Prepared) -> None:
     assert {prepared.words.index(word) for word in JOINTS} & set(second.tokens[plain:].ravel())
 
 
-def test_what_is_said_is_the_mean_of_the_teachers(prepared: Prepared) -> None:
+def test_soft_labels_are_the_mean_of_the_teachers(prepared: Prepared) -> None:
     trainer = Trainer(teachers_config(config()), prepared, (5, 6, 7))
-    taught = lessons(config(), prepared, trainer.model)
+    taught = with_soft_labels(config(), prepared, trainer.model)
     assert len(taught.train) == 3 * len(prepared.train)
-    assert taught.said is not None
-    trainer.model.eval()
+    assert taught.soft_labels is not None
     for row in (0, len(prepared.train) + 3, len(taught.train) - 1):
         length = int(taught.train.lengths[row])
         tokens = torch.from_numpy(taught.train.tokens[row, :length]).long().expand(3, 1, -1)
-        logits = trainer.model(tokens, torch.full((3, 1), length)).logits
+        logits = trainer.model(tokens, torch.full((3, 1), length), context=EVALUATION).logits
         mean = logits.double().softmax(-1).mean(0)[0].detach().numpy()
-        asked = taught.train.labels[row, :, 0] != NOT_ASKED
-        np.testing.assert_allclose(taught.said[row][asked], mean[asked], atol=1e-5)
-        assert not taught.said[row][~asked].any()
+        there = taught.train.groups[row] >= 0
+        np.testing.assert_allclose(taught.soft_labels[row][there], mean[there], atol=1e-5)
+        assert not taught.soft_labels[row][~there].any()
 
 
 def test_the_loss_against_a_slow_loop() -> None:
     rng = np.random.default_rng(4)
     logits = torch.from_numpy(rng.normal(size=(2, 5, 2, 3, 4)))
     labels = torch.from_numpy(rng.integers(-1, 4, (2, 5, 2, 3)))
-    said = torch.from_numpy(rng.dirichlet(np.ones(4), (2, 5, 2, 3)))
+    soft = torch.from_numpy(rng.dirichlet(np.ones(4), (2, 5, 2, 3)))
     weights = torch.from_numpy(rng.random(4) + 0.1)
-    found = cross_entropy(logits, labels, weights, said)
+    found = cross_entropy(logits, labels, weights, soft)
     for seed in range(2):
         total = weight = 0.0
         for place in np.ndindex(5, 2, 3):
@@ -117,7 +121,7 @@ def test_the_loss_against_a_slow_loop() -> None:
             if label == NOT_ASKED:
                 continue
             powers = np.exp(logits[(seed, *place)].numpy())
-            entropy = -sum(said[(seed, *place)].numpy() * np.log(powers / powers.sum()))
+            entropy = -sum(soft[(seed, *place)].numpy() * np.log(powers / powers.sum()))
             total += float(weights[label]) * entropy
             weight += float(weights[label])
         assert found[seed].item() == pytest.approx(total / weight)
@@ -125,7 +129,7 @@ def test_the_loss_against_a_slow_loop() -> None:
     torch.testing.assert_close(cross_entropy(logits, labels, weights, sure), cross_entropy(logits, labels, weights))
 
 
-def test_a_student_learns_what_is_said_and_not_the_labels(prepared: Prepared) -> None:
+def test_a_student_learns_soft_labels_and_not_the_labels(prepared: Prepared) -> None:
     """Teachers that take positive for negative teach just that."""
     of = run_config(
         {
@@ -135,50 +139,57 @@ def test_a_student_learns_what_is_said_and_not_the_labels(prepared: Prepared) ->
             "training": {"epochs": 20, "batch_size": 64, "balance": "sentence", "optimiser": "adam", "rate": 0.01},
         }
     )
-    said = np.eye(3, dtype=np.float32)[[0, 2, 1]][np.maximum(prepared.train.labels, 0)]
+    soft = np.eye(3, dtype=np.float32)[[0, 2, 1]][np.maximum(prepared.train.labels, 0)]
     figures = []
-    for given in (None, said):
-        trainer = Trainer(of, Prepared(**{**vars(prepared), "dev": prepared.train, "said": given}), (1,))
+    for given in (None, soft):
+        trainer = Trainer(of, Prepared(**{**vars(prepared), "dev": prepared.train, "soft_labels": given}), (1,))
         figures.append(list(trainer.run())[-1].figures[0]["sun"]["sentiment_auc"])
     right, wrong = figures
     assert right > 0.65
     assert wrong < 0.35
 
 
-def test_shuffled_targets_keep_what_is_said_of_them(prepared: Prepared) -> None:
+def test_shuffled_targets_keep_their_soft_labels(prepared: Prepared) -> None:
     of = config(teachers=0)
     of = run_config({"kind": of.kind, "training": {"balance": "sentence", "batch_size": 40, "shuffle_targets": True}})
-    said = np.zeros((*prepared.train.labels.shape, 3), np.float32)
-    said[..., 0], said[..., 1] = prepared.train.labels, 0.5
-    trainer = Trainer(of, Prepared(**{**vars(prepared), "said": said}), (1, 2))
+    soft = np.zeros((*prepared.train.labels.shape, 3), np.float32)
+    soft[..., 0], soft[..., 1] = prepared.train.labels, 0.5
+    trainer = Trainer(of, Prepared(**{**vars(prepared), "soft_labels": soft}), (1, 2))
     drawn = [next(iter(s.epoch(o))) for s, o in zip(trainer.samplers, trainer.orders, strict=True)]
     batch = trainer.batch(drawn)
-    assert batch.said is not None
-    torch.testing.assert_close(batch.said[..., 0], batch.labels.float())
+    assert batch.soft_labels is not None
+    torch.testing.assert_close(batch.soft_labels[..., 0], batch.labels.float())
     assert any((batch.labels[n].numpy() != d.labels).any() for n, d in enumerate(drawn))
 
 
-def test_each_round_has_teachers_of_its_own(prepared: Prepared) -> None:
-    seen = []
+class Recorder(Callback):
+    """Remembers who was trained."""
 
-    def train(trainer: Trainer, name: str) -> None:
-        seen.append((name, trainer.seeds, trainer.prepared.said is not None, trainer.config.teaching.teachers))
-        for _ in trainer.run():
-            pass
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, tuple[int, ...], bool, int]] = []
 
-    taught = teach(config(rounds=2, settings=("training.rate=0.02",)), prepared, "cpu", train)
-    assert seen == [("teachers-1", (1001, 1002), False, 0), ("teachers-2", (2001, 2002), True, 2)]
-    assert taught.said is not None
-    assert taught.test is prepared.test
-    assert teach(config(teachers=0), prepared, "cpu", train) is prepared
+    def on_start(self, trainer: Trainer, role: str, folder: Path | None) -> None:
+        assert folder is None
+        taught = trainer.prepared.soft_labels is not None
+        self.seen.append((role, trainer.seeds, taught, trainer.config.distillation.teachers))
+
+
+def test_teachers_are_trained_first_with_seeds_of_their_own(prepared: Prepared) -> None:
+    recorder = Recorder()
+    trainer = train_seeds(config(settings=("training.rate=0.02",)), prepared, (1,), callbacks=[recorder])
+    assert recorder.seen == [("teachers", (1001, 1002), False, 0), ("model", (1,), True, 2)]
+    assert trainer.prepared.test is prepared.test
+    plain = train_seeds(config(teachers=0), prepared, (1,), callbacks=[recorder])
+    assert recorder.seen[2:] == [("model", (1,), False, 0)]
+    assert plain.prepared is prepared
 
 
 def test_the_teachers_configuration() -> None:
     own = teachers_config(config(settings=("training.rate=0.02", "model.chains=4")))
     assert (own.training.rate, own.model.chains) == (0.02, 4)
-    assert own.teaching == TeachingConfig()
-    with pytest.raises(ConfigError, match=r"'teaching\.settings': unknown key 'training\.rat'"):
+    assert own.distillation == DistillationConfig()
+    with pytest.raises(ConfigError, match=r"'distillation\.settings': unknown key 'training\.rat'"):
         config(settings=("training.rat=1",))
     for kind in ("lr", "sentic-lstm"):
-        with pytest.raises(ConfigError, match=r"'teaching\.teachers' is for models that read words alone"):
-            run_config({"kind": kind, "teaching": {"teachers": 3}})
+        with pytest.raises(ConfigError, match=r"'distillation\.teachers' is for models that read words alone"):
+            run_config({"kind": kind, "distillation": {"teachers": 3}})

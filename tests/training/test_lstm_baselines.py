@@ -10,14 +10,17 @@ import torch
 from tabsa.checkpoint import read_folder, write_folder
 from tabsa.datasets import load
 from tabsa.embeddings.concepts import ConceptTable
-from tabsa.encoding.arrays import count_words, encode
-from tabsa.errors import ConfigError, ModelError
+from tabsa.encoding import count_words, encode
+from tabsa.errors import ModelError
 from tabsa.evaluation.calibration import scaled
+from tabsa.inference import evaluate, predict_examples
+from tabsa.inference import load as load_predictor
+from tabsa.models.export import export
 from tabsa.schema import Dataset, Example, Span, Target
 from tabsa.training.config import run_config
 from tabsa.training.loop import Trainer
 from tabsa.training.preparation import Prepared, prepare
-from tabsa.training.result import predict_dataset, write_result
+from tabsa.training.result import write_result
 from tabsa.training.validation import predict
 
 KINDS = ["lstm-final", "lstm-loc", "lstm-ta-sa", "sentic-lstm"]
@@ -61,8 +64,13 @@ def test_the_folders_model_answers_as_the_best_seed_did(run):
     best = int(np.argmax(trainer.progress.best))
     trainer.model.load_state_dict(trainer.best)
     expected = predict(trainer.model, trainer.prepared.dev)[best]
-    found = predict_dataset(folder, load("places", "dev", aspects=ASPECTS))
+    dev = load("places", "dev", aspects=ASPECTS)
+    found = predict_examples(load_predictor(folder.path), dev)
     np.testing.assert_allclose(found, scaled(expected, folder.config.temperature), atol=1e-5)
+    # And so the card says what users get.
+    report = evaluate(folder.path, dev, bootstrap=0)
+    assert folder.metrics["dev"]["sun"] == pytest.approx(report.sun, abs=1e-6)
+    assert folder.metrics["dev"]["ma"] == pytest.approx(report.ma, abs=1e-6)
 
 
 def test_only_a_model_that_reads_concepts_keeps_them(run):
@@ -105,9 +113,10 @@ def test_a_model_without_concepts_prepares_none():
     assert (prepared.concepts, prepared.train.concepts, kept.concepts) == (None, None, None)
 
 
-@pytest.mark.parametrize(("max_length", "expected"), [(0, [1, 0, 0, 0, 2, 2, 2, 2]), (7, [1, 0, 0, 0, 0, 0, 0])])
+@pytest.mark.parametrize(("max_length", "expected"), [(0, [1, 0, 0, 0, 2, 2, 2, 2]), (4, [1, 0, 0, 0])])
 def test_concepts_are_those_of_the_words_that_are_read(max_length, expected):
-    example = Example("1", "Cheaper in Camden: a lot of fun", (Target("Camden", (Span(11, 17),)),))
+    text = "Cheaper in Camden: a lot of fun" if not max_length else "Cheaper in Camden. A lot of fun."
+    example = Example("1", text, (Target("Camden", (Span(11, 17),)),))
     dataset = Dataset("one", "train", ("price",), ("none", "positive"), [example])
     words = count_words([dataset], targets=2, max_length=max_length)
     table = ConceptTable(("", "cheap", "a_lot_of_fun"), np.array([[0.0], [1.0], [2.0]], np.float32))
@@ -133,31 +142,15 @@ def test_a_seed_trains_the_same_way_alone_and_in_a_group():
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
 
 
-def test_related_concepts_need_word_vectors():
-    with pytest.raises(ConfigError, match=r"'model\.related' is true, which takes word vectors"):
-        prepare(config("sentic-lstm", model={"related": True}))
-
-
-def test_related_concepts_from_a_file_of_vectors(tmp_path):
-    file = tmp_path / "vectors.txt"
-    lines = [f"{word} {' '.join(str(n + k) for k in range(4))}" for n, word in enumerate(("handy", "central", "easy"))]
-    file.write_text("\n".join(lines) + "\n")
-    of = config("sentic-lstm", model={"related": True}, vectors={"file": str(file)})
-    prepared, kept = prepare(of)
-    assert kept.concepts.matrix.shape[1] == 5 + 4
-    assert prepared.concepts.shape[1] == 5 + 4
-    assert kept.concepts.matrix[kept.concepts.index["accessible"], 5:].any()
-
-
 def test_a_folder_without_its_concepts_is_refused(sentic, tmp_path):
     prepared, kept = sentic
     of = config("sentic-lstm")
     trainer = Trainer(of, prepared, (1,))
-    trainer.evaluate([0.0], 0.0)
+    trainer.validate([0.0], 0.0)
     folder = write_result(tmp_path / "model", of, prepared, kept, (1,), trainer.progress, trainer.best)
     (folder.path / "concepts.safetensors").unlink()
     with pytest.raises(ModelError, match=r"has no concepts\.safetensors"):
-        predict_dataset(read_folder(folder.path), load("places", "dev", aspects=ASPECTS))
+        export(read_folder(folder.path))
     (folder.path / "concepts.safetensors").write_bytes(b"broken")
     with pytest.raises(ModelError, match="is damaged"):
         _ = read_folder(folder.path).concepts
@@ -170,7 +163,7 @@ def test_writing_another_model_over_it_removes_old_concepts(sentic, tmp_path):
     prepared, kept = sentic
     of = config("sentic-lstm")
     trainer = Trainer(of, prepared, (1,))
-    trainer.evaluate([0.0], 0.0)
+    trainer.validate([0.0], 0.0)
     folder = write_result(tmp_path / "model", of, prepared, kept, (1,), trainer.progress, trainer.best)
     assert len(folder.concepts) == len(kept.concepts)
     again = write_folder(folder.path, folder.config, {}, kept.vectors, {}, "")

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tabsa import datasets as data
+from tabsa import datasets
 from tabsa.embeddings import lookup
-from tabsa.encoding.arrays import PADDING, aspect_words, count_words, target_word
+from tabsa.encoding import PADDING, aspect_words, count_words, target_word
 from tabsa.errors import DataError, DataNotFoundError
 from tabsa.schema import Dataset, Example, Opinion, Target
 from tabsa.training import preparation as module
 from tabsa.training.config import RunConfig, run_config
-from tabsa.training.preparation import Prepared, gold, prepare
+from tabsa.training.preparation import Prepared, prepare
 
 GLOVE = """\
 the 0.1 0.2 0.3
@@ -45,7 +45,7 @@ def glove(tmp_path: Path) -> Path:
 
 def words_of(of: RunConfig) -> list[str]:
     """The vocabulary that a preparation of `places` has, row by row."""
-    splits = [data.load("places", split, aspects=of.data.aspects) for split in ("train", "dev")]
+    splits = [datasets.load("places", split, aspects=of.data.aspects) for split in ("train", "dev")]
     return [PADDING, *count_words(splits, targets=of.data.targets, max_length=of.data.max_length)]
 
 
@@ -65,7 +65,7 @@ def test_places_without_any_file() -> None:
     assert [words[row] for row in prepared.targets] == [target_word(0), target_word(1)]
     assert len(np.unique(prepared.matrix, axis=0)) == len(words)  # every word can be told from every other
     assert prepared.train.tokens.max() < len(words)
-    assert prepared.train.tokens.shape[1] == 20
+    assert prepared.train.tokens.shape[1] <= 512
     assert kept.coverage.share() < 0.5
 
 
@@ -90,17 +90,17 @@ def test_as_many_targets_as_are_asked_for(targets: int) -> None:
 
 
 def test_aspects() -> None:
-    every = data.load("places", "train", aspects=["all"]).aspects
+    every = datasets.load("places", "train", aspects=["all"]).aspects
     assert prepare(config(data={"aspects": ["all"]}))[0].aspects == every
-    assert prepare(config(data={"aspects": []}))[0].aspects == data.load("places", "train").aspects
+    assert prepare(config(data={"aspects": []}))[0].aspects == datasets.load("places", "train").aspects
     assert prepare(config(data={"aspects": ["quiet", "price"]}))[0].aspects == ("quiet", "price")
 
 
 def test_gold_is_by_group() -> None:
     prepared, _ = prepare(config())
-    dev = data.load("places", "dev", aspects=["price", "transit-location"])
+    dev = datasets.load("places", "dev", aspects=["price", "transit-location"])
     expected = [[dev.labels.index(e.polarity(t.name, a)) for a in dev.aspects] for e, t in dev.groups()]
-    assert gold(prepared.dev).tolist() == expected
+    assert prepared.dev.gold.tolist() == expected
 
 
 # ---- vectors from a file
@@ -173,7 +173,7 @@ def test_dev_has_the_labels_of_train_in_their_order(monkeypatch: pytest.MonkeyPa
     dev = dataset("dev", "bad", "good", labels=("none", "bad", "good"))
     prepared = prepare_these(train, dev, monkeypatch)
     assert prepared.labels == ("none", "good", "bad", "mixed")
-    assert gold(prepared.dev).tolist() == [[2], [1]]
+    assert prepared.dev.gold.tolist() == [[2], [1]]
 
 
 def test_a_polarity_that_train_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +238,7 @@ def test_what_is_no_prepared_data(tmp_path: Path) -> None:
         Prepared.read(path)
 
 
-def test_more_words_come_from_another_file(tmp_path: Path, glove: Path) -> None:
+def test_words_from_another_file_are_aligned(tmp_path: Path, glove: Path) -> None:
     rng = np.random.default_rng(0)
     own = {line.split()[0]: line for line in GLOVE.splitlines()}
     words = [*own, "posh", "never-asked"]
@@ -251,11 +251,11 @@ def test_more_words_come_from_another_file(tmp_path: Path, glove: Path) -> None:
         encoding="utf-8",
     )
     data_section = {"name": "places", "more": str(text)}
-    vectors = {"file": str(glove), "more": str(other)}
+    vectors = {"file": str(glove), "aligned": str(other)}
     _, kept = prepare(config(data=data_section, vectors=vectors))
     assert "posh" in kept.vectors
     assert "never-asked" not in kept.vectors
-    _, kept = prepare(config(data=data_section, vectors=vectors | {"more_first": 50}))
+    _, kept = prepare(config(data=data_section, vectors=vectors | {"aligned_first": 50}))
     assert "never-asked" in kept.vectors
     _, without = prepare(config(data=data_section, vectors={"file": str(glove)}))
     assert "posh" not in without.vectors

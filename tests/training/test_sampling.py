@@ -24,16 +24,15 @@ def make(readings: int = 100, *, seed: int = 0, shares: tuple[float, ...] = (0.7
     groups = np.full((readings, 2), -1, np.int32)
     groups[asked] = np.arange(asked.sum())
     tokens = (np.arange(30) < lengths[:, None]).astype(np.int32)
-    return Encoded(tokens, lengths, labels, groups)
+    return Encoded(tokens, lengths, labels, groups, labels[asked].astype(np.int64))
 
 
 def with_counts(*counts: int) -> Encoded:
     """One reading for each label, of one target and one aspect, with `counts[label]` of each label."""
     labels = np.repeat(np.arange(len(counts)), counts).astype(np.int8).reshape(-1, 1, 1)
     lengths = np.random.default_rng(0).integers(1, 9, len(labels)).astype(np.int32)
-    return Encoded(
-        np.ones((len(labels), 9), np.int32), lengths, labels, np.arange(len(labels), dtype=np.int32)[:, None]
-    )
+    groups, gold = np.arange(len(labels), dtype=np.int32)[:, None], labels[:, 0].astype(np.int64)
+    return Encoded(np.ones((len(labels), 9), np.int32), lengths, labels, groups, gold)
 
 
 def epoch(of: Encoded, balance: Balance, batch_size: int, *, seed: int = 1, state: int = 2) -> list[Drawn]:

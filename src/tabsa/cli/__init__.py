@@ -7,6 +7,7 @@ import typer
 from tabsa import __version__
 from tabsa.cli import data, demo, evaluate, export, models, predict, reproduce, score, serve, train
 from tabsa.cli.console import fail, show_warnings_as_lines
+from tabsa.cli.hints import line_of
 from tabsa.errors import TabsaError
 
 app = typer.Typer(
@@ -49,7 +50,7 @@ def main() -> None:
     try:
         app()
     except TabsaError as error:
-        fail(str(error))
+        fail(line_of(error))
         sys.exit(1)
     except KeyboardInterrupt:
         fail("interrupted")

@@ -162,9 +162,10 @@ def _show(experiment: str, records: list[dict[str, Any]]) -> None:
 
     header, *rows = table_of(experiment, records, names=True)
     title = f"{records[0]['config']['data']['name']} test, %: mean ± standard deviation of the seeds"
-    table = Table(title=Text(title), title_justify="left", box=None, padding=(0, 1, 0, 0))
+    table = Table(box=None, padding=(0, 1, 0, 0))
     for number, name in enumerate(header):
         table.add_column(name, justify="left" if number < 2 else "right", no_wrap=number > 0)
     for row in rows:
         table.add_row(*map(Text, row))
+    _print(title)
     out.print(table)

@@ -45,6 +45,8 @@ def command(
     if seeds > 1 and not run.system.neural:
         err.print(f"{run.kind} has no randomness, so it is fitted once and not for {seeds} seeds", highlight=False)
     fitted = fit(run, folder, seeds, [ProgressBar()], resume=resume, device=device, data_dir=data_dir)
+    title = f"{run.data.name} {run.data.dev}, %; {fitted.about}"
+    out.print(title, style="italic", markup=False, highlight=False, soft_wrap=True)
     out.print(_results(run, fitted))
     out.print(f"model folder: {folder}", markup=False, highlight=False, soft_wrap=True)
 
@@ -52,12 +54,10 @@ def command(
 def _results(config: "RunConfig", fitted: "Fitted") -> "Table":
     """What each seed, or each decision of a system without seeds, came to on dev, in percent."""
     from rich.table import Table
-    from rich.text import Text
 
     from tabsa.cli.progress import SHOWN, percent
 
-    title = f"{config.data.name} {config.data.dev}, %; {fitted.about}"
-    table = Table(title=Text(title), title_justify="left")
+    table = Table()
     table.add_column("seed" if config.system.neural else "decision")
     if config.system.neural:
         table.add_column("epoch", justify="right")

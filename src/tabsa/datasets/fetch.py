@@ -228,7 +228,7 @@ class _Download:
     def refuse(self, why: str) -> NoReturn:
         """Drop the part: it cannot become the published file."""
         self.part.unlink(missing_ok=True)
-        raise FetchError(f"{why}; --unchecked keeps it all the same")
+        raise FetchError(why, code="sha256_differs")
 
 
 def _opener() -> request.OpenerDirector:

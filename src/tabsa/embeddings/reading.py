@@ -68,7 +68,7 @@ class WordVectors:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
+class _LineLayout:
     """What the first lines say about the file, and those lines."""
 
     dim: int
@@ -101,7 +101,7 @@ def read_vectors(path: str | Path, words: Iterable[str] | None = None, *, first:
     return WordVectors(tuple(token.decode("utf-8", "surrogatepass") for token in tokens), matrix, layout.scale, source)
 
 
-def _read_layout(lines: Iterator[bytes], path: Path) -> _Layout:
+def _read_layout(lines: Iterator[bytes], path: Path) -> _LineLayout:
     """Take the first lines and find out how many numbers a line has; raise where they are not word vectors."""
     head = list(islice(lines, _SAMPLE))
     if not head:
@@ -124,7 +124,7 @@ def _read_layout(lines: Iterator[bytes], path: Path) -> _Layout:
         if line.strip()
     ]
     scale = float(f"{np.sqrt(np.mean(np.square(sample, dtype=np.float64))):.3g}") or GLOVE_SCALE
-    return _Layout(dim, scale, declared[0] if declared else None, first, body)
+    return _LineLayout(dim, scale, declared[0] if declared else None, first, body)
 
 
 def _trailing_numbers(line: bytes) -> int:
@@ -139,7 +139,7 @@ def _trailing_numbers(line: bytes) -> int:
 
 
 def _scan(
-    lines: Iterable[bytes], layout: _Layout, wanted: set[bytes] | None, first: int, path: Path
+    lines: Iterable[bytes], layout: _LineLayout, wanted: set[bytes] | None, first: int, path: Path
 ) -> tuple[list[bytes], "array[float]"]:
     """The tokens kept, and their numbers one after the other."""
     tokens: dict[bytes, None] = {}

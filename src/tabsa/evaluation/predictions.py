@@ -52,7 +52,8 @@ def read_predictions(path: Path, dataset: Dataset, *, skip: Collection[str] = ()
             lines[place] = number
             probabilities[place] = _vector(row, dataset)
         except (DataError, RecursionError) as e:
-            raise DataError(f"{path}, line {number}: {e}") from e
+            code = e.code if isinstance(e, DataError) else ""
+            raise DataError(f"{path}, line {number}: {e}", code=code) from e
     _check_complete(path, lines, dataset)
     return probabilities
 
@@ -137,7 +138,7 @@ def _group(row: dict[str, Any], numbers: _GroupNumbers, dataset: Dataset) -> int
         raise DataError(f"the id is {_short(given)}; expected a string or a whole number")
     targets = numbers.get(str(given))
     if targets is None:
-        raise DataError(f"the id {_short(given)} is not in {_named(dataset)}; check --data and --split")
+        raise DataError(f"the id {_short(given)} is not in {_named(dataset)}", code="id_unknown")
     target = row["target"]
     if target not in targets:
         raise DataError(

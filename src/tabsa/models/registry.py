@@ -21,7 +21,7 @@ from tabsa.models.sentic.config import SenticLSTMConfig
 if TYPE_CHECKING:
     from tabsa.models.base import ModelClass
 
-_ONNX_ENGINE: Final = "tabsa.inference.engine:OnnxEngine"
+_ONNX_ENGINE: Final = "tabsa.models.onnx.engine:OnnxEngine"
 
 
 @dataclass(frozen=True, kw_only=True)

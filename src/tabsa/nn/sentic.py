@@ -81,7 +81,7 @@ def sentic_scan(gates: Tensor, knowledge: Tensor, matrix: Tensor, lengths: Tenso
     `gates` W x + C mu + b (G, T, B, 5u), `knowledge` tanh(Cm mu) (G, T, B, u), `matrix` U (G, u, 5u),
     `lengths` (G, B).
     """
-    states: Tensor = _Scan.apply(gates, knowledge, matrix, lengths)  # type: ignore[no-untyped-call]
+    states: Tensor = _SenticScan.apply(gates, knowledge, matrix, lengths)  # type: ignore[no-untyped-call]
     going = torch.arange(gates.shape[1], device=gates.device)[:, None] < lengths.unsqueeze(1)  # (G, T, B)
     return states * going.unsqueeze(-1)
 
@@ -93,7 +93,7 @@ def _live_rows(lengths: Tensor, steps: int) -> list[int]:
     return rows
 
 
-class _Scan(torch.autograd.Function):
+class _SenticScan(torch.autograd.Function):
     """The loop over steps, and its derivative by hand: the gradient of U is one product over all steps.
 
     A row's numbers after its end are finite and mean nothing; the caller wipes them.

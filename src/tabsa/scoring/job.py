@@ -103,7 +103,7 @@ def _output(
     if out is None:
         return StandardOutput(rejects, overwrite=overwrite)
     if paths[0].resolve() == paths[1].resolve():
-        raise OutputError(f"{out} cannot hold both the output and the rejects; give --rejects another name")
+        raise OutputError(f"{out} cannot hold both the output and the rejects", code="rejects_in_the_way")
     return FileOutput(*paths, resume=resume, overwrite=overwrite)
 
 
@@ -114,17 +114,17 @@ def asked(predictor: Predictor, request: Request) -> dict[str, Any]:
     model = {name: sha256(folder / name) for name in files if (folder / name).is_file()}
     targets = json.dumps([(name, *aliases) for name, aliases in (request.targets or {}).items()])
     return {
-        "--precision": predictor.precision,
+        "the precision": predictor.precision,
         "the model": hashlib.sha256(json.dumps(model).encode()).hexdigest(),
         "the list of targets": hashlib.sha256(targets.encode()).hexdigest(),
-        "--target-column": request.target_column,
-        "--aspect": list(request.aspects or ()),
-        "--text-column": request.text_column,
-        "--id-column": request.id_column,
-        "--layout": str(request.layout),
-        "--probabilities": request.probabilities,
-        "--all": request.every,
-        "--prefix": request.prefix,
-        "--chunk": request.chunk,
+        "the column of targets": request.target_column,
+        "the list of aspects": list(request.aspects or ()),
+        "the column of texts": request.text_column,
+        "the column of ids": request.id_column,
+        "the layout": str(request.layout),
+        "whether there are probabilities": request.probabilities,
+        "whether `none` is written": request.every,
+        "the prefix": request.prefix,
+        "the size of a chunk": request.chunk,
         "the version of tabsa": __version__,
     }

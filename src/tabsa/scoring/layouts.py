@@ -9,6 +9,7 @@ from tabsa.inference import PredictedOpinion
 from tabsa.schema import NONE, Target
 from tabsa.scoring.reading import TableColumns
 from tabsa.scoring.request import Layout, Request
+from tabsa.tables.formats import OutputColumns
 from tabsa.tables.rows import Values
 
 _DIGITS = 6  # of a probability: more than a model's numbers are good for
@@ -25,11 +26,8 @@ class Item(NamedTuple):
     found: Sequence[Target]
 
 
-class RowMaker(Protocol):
+class RowMaker(OutputColumns, Protocol):
     """Makes the output's rows."""
-
-    columns: tuple[str, ...]  # of the output, in order
-    added: dict[str, type]  # those that are not the input's, and what they hold
 
     def keep(self, values: Values) -> Values:
         """The part of an input row that goes to the output."""
@@ -57,8 +55,7 @@ def row_maker(
         maker = _WideOwn(request, columns, aspects, labels)
     for name, count in Counter(maker.columns).items():
         if count > 1:
-            advice = "tell the new ones apart with --prefix, such as --prefix tabsa/"
-            raise DataError(f"the output would have two columns {name!r}; {advice}")
+            raise DataError(f"the output would have two columns {name!r}", code="column_taken")
     return maker
 
 

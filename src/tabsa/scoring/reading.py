@@ -112,4 +112,4 @@ def _text_column(path: Path, rows: Sequence[Row], names: Sequence[str], identity
     texts = [name for name in others if all(isinstance(row.values.get(name), str | None) for row in rows)]
     if len(texts) == 1:
         return texts[0]
-    raise DataError(f"{path} has no column 'text'; say with --text-column which it is: {', '.join(names)}")
+    raise DataError(f"{path} has no column 'text', only: {', '.join(names)}", code="no_text_column")

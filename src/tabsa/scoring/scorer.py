@@ -77,7 +77,7 @@ class Scorer:
         self._form = make_format(self._suffix, self._source, rows, self._maker)
         self._settled = True
         if len(self._maker.added) > _MANY_COLUMNS:
-            message = f"{len(self._maker.added):,} new columns; --layout long has a row for each opinion instead"
+            message = f"{len(self._maker.added):,} new columns; the long layout has a row for each opinion instead"
             warnings.warn(message, DataWarning, stacklevel=3)
 
     def score(self, chunk: Sequence[Row | BadRow], *, first: bool) -> Scored:

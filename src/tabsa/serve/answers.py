@@ -8,7 +8,7 @@ from fastapi import Response
 
 from tabsa.encoding import Passage
 from tabsa.inference import Prediction, Predictor
-from tabsa.serve.batching import Answer
+from tabsa.serve.batching import BatchAnswer
 
 _DIGITS = 4  # of a gate or an attention: for the eye
 _DIRECTIONS = {"both": ["forward", "backward"], "forward": ["forward"], "backward": ["backward"]}
@@ -20,7 +20,9 @@ def to_json(content: object) -> Response:
     return Response(written.encode(), media_type="application/json")
 
 
-def result(answer: Answer, predictor: Predictor, aspects: Sequence[int], *, explain: bool = False) -> dict[str, Any]:
+def result(
+    answer: BatchAnswer, predictor: Predictor, aspects: Sequence[int], *, explain: bool = False
+) -> dict[str, Any]:
     """What is told of one text; `aspects` are the places of those asked for."""
     prediction = answer.prediction
     count = len(predictor.aspects)

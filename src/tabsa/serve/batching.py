@@ -29,14 +29,14 @@ class Question(NamedTuple):
     explain: bool = False
 
 
-class Answer(NamedTuple):
+class BatchAnswer(NamedTuple):
     """All aspects of every target, and where the text mentions them."""
 
     prediction: Prediction
     found: tuple[Target, ...]
 
 
-_Future: TypeAlias = "asyncio.Future[Answer]"
+_Future: TypeAlias = "asyncio.Future[BatchAnswer]"
 
 
 class Batcher:
@@ -74,7 +74,7 @@ class Batcher:
         """Whether another question would be refused."""
         return self.waiting >= self._most
 
-    async def ask(self, questions: Sequence[Question]) -> list[Answer]:
+    async def ask(self, questions: Sequence[Question]) -> list[BatchAnswer]:
         """The answers, in order; raises a Problem at once where too much is waiting."""
         if self.waiting + len(questions) > self._most:
             raise busy("too many texts are waiting; come again in a moment")
@@ -104,13 +104,13 @@ class Batcher:
             for (_, future), answer in zip(batch, answers, strict=True):
                 if future.done():  # whoever asked is gone
                     continue
-                if isinstance(answer, Answer):
+                if isinstance(answer, BatchAnswer):
                     future.set_result(answer)
                 else:
                     future.set_exception(answer)
             self._count(-len(batch))
 
-    def _answers(self, questions: Sequence[Question]) -> Sequence[Answer | Exception]:
+    def _answers(self, questions: Sequence[Question]) -> Sequence[BatchAnswer | Exception]:
         """In the model's thread: read together or, should that fail, one by one, so that a failure is its own only."""
         try:
             return self._read(questions)
@@ -119,7 +119,7 @@ class Batcher:
                 return [error]
             return [answer for question in questions for answer in self._answers([question])]
 
-    def _read(self, questions: Sequence[Question]) -> list[Answer]:
+    def _read(self, questions: Sequence[Question]) -> list[BatchAnswer]:
         started = time.perf_counter()
         found = [question.finder.find(question.text) for question in questions]
         asked = [_all_targets(question.finder, targets) for question, targets in zip(questions, found, strict=True)]
@@ -128,7 +128,7 @@ class Batcher:
             targets_of_each=asked,
             explain=any(question.explain for question in questions),
         )
-        answers = [Answer(*pair) for pair in zip(predictions, found, strict=True)]
+        answers = [BatchAnswer(*pair) for pair in zip(predictions, found, strict=True)]
         self._metrics.texts.inc(len(questions))
         self._metrics.batch.observe(len(questions))
         self._metrics.model.observe(time.perf_counter() - started)

@@ -82,7 +82,7 @@ class Guard:
             message = "there are too many connections; come again in a moment"
             raise Problem(503, "busy", message, headers={"Retry-After": "1", **_CLOSE})
         if self._hosts and _host(headers.get("host", "")) not in self._hosts:
-            raise Problem(400, "bad_host", "the service does not go by that name; allow it with --allow-host")
+            raise Problem(400, "bad_host", "the service does not go by that name; its operator can allow it")
         self._refuse_other_sites(scope, headers)
         if settings.api_key is not None and path not in _OPEN and not path.startswith("/static/"):
             self._check_key(headers, settings.api_key)
@@ -98,7 +98,7 @@ class Guard:
             return
         allowed = self._settings.cors_origins
         if "*" not in allowed and headers.get("origin") not in allowed:
-            raise Problem(403, "other_site", "pages of other sites may not use the service; allow one with --cors")
+            raise Problem(403, "other_site", "pages of other sites may not use the service; its operator can allow one")
 
     @staticmethod
     def _check_key(headers: Headers, key: str) -> None:

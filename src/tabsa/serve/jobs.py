@@ -31,6 +31,11 @@ _log = logging.getLogger("uvicorn.error")
 _STATE: Final = "job.json"
 _DELETED: Final = "deleted"  # a file that tells whoever scores a job that nobody wants it
 _REJECTS: Final = "rejects.jsonl"
+# What the fields of a request can do about an error, by the error's code.
+_HINTS: Final = {
+    "column_taken": "tell the new ones apart with 'prefix'",
+    "no_text_column": "say with 'text_column' which it is",
+}
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 _RETRY_SECONDS: Final = 60
 
@@ -97,7 +102,7 @@ class Jobs:
         except _StoppedError:
             status.state, status.error = "failed", "the service was stopped; send the file again"
         except TabsaError as e:
-            status.state, status.error = "failed", told(e, source)
+            status.state, status.error = "failed", shown_error(e, source)
         except Exception:  # the job must not stay `running` for ever
             _log.exception("a job failed")
             status.state, status.error = "failed", "something went wrong in the service; its log says more"
@@ -176,11 +181,12 @@ class Jobs:
         self._threads.shutdown()
 
 
-def told(error: TabsaError, source: Path) -> str:
-    """An error as a client may read it: without the service's folders, and with the form's names for options."""
+def shown_error(error: TabsaError, source: Path) -> str:
+    """An error as a client may read it: without the service's folders, and with what a field can do about it."""
     message = str(error).replace(f"; see {source.parent / _REJECTS}", "; see the rejects")
     message = message.replace(str(source), "the file")
-    return re.sub(r"--([a-z]+)(?:-([a-z]+))?", lambda m: f"'{'_'.join(filter(None, m.groups()))}'", message)
+    hint = _HINTS.get(error.code)
+    return f"{message}; {hint}" if hint else message
 
 
 def _loaded(folder: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from tabsa.serve import answers
 from tabsa.serve.asking import check_predict, check_text
-from tabsa.serve.batching import Answer
+from tabsa.serve.batching import BatchAnswer
 from tabsa.serve.metrics import CONTENT_TYPE
 from tabsa.serve.problems import Problem, busy
 from tabsa.serve.schema import (
@@ -53,7 +53,7 @@ async def predict(asked: PredictRequest, service: TheService) -> Response:
     return _written(asked, told, service, checked.aspects)
 
 
-def _written(asked: PredictRequest, told: list[Answer], service: Service, aspects: tuple[int, ...]) -> Response:
+def _written(asked: PredictRequest, told: list[BatchAnswer], service: Service, aspects: tuple[int, ...]) -> Response:
     results = [answers.result(answer, service.predictor, aspects, explain=asked.explain) for answer in told]
     return answers.to_json({"results": results} if asked.texts is not None else results[0])
 

@@ -78,7 +78,7 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server(address[:2], family=family, backlog=2048)
     except (OSError, OverflowError) as e:
         why = reason(e) if isinstance(e, OSError) else str(e)
-        raise ConfigError(f"cannot listen on {host}, port {port}: {why}; choose others with --host and --port") from e
+        raise ConfigError(f"cannot listen on {host}, port {port}: {why}", code="cannot_listen") from e
 
 
 def _address(host: str, listener: socket.socket) -> str:

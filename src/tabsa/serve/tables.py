@@ -14,7 +14,7 @@ from tabsa.errors import TabsaError
 from tabsa.scoring import Layout
 from tabsa.scoring import Request as Asked
 from tabsa.serve.asking import check_aspects, check_targets, parse_targets
-from tabsa.serve.jobs import told
+from tabsa.serve.jobs import shown_error
 from tabsa.serve.problems import Problem, busy
 from tabsa.serve.schema import JobAccepted, JobStatus, ScoreForm
 from tabsa.serve.service import Service, TheService, problems
@@ -75,7 +75,7 @@ async def _at_once(request: Request, service: Service) -> Response:
         try:
             first = await run_in_threadpool(next, rows)
         except TabsaError as e:
-            raise Problem(422, "bad_file", told(e, source), "file") from e
+            raise Problem(422, "bad_file", shown_error(e, source), "file") from e
         response = RowsResponse(first, rows, stack.pop_all().close, _TYPES[form])
     response.headers["Content-Disposition"] = f'attachment; filename="opinions.{form}"'
     return response

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tabsa.errors import DataError
-from tabsa.scoring.layouts import RowMaker
 from tabsa.tables import parquet
 from tabsa.tables.rows import Row, Values, as_text, suffix_of
 
@@ -24,7 +23,14 @@ class Format(Protocol):
         """What to append for these rows; `first` where nothing has been written."""
 
 
-def make_format(suffix: str, source: Path, rows: Sequence[Row], maker: RowMaker) -> Format:
+class OutputColumns(Protocol):
+    """What the columns of an output are."""
+
+    columns: tuple[str, ...]  # in order
+    added: dict[str, type]  # those that are not the input's, and what they hold
+
+
+def make_format(suffix: str, source: Path, rows: Sequence[Row], maker: OutputColumns) -> Format:
     """The format of files whose names end so; `rows` are the input's first."""
     plain, compressed = suffix.removesuffix(".gz"), suffix.endswith(".gz")
     if plain == ".parquet":
@@ -59,7 +65,7 @@ class JsonFormat(_TextFormat):
     def check(self, values: Values) -> None:
         """See `Format`."""
         for name in values.keys() & self._added.keys():
-            raise DataError(f"the row has a column {name!r} already; tell the new one apart with --prefix")
+            raise DataError(f"the row has a column {name!r} already; tell the new one apart by a prefix")
 
     def encode(self, rows: Sequence[Values], *, first: bool) -> bytes:
         """See `Format`."""
@@ -69,7 +75,7 @@ class JsonFormat(_TextFormat):
 class CsvFormat(_TextFormat):
     """A header, then the same columns in each row."""
 
-    def __init__(self, maker: RowMaker, delimiter: str, *, compressed: bool) -> None:
+    def __init__(self, maker: OutputColumns, delimiter: str, *, compressed: bool) -> None:
         super().__init__(compressed=compressed)
         self._columns, self._kept, self._delimiter = maker.columns, frozenset(_kept(maker)), delimiter
 
@@ -79,7 +85,7 @@ class CsvFormat(_TextFormat):
 
     def encode(self, rows: Sequence[Values], *, first: bool) -> bytes:
         """See `Format`."""
-        lines = _Lines()
+        lines = _WrittenLines()
         writer = csv.writer(lines, delimiter=self._delimiter)
         if first:
             writer.writerow(self._columns)
@@ -87,7 +93,7 @@ class CsvFormat(_TextFormat):
         return self._bytes("".join(lines.written), first=first)
 
 
-class _Lines:
+class _WrittenLines:
     """Takes a CSV writer's lines and ends them in one character.
 
     Were the writer told to end them so, Python 3.11 would leave a field with the other one without quotes.
@@ -103,7 +109,7 @@ class _Lines:
 class ParquetFormat:
     """Appended as an Arrow stream, which can be cut, and turned into Parquet, which cannot, when all is there."""
 
-    def __init__(self, kept: Mapping[str, Any], maker: RowMaker) -> None:
+    def __init__(self, kept: Mapping[str, Any], maker: OutputColumns) -> None:
         types = {**kept, **maker.added}
         self._kept = kept
         self._stream = parquet.Stream({name: types[name] for name in maker.columns})
@@ -119,7 +125,7 @@ class ParquetFormat:
         return self._stream.encode(rows, first=first)
 
 
-def _kept(maker: RowMaker) -> list[str]:
+def _kept(maker: OutputColumns) -> list[str]:
     """The input's columns that are the output's, too."""
     return [name for name in maker.columns if name not in maker.added]
 

@@ -79,12 +79,12 @@ class FileOutput:
             return
         if self._state_path.exists() or self._part.exists():
             if not self._resume:
-                raise OutputError(f"a run into {self.out} was stopped; go on with --resume, or start with --overwrite")
+                raise OutputError(f"a run into {self.out} was stopped before its end", code="job_exists")
             return
         for path in (self.out, self.rejects):
             if path.exists():
                 found = "exists, and there is no stopped run to resume" if self._resume else "exists"
-                raise OutputError(f"{path} {found}; replace it with --overwrite, or choose another name")
+                raise OutputError(f"{path} {found}", code="output_exists")
 
     def __enter__(self) -> "FileOutput":
         return self
@@ -100,7 +100,7 @@ class FileOutput:
 
     def begin(self, asked: dict[str, Any]) -> None:
         """Start, or take up a run that was asked the same; `state` tells how far it is."""
-        self._asked = asked | {"--rejects": os.path.relpath(self.rejects, self.out.parent)}
+        self._asked = asked | {"the rejects file": os.path.relpath(self.rejects, self.out.parent)}
         try:
             for folder in (self.out.parent, self.rejects.parent):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -172,13 +172,13 @@ class FileOutput:
             asked, form = content.pop("asked"), content.pop("format")
             state = State(**(content | {"counts": Counts(**content["counts"])}))
         except (ValueError, TypeError, KeyError, AttributeError) as e:
-            raise OutputError(f"{path} is damaged; start again with --overwrite") from e
+            raise OutputError(f"{path} is damaged", code="job_unusable") from e
         if form != FORMAT:
-            raise OutputError(f"{path} is of another version of tabsa; start again with --overwrite")
+            raise OutputError(f"{path} is of another version of tabsa", code="job_unusable")
         for name, value in self._asked.items():
             if asked.get(name) != value:
-                advice = "ask for the same again, or start again with --overwrite"
-                raise OutputError(f"cannot resume {self.out}: {name} is not what it was when the run began; {advice}")
+                why = f"{name} is not what it was when the run began"
+                raise OutputError(f"cannot resume {self.out}: {why}", code="job_differs")
         return state
 
     def _close(self) -> None:
@@ -195,7 +195,7 @@ class StandardOutput:
         try:
             self._rejects = rejects.open("wb" if overwrite else "xb") if rejects else None
         except FileExistsError as e:
-            raise OutputError(f"{rejects} exists; replace it with --overwrite, or choose another name") from e
+            raise OutputError(f"{rejects} exists", code="output_exists") from e
         except OSError as e:
             raise OutputError(f"cannot write {rejects}: {reason(e)}") from e
 
@@ -243,5 +243,5 @@ def open_locked(path: Path, out: Path) -> BinaryIO:
 
 def _cut(file: BinaryIO, length: int) -> None:
     if os.fstat(file.fileno()).st_size < length:
-        raise OutputError(f"{file.name} is shorter than its state says; start again with --overwrite")
+        raise OutputError(f"{file.name} is shorter than its state says", code="job_unusable")
     file.truncate(length)

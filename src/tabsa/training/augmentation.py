@@ -49,7 +49,7 @@ def compose(data: Encoded, targets: Sequence[int], joints: Sequence[int], *, sha
         labels[n, 0], labels[n, 1] = data.labels[first, 0], data.labels[second, 0]
     groups = np.full((count, data.groups.shape[1]), -1, np.int32)
     groups[:, :2] = np.arange(2 * count).reshape(count, 2)
-    gold = labels[:, :2].reshape(2 * count, -1).astype(np.int64)
+    gold = labels[:, :2].reshape(2 * count, labels.shape[2]).astype(np.int64)
     return joined([data, Encoded(tokens, lengths, labels, groups, gold)])
 
 

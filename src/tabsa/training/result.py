@@ -112,9 +112,9 @@ def load_model(folder: ModelFolder, words: NDArray[np.float32], targets: tuple[i
     vocabulary = Vocabulary(torch.from_numpy(words), targets, aspects, len(config.labels), concepts)
     try:
         options = build_saved(system.config_class, config.model, "model.")
+        model = system.network_class()(options, vocabulary, (0,))
     except ConfigError as e:
         raise ModelError(f"{folder.path / 'config.json'}: {e}") from e
-    model = system.network_class()(options, vocabulary, (0,))
     _check_weights(model, folder)
     model.load_state_dict({name: torch.from_numpy(array).unsqueeze(0) for name, array in folder.weights.items()})
     return model

@@ -44,7 +44,7 @@ class RunFolder:
     def must_be_new(self) -> None:
         """Refuse a folder that holds a run."""
         if self.config.exists():
-            raise OutputError(f"{self.path} already holds a run; continue it with --resume, or choose another --out")
+            raise OutputError(f"{self.path} already holds a run", code="run_exists")
 
     def start(self, config: RunConfig, seeds: tuple[int, ...]) -> None:
         """Begin a new run; refuses a folder that holds one."""
@@ -60,7 +60,7 @@ class RunFolder:
             return self.start(config, seeds)
         unlike = difference(read_toml(self.config), tomllib.loads(_described(config, seeds)))
         if unlike:
-            raise OutputError(f"{self.path} holds another run ({unlike}); choose another --out")
+            raise OutputError(f"{self.path} holds another run ({unlike})", code="another_run")
         self._restore(trainer)
         self._keep_metrics(trainer.progress.epoch)
         return None
@@ -95,7 +95,7 @@ class RunFolder:
                 path.replace(self.last)  # or the next save would keep the unusable one as the previous
             return
         if unusable:
-            raise ModelError(f"{'; '.join(unusable)}; nothing to go on from, so start again in another --out")
+            raise ModelError(f"{'; '.join(unusable)}; nothing to go on from", code="no_resume")
 
     def _keep_metrics(self, epoch: int) -> None:
         """Drop the lines of epochs that will be trained again, and a line cut short."""

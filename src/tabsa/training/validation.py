@@ -44,17 +44,17 @@ def read(model: Model, data: Encoded, batch_size: int = _BATCH) -> Iterator[tupl
         yield rows, model(inputs[0], lengths.to(device).expand(seeds, -1), *inputs[1:], context=EVALUATION)
 
 
-def reading_probabilities(model: Model, data: Encoded) -> NDArray[np.float64]:
+def reading_probabilities(model: Model, data: Encoded, batch_size: int = _BATCH) -> NDArray[np.float64]:
     """Probabilities of every reading for every seed, (S, N, K, A, labels)."""
     result = np.zeros((len(model.seeds), *data.labels.shape, model.labels))
-    for rows, answer in read(model, data):
+    for rows, answer in read(model, data, batch_size):
         result[:, rows] = answer.logits.double().softmax(-1).cpu().numpy()
     return result
 
 
-def predict(model: Model, data: Encoded) -> NDArray[np.float64]:
+def predict(model: Model, data: Encoded, batch_size: int = _BATCH) -> NDArray[np.float64]:
     """Probabilities of every group for every seed, (S, groups, A, labels)."""
-    return combine(data, reading_probabilities(model, data))
+    return combine(data, reading_probabilities(model, data, batch_size))
 
 
 def calibrated(config: RunConfig, data: Encoded, readings: NDArray[np.float64]) -> Calibration:

@@ -15,7 +15,6 @@ Tagger: TypeAlias = Callable[[Sequence[str]], list[str]]
 
 _FILE: Final = "nltk_data/taggers/averaged_perceptron_tagger_eng/averaged_perceptron_tagger_eng.{}.json"
 _PARTS: Final = ("weights", "tagdict", "classes")
-_WORDS_ONLY: Final = "a model trained with --set model.pos_ngrams=0 reads words only and needs none"
 
 
 def tagger_for(config: LRConfig, data_dir: Path | None = None) -> Tagger | None:
@@ -28,7 +27,7 @@ def load_tagger(data_dir: Path | None = None) -> Tagger:
     try:
         from nltk.tag.perceptron import PerceptronTagger
     except ImportError as e:
-        raise TabsaError(f"part-of-speech tags need NLTK: pip install nltk; {_WORDS_ONLY}") from e
+        raise TabsaError("part-of-speech tags need NLTK: pip install nltk", code="no_tagger") from e
     try:
         # Read here and handed over, because NLTK refuses to open files outside its own folders.
         tagger = PerceptronTagger.decode_json_obj([_read(part, data_dir) for part in _PARTS])
@@ -36,7 +35,7 @@ def load_tagger(data_dir: Path | None = None) -> Tagger:
         try:
             tagger = PerceptronTagger()
         except LookupError:
-            raise DataNotFoundError(f"{absent}; {_WORDS_ONLY}") from absent
+            raise DataNotFoundError(str(absent), code="no_tagger") from absent
     return lambda words: [tag for _, tag in tagger.tag(list(words))]
 
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
+from tabsa.nn.fast.products import bmm
 from tabsa.nn.memory import DelayWeights, MemoryWeights, project
 from tabsa.nn.words import Words
 
@@ -51,7 +52,7 @@ def scan_fused(
     location = location.squeeze(1) if nearby is None else location.squeeze(1) + packed(nearby)
     delay = weights.delay
     delay_tensors = (delay.inputs, delay.gates, delay.new, delay.bias, delay.vector) if delay else ()
-    result: tuple[Tensor, Tensor] = _Scan.apply(  # type: ignore[no-untyped-call]
+    result: tuple[Tensor, Tensor] = _FusedScan.apply(  # type: ignore[no-untyped-call]
         (lengths, weights.normalise, products, plan),
         keys,
         word.squeeze(1),
@@ -70,7 +71,7 @@ def scan_fused(
     return last, spread.view(groups, batch, steps, -1) * going.unsqueeze(-1)
 
 
-class _Plan(NamedTuple):
+class _FusedPlan(NamedTuple):
     """Which sentences each step computes, and where its records lie."""
 
     batch: int
@@ -82,7 +83,7 @@ class _Plan(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _plan(live: tuple[int, ...], batch: int, steps: int, device: torch.device) -> _Plan:
+def _plan(live: tuple[int, ...], batch: int, steps: int, device: torch.device) -> _FusedPlan:
     """Kept, because a captured graph cannot copy an index from the CPU."""
     first, place, before = [0], [], []
     for t, count in enumerate(live):
@@ -91,7 +92,7 @@ def _plan(live: tuple[int, ...], batch: int, steps: int, device: torch.device) -
         before.append(sentences if t == 0 else batch + first[t - 1] + sentences)
         first.append(first[t] + count)
     places = torch.cat(place)
-    return _Plan(
+    return _FusedPlan(
         batch, live, tuple(first), places.to(device), (places // steps).to(device), torch.cat(before).to(device)
     )
 
@@ -132,7 +133,7 @@ def _sum(rows: Tensor) -> Tensor:
     return _product(rows.new_ones(len(rows), 1, rows.shape[1]), rows).squeeze(1)
 
 
-class _Tape:
+class _FusedTape:
     """What the backward pass needs of the forward one."""
 
     def __init__(self, rows: int, start: Tensor, batch: int, size: int, products: torch.dtype, *, delayed: bool):
@@ -154,13 +155,13 @@ class _Tape:
         self.resets, self.updates, self.news, self.delays = (empty(delay_size) for _ in range(4))
 
 
-class _Scan(torch.autograd.Function):
+class _FusedScan(torch.autograd.Function):
     """Forward as `memory.step`, row by row; backward as its derivative, in the same notation."""
 
     @staticmethod
     def forward(
         ctx: Any,
-        settings: tuple[Tensor, bool, torch.dtype, _Plan],
+        settings: tuple[Tensor, bool, torch.dtype, _FusedPlan],
         start: Tensor,
         word: Tensor,
         candidate: Tensor,
@@ -179,7 +180,7 @@ class _Scan(torch.autograd.Function):
         extra = (0, size - d)
         words, slots, records = plan.first[-1], batch * n, plan.first[-1] * n
         delay = _join(DelayWeights(*delay_tensors), size, products) if delay_tensors else None
-        tape = _Tape(records, start, batch, size, products, delayed=delay is not None)
+        tape = _FusedTape(records, start, batch, size, products, delayed=delay is not None)
         block = 1 << (size - 1).bit_length()
         shape = {"D": size, "BLOCK": block, "num_warps": _WARPS}
         whole = shape | {"n": n, "WIDTH": tape.width}
@@ -195,18 +196,18 @@ class _Scan(torch.autograd.Function):
             rows, first, grid = count * n, plan.first[t] * n, (count * n, groups)
             begin = 0 if t == 0 else slots + plan.first[t - 1] * n
             at = slice(first, first + rows)
-            product = torch.bmm(tape.operands[:, begin : begin + rows], memory_matrix)
+            product = bmm(tape.operands[:, begin : begin + rows], memory_matrix)
             kernels.propose[grid](
                 product, key_part, candidates, slopes, tape.raw, tape.joined,
                 rows, records, first, words, plan.first[t], OFFSET=size if delay else 0, **whole,
             )  # fmt: skip
             if delay is not None:
-                product = torch.bmm(tape.joined[:, at, : 2 * size], delay.gates)
+                product = bmm(tape.joined[:, at, : 2 * size], delay.gates)
                 kernels.reset[grid](
                     product, delay.bias, delays, tape.resets, tape.updates, tape.joined,
                     rows, records, first, slots, **shape,
                 )  # fmt: skip
-                product = torch.bmm(tape.joined[:, at, size:], delay.new)
+                product = bmm(tape.joined[:, at, size:], delay.new)
             later = plan.live[t + 1] * n if t + 1 < len(plan.live) else 0
             kernels.write[grid](
                 product, delay.bias if delay else slopes, delay.vector if delay else slopes, slopes, tape.raw,
@@ -253,17 +254,17 @@ class _Scan(torch.autograd.Function):
             )  # fmt: skip
             from_new = from_gates = slopes
             if delay is not None:
-                from_new = torch.bmm(grad_new[:, at], delay.new.transpose(1, 2))
+                from_new = bmm(grad_new[:, at], delay.new.transpose(1, 2))
                 kernels.unreset[grid](
                     from_new, tape.resets, tape.joined, grad_delay, grad_gates, rows, records, first, slots, **shape
                 )
-                from_gates = torch.bmm(grad_gates[:, at], delay.gates.transpose(1, 2))
+                from_gates = bmm(grad_gates[:, at], delay.gates.transpose(1, 2))
             kernels.unpropose[grid](
                 from_new, from_gates, slopes, tape.raw, tape.gates, vectors,
                 grad_logit, grad_memory, grad_delay, grad_raw, grad_slope,
                 rows, records, first, words, plan.first[t], slots, n=n, DELAY=delay is not None, **shape,
             )  # fmt: skip
-            later, later_rows = torch.bmm(grad_raw[:, at], back), rows
+            later, later_rows = bmm(grad_raw[:, at], back), rows
         grad_memory[:, :later_rows] += later
         grad_memory += given * (lengths == 0).repeat_interleave(n, dim=1).unsqueeze(-1)
 

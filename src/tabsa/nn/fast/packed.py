@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from tabsa.nn.fast.products import bmm
 from tabsa.nn.memory import DelayWeights, MemoryWeights, Projections, unit_norm
 
 
@@ -36,14 +37,14 @@ def scan_packed(
     delay = weights.delay
     delay_tensors = (delay.inputs, delay.gates, delay.new, delay.bias, delay.vector) if delay else ()
     products = torch.float64 if keys.dtype == torch.float64 else products
-    result: tuple[Tensor, Tensor] = _Scan.apply(  # type: ignore[no-untyped-call]
+    result: tuple[Tensor, Tensor] = _PackedScan.apply(  # type: ignore[no-untyped-call]
         (lengths, weights.normalise, products, live), keys, *projections, weights.memory, weights.slope, *delay_tensors
     )
     return result
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _PackedPlan:
     """How many rows each step computes, and where its records lie."""
 
     rows: list[int]
@@ -66,11 +67,11 @@ def live_rows(lengths: Tensor) -> tuple[int, ...]:
     return tuple(((longest > steps) * position).amax(1).tolist()) if len(steps) else ()
 
 
-def _plan(live: tuple[int, ...]) -> _Plan:
-    return _Plan(list(live), torch.tensor([0, *live]).cumsum(0).tolist())
+def _plan(live: tuple[int, ...]) -> _PackedPlan:
+    return _PackedPlan(list(live), torch.tensor([0, *live]).cumsum(0).tolist())
 
 
-class _Tape:
+class _PackedTape:
     """What the backward pass needs of the forward one; each (G, total, n, d) unless said otherwise."""
 
     def __init__(self, like: Tensor, total: int, chains: int, *, delayed: bool) -> None:
@@ -93,12 +94,12 @@ def _product(x: Tensor, matrix: Tensor) -> Tensor:
     """(G, R, n, d) by (G, d, e), computed in the matrix's type; the result in x's."""
     groups, rows, chains, size = x.shape
     flat = x.reshape(groups, rows * chains, size).to(matrix.dtype)
-    return torch.bmm(flat, matrix).to(x.dtype).view(groups, rows, chains, -1)
+    return bmm(flat, matrix).to(x.dtype).view(groups, rows, chains, -1)
 
 
 def _outer(x: Tensor, y: Tensor, products: torch.dtype) -> Tensor:
     """The sum over rows of x^T y, (G, d, e): a weight's gradient in one product."""
-    return torch.bmm(x.flatten(1, 2).to(products).transpose(1, 2), y.flatten(1, 2).to(products)).to(x.dtype)
+    return bmm(x.flatten(1, 2).to(products).transpose(1, 2), y.flatten(1, 2).to(products)).to(x.dtype)
 
 
 def _prelu(raw: Tensor, slope: Tensor) -> Tensor:
@@ -117,7 +118,7 @@ def _unprelu(grad: Tensor, raw: Tensor, slope: Tensor, out: Tensor) -> Tensor:
     return (below * raw).sum((1, 2))
 
 
-def _read_delay(weights: DelayWeights, proposal: Tensor, past: Tensor, tape: _Tape, here: slice) -> Tensor:
+def _read_delay(weights: DelayWeights, proposal: Tensor, past: Tensor, tape: _PackedTape, here: slice) -> Tensor:
     """Eq. 3, recorded."""
     size = past.shape[-1]
     inputs = _product(proposal, weights.inputs) + weights.bias[:, None, None]
@@ -129,7 +130,7 @@ def _read_delay(weights: DelayWeights, proposal: Tensor, past: Tensor, tape: _Ta
 
 
 def _unread_delay(
-    weights: DelayWeights, grad: Tensor, past: Tensor, tape: _Tape, here: slice, grad_inputs: Tensor
+    weights: DelayWeights, grad: Tensor, past: Tensor, tape: _PackedTape, here: slice, grad_inputs: Tensor
 ) -> Tensor:
     """Eq. 3 backwards: turns `grad`, of the delay after the step, into that before it; returns the candidate's."""
     reset, update, new = tape.reset[:, here], tape.update[:, here], tape.new[:, here]
@@ -145,7 +146,7 @@ def _unread_delay(
     return _product(grad_inputs, weights.inputs.transpose(1, 2))
 
 
-class _Scan(torch.autograd.Function):
+class _PackedScan(torch.autograd.Function):
     """Forward as `memory.step`, row by row; backward as its derivative, in the same notation."""
 
     @staticmethod
@@ -168,7 +169,7 @@ class _Scan(torch.autograd.Function):
         groups, batch, steps, _ = word.shape
         chains = start.shape[1]
         plan = _plan(live)
-        tape = _Tape(word, plan.offset[-1], chains, delayed=delay is not None)
+        tape = _PackedTape(word, plan.offset[-1], chains, delayed=delay is not None)
         gates = word.new_zeros(groups, batch, steps, chains)
         last = start.unsqueeze(1).repeat(1, batch, 1, 1)
         memory, past = last, torch.zeros_like(last)

@@ -28,7 +28,9 @@ def require() -> Any:
     try:
         import ray
     except ImportError as e:
-        raise ConfigError("--engine ray needs ray; install it with `pip install 'tabsa[scale]'`") from e
+        raise ConfigError(
+            "a Ray cluster needs ray; install it with `pip install 'tabsa[scale]'`", code="ray_missing"
+        ) from e
     return ray
 
 
@@ -128,7 +130,7 @@ def connect(address: str | None = None) -> bool:
         return False
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     if address.startswith("ray://"):
-        raise ConfigError(f"{address} is for Ray's client; run this on a node of the cluster, with --ray-address auto")
+        raise ConfigError(f"{address} is for Ray's client; run this on a node of the cluster", code="ray_client")
     _knock(address)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or Ray warns of a change to come, about GPUs

@@ -64,7 +64,7 @@ def score_parts(
     """
     started = time.perf_counter()
     parts = find_parts(source, folder, form)
-    asked = {**job.asked, "IN": str(source.resolve()), "--format": form}
+    asked = {**job.asked, "the input": str(source.resolve()), "the format": form}
     with Records(folder, asked, parts, resume=resume, overwrite=overwrite) as records:
         resumed = _sum(records.done.values()).rows
         left = [part for part in parts if part.name not in records.done]
@@ -72,7 +72,7 @@ def score_parts(
         ended = Ended(len(parts), _sum(records.done.values()), resumed, time.perf_counter() - started)
         records.finish(_summary(ended, failed), success=not failed and bool(ended.counts.scored))
     if failed:
-        raise OutputError(_complaint(failed, len(parts), folder))
+        raise OutputError(_complaint(failed, len(parts), folder), code="parts_failed")
     if not ended.counts.scored:
         raise DataError(f"no row was scored; {ended.counts.rejected:,} were rejected")
     return ended
@@ -150,5 +150,4 @@ def _summary(ended: Ended, failed: dict[str, str]) -> dict[str, Any]:
 def _complaint(failed: dict[str, str], parts: int, folder: Path) -> str:
     shown = "; ".join(f"{name}: {failed[name]}" for name in sorted(failed)[:_NAMED])
     more = f"; and {len(failed) - _NAMED:,} more, in {folder / '_summary.json'}" if len(failed) > _NAMED else ""
-    advice = "the others are done; mend them and go on with --resume"
-    return f"{len(failed):,} of {parts:,} parts failed, {advice}: {shown}{more}"
+    return f"{len(failed):,} of {parts:,} parts failed, the others are done: {shown}{more}"

@@ -47,7 +47,7 @@ def find_parts(source: Path, out: Path, form: str | None = None) -> list[Part]:
     """
     if form is not None and f".{form}" not in SUFFIXES:
         known = ", ".join(suffix[1:] for suffix in SUFFIXES)
-        raise ConfigError(f"--format is '{form}'; expected one of {known}")
+        raise ConfigError(f"there is no format '{form}'; expected one of {known}")
     (root, pattern), folder = _split(source), out.resolve()
     if root.is_relative_to(folder):
         raise OutputError(f"{out} holds the input; write to another folder")

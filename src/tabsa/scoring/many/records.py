@@ -23,7 +23,6 @@ from tabsa.scoring.many.worker import Outcome, finished_files, unfinished_files
 from tabsa.tables.saving import open_locked
 
 FORMAT: Final = "tabsa score job 1"
-_AGAIN: Final = "start again with --overwrite"
 
 
 class Records:
@@ -93,11 +92,11 @@ class Records:
         if self._job.exists():
             if not resume:
                 state = "is done" if self._success.exists() else "was begun"
-                raise OutputError(f"a job into {self._folder} {state}; go on with --resume, or {_AGAIN}")
+                raise OutputError(f"a job into {self._folder} {state}", code="job_exists")
         elif not all(
             path.name.startswith((self._lines.name, f".{self._job.name}.")) for path in self._folder.iterdir()
         ):
-            raise OutputError(f"{self._folder} is not empty, and holds no job; choose another folder, or {_AGAIN}")
+            raise OutputError(f"{self._folder} is not empty, and holds no job", code="output_exists")
 
     def _clear(self, parts: list[Part], file: BinaryIO) -> None:
         """Remove what earlier jobs left of these parts, and of those that they had a record of."""
@@ -116,13 +115,13 @@ class Records:
             content = json.loads(read_text(self._job, OutputError))
             form, asked = content["format"], dict(content["asked"])
         except (ValueError, TypeError, KeyError) as e:
-            raise OutputError(f"{self._job} is damaged; {_AGAIN}") from e
+            raise OutputError(f"{self._job} is damaged", code="job_unusable") from e
         if form != FORMAT:
-            raise OutputError(f"{self._job} is of another version of tabsa; {_AGAIN}")
+            raise OutputError(f"{self._job} is of another version of tabsa", code="job_unusable")
         for name, value in self._asked.items():
             if asked.get(name) != value:
-                why = f"{name} is not what it was when the job began; ask for the same again, or {_AGAIN}"
-                raise OutputError(f"cannot resume {self._folder}: {why}")
+                why = f"{name} is not what it was when the job began"
+                raise OutputError(f"cannot resume {self._folder}: {why}", code="job_differs")
 
     def _read(self, parts: list[Part], file: BinaryIO) -> None:
         """Learn what is done; a line that a kill left unfinished is cut off."""
@@ -136,7 +135,7 @@ class Records:
                 continue
             if line.get("input") != part.identity():
                 why = f"{part.source} has changed since it was scored"
-                raise OutputError(f"cannot resume {self._folder}: {why}; {_AGAIN}")
+                raise OutputError(f"cannot resume {self._folder}: {why}", code="job_unusable")
             if Path(part.out).exists() or not counts.scored:
                 self.done[part.name] = counts
 

@@ -9,11 +9,13 @@ import pytest
 
 from tabsa.checkpoint import read_folder, write_folder
 from tabsa.embeddings import hashed_vectors, lookup
+from tabsa.encoding import Passage, PassageAnswer
 from tabsa.errors import ModelError
-from tabsa.inference import engine as module
+from tabsa.models.onnx import engine as module
 from tabsa.inference import load
-from tabsa.inference.engine import Engine
+from tabsa.models.onnx.engine import OnnxEngine
 from tabsa.models.export import export
+from tabsa.text import Token
 
 
 @pytest.fixture
@@ -21,18 +23,25 @@ def copy(tiny_model: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tiny_model, tmp_path / "copy"))
 
 
-def read(path: Path, *passages: str, gates: bool = False) -> list[module.Read]:
-    return Engine(read_folder(path), threads=1).read([passage.split() for passage in passages], gates=gates)
+def passage(words: str) -> Passage:
+    """Words, of which `<target1>` mentions the first target."""
+    slots = {"<target1>": 0, "<target2>": 1}
+    tokens = tuple(Token(word, 0, 1, slots.get(word)) for word in words.split())
+    return Passage(0, 1, tokens, ("first", "second"))
+
+
+def read(path: Path, *passages: str, gates: bool = False) -> list[PassageAnswer]:
+    return OnnxEngine(read_folder(path), threads=1).read_passages(list(map(passage, passages)), gates=gates)
 
 
 def test_answers_come_in_the_order_of_the_passages(tiny_model: Path) -> None:
     passages = ["<target1> is cheap", "a", "<target2> is not very nice and not safe", "<target1>"]
     together = read(tiny_model, *passages, gates=True)
-    for passage, answer in zip(passages, together, strict=True):
-        (alone,) = read(tiny_model, passage, gates=True)
+    for words, answer in zip(passages, together, strict=True):
+        (alone,) = read(tiny_model, words, gates=True)
         np.testing.assert_allclose(answer.probabilities, alone.probabilities, atol=1e-6)
         assert answer.gates is not None
-        assert answer.gates.shape == (2, len(passage.split()), 3)
+        assert answer.gates.shape == (2, len(words.split()), 3)
         np.testing.assert_allclose(answer.gates, alone.gates, atol=1e-6)
 
 
@@ -68,10 +77,10 @@ def test_batches_keep_every_thread_busy(passages: int, threads: int) -> None:
 
 @pytest.mark.parametrize("threads", [2, 5])
 def test_more_threads_give_the_same(tiny_model: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    passages = [f"<target1> is {'not ' * (number % 7)}nice".split() for number in range(60)]
-    alone = Engine(read_folder(tiny_model), threads=1).read(passages, gates=True)
+    passages = [passage(f"<target1> is {'not ' * (number % 7)}nice") for number in range(60)]
+    alone = OnnxEngine(read_folder(tiny_model), threads=1).read_passages(passages, gates=True)
     monkeypatch.setattr(module, "_LEAST_TOKENS", 8)
-    together = Engine(read_folder(tiny_model), threads=threads).read(passages, gates=True)
+    together = OnnxEngine(read_folder(tiny_model), threads=threads).read_passages(passages, gates=True)
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one.probabilities, other.probabilities)
         np.testing.assert_array_equal(one.gates, other.gates)
@@ -79,14 +88,14 @@ def test_more_threads_give_the_same(tiny_model: Path, monkeypatch: pytest.Monkey
 
 def test_an_error_in_a_thread_comes_out(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LEAST_TOKENS", 1)
-    engine = Engine(read_folder(tiny_model), threads=2)
+    engine = OnnxEngine(read_folder(tiny_model), threads=2)
     monkeypatch.setattr(engine, "inputs", lambda passages: {}["what is not there"])
     with pytest.raises(KeyError, match="what is not there"):
-        engine.read([["a"], ["b"], ["c"]])
+        engine.read_passages([passage("a"), passage("b"), passage("c")])
 
 
 def test_all_cores_by_default(tiny_model: Path) -> None:
-    assert 1 <= Engine(read_folder(tiny_model)).threads <= (os.cpu_count() or 1)
+    assert 1 <= OnnxEngine(read_folder(tiny_model)).threads <= (os.cpu_count() or 1)
 
 
 # ---- int8
