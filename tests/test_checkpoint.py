@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import save
 
 from tabsa.checkpoint import FORMAT, ModelConfig, ModelFolder, read_folder, write_folder
-from tabsa.embeddings import Source, WordVectors
+from tabsa.embeddings import VectorSource, WordVectors
 from tabsa.errors import ModelError, OutputError
 
 CONFIG = ModelConfig(
@@ -32,7 +32,7 @@ VECTORS = WordVectors(
     ("dear", "東京", "new york", ""),
     np.array([[0.5, -1], [2, 0.1], [0, 0], [1, 1]], np.float32),
     0.1234567890123,
-    Source("glove.txt", "ab" * 32),
+    VectorSource("glove.txt", "ab" * 32),
 )
 METRICS = {"dev": {"sun": {"macro_f1": 0.5, "sentiment_auc": None}}, "seed": 3}
 

@@ -10,8 +10,20 @@ from hypothesis import strategies as st
 
 from tabsa.config import build, nearest, option, override, read_toml, to_toml
 from tabsa.errors import ConfigError
-from tabsa.models import MODELS
-from tabsa.training.config import CONFIGS, DataConfig, RunConfig, TrainingConfig, VectorsConfig, read_config, run_config
+from tabsa.models import SYSTEMS
+from tabsa.training.config import (
+    AugmentationConfig,
+    DataConfig,
+    DistillationConfig,
+    RunConfig,
+    TrainingConfig,
+    VectorsConfig,
+    read_config,
+    run_config,
+    teachers_config,
+)
+
+SECTIONS = (DataConfig, VectorsConfig, AugmentationConfig, TrainingConfig, DistillationConfig)
 
 REPOSITORY = Path(__file__).parents[1]
 SHIPPED = sorted(path for folder in ("repro", "src") for path in (REPOSITORY / folder).rglob("*.toml"))
@@ -211,11 +223,7 @@ def test_what_is_wrong_in_a_run_is_named(values: dict[str, object], message: str
     assert "\n" not in str(caught.value)
 
 
-def test_every_model_has_a_configuration() -> None:
-    assert CONFIGS.keys() >= MODELS.keys()
-
-
-@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize("kind", SYSTEMS)
 def test_a_run_of_every_kind_survives_toml(kind: str) -> None:
     config = run_config(
         {"kind": kind, "data": {"name": 'a "b"\n', "aspects": ["x", "Küche"]}, "training": {"rate": 1e-7}}
@@ -225,7 +233,7 @@ def test_a_run_of_every_kind_survives_toml(kind: str) -> None:
 
 @pytest.mark.parametrize(
     "cls",
-    [DataConfig, VectorsConfig, TrainingConfig, *dict.fromkeys(CONFIGS.values())],
+    [*SECTIONS, *dict.fromkeys(system.config_class for system in SYSTEMS.values())],
 )
 def test_every_option_has_one_line_of_help_and_a_good_default(cls: type) -> None:
     fields = dataclasses.fields(cls)
@@ -248,3 +256,52 @@ def test_shipped_configurations_are_right(path: Path) -> None:
     assert isinstance(config, RunConfig)
     assert read_config(path, ("training.epochs=3",)).training.epochs == 3
     assert run_config(tomllib.loads(to_toml(config))) == config
+
+
+# ---- what was saved under older names
+
+
+OLD = """
+kind = "delayed-entnet"
+[data]
+composed = 0.3
+[vectors]
+more = "glove/glove.6B.100d.txt"
+more_first = 15000
+[model]
+key_scale = 0.1
+gru_bias = 1.0
+[training]
+average = 0.9995
+evaluate_every = 2
+[teaching]
+teachers = 10
+settings = ["training.epochs=26", "training.average=0.999"]
+copies = 4
+replaced = 0.1
+rounds = 1
+"""
+
+
+def test_configurations_of_before_keep_loading_and_name_the_new_names(tmp_path: Path) -> None:
+    path = tmp_path / "old.toml"
+    path.write_text(OLD, "utf-8")
+    with pytest.warns(UserWarning, match=" now$") as caught:
+        config = read_config(path, ("training.average=0.5",))
+    assert (config.augmentation.composed, config.augmentation.copies, config.augmentation.replaced) == (0.3, 4, 0.1)
+    assert (config.vectors.aligned, config.vectors.aligned_first) == ("glove/glove.6B.100d.txt", 15000)
+    assert (config.training.ema, config.training.validate_every) == (0.5, 2)
+    assert config.distillation.teachers == 10
+    assert teachers_config(config).training.ema == 0.999
+    lines = {str(warning.message) for warning in caught}
+    assert "'training.average' is called 'training.ema' now" in lines
+    assert "'teaching.teachers' is called 'distillation.teachers' now" in lines
+    assert "'model.key_scale' is no option any more, and always 0.1; leave it out" in lines
+    assert run_config(tomllib.loads(to_toml(config))) == config
+
+
+def test_an_option_that_was_dropped_had_one_value(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"'model\.gru_bias' is 0\.5; it is no option any more, and always 1\.0"):
+        run_config({"model": {"gru_bias": 0.5}})
+    with pytest.raises(ConfigError, match=r"'distillation\.rounds' is 2; it is no option any more"):
+        run_config({"distillation": {"rounds": 2}})

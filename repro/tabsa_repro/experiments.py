@@ -102,8 +102,8 @@ def chosen(experiment: str, only: Sequence[str], settings: Sequence[str], *, qui
     for name in only:
         if name not in names:
             raise ConfigError(f"{experiment} has no part '{name}'{nearest(name, names)}")
-    asked = [part for part in parts if not only or part.name in only]
-    configs = {part: config_of(part, settings, quick=quick) for part in asked}
+    wanted = [part for part in parts if not only or part.name in only]
+    configs = {part: config_of(part, settings, quick=quick) for part in wanted}
     if experiment != "ablations":
         return configs
     base = config_of(parts[0], settings, quick=quick)

@@ -24,10 +24,15 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Who or what is judged: a name, and where the text mentions it (nowhere, where the text only implies it)."""
+    """Who or what is judged: a name, and where the text mentions it.
+
+    A target that is mentioned nowhere has nothing said of it, unless it is `implied`: the thing that the text is about
+    and does not name.
+    """
 
     name: str
     mentions: tuple[Span, ...] = ()
+    implied: bool = False
 
 
 @dataclass(frozen=True, slots=True)

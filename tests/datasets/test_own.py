@@ -207,7 +207,7 @@ def test_nested_targets_may_have_mentions_and_aliases(tmp_path):
     assert dataset.examples[0].targets == (
         Target("London", (Span(0, 9),)),
         Target("Leeds", (Span(16, 21),)),
-        Target("York"),
+        Target("York", implied=True),
     )
 
 
@@ -230,7 +230,10 @@ def test_a_target_that_the_text_does_not_name_is_implied_and_counted(tmp_path):
     assert [str(warning.message) for warning in caught] == [
         f"{path} all: 2 targets are not in the text by name, so taken as implied (first: 'Leeds' in {path} row 2)"
     ]
-    assert [example.targets for example in dataset.examples] == [(Target("Leeds"),), (Target("York"),)]
+    assert [example.targets for example in dataset.examples] == [
+        (Target("Leeds", implied=True),),
+        (Target("York", implied=True),),
+    ]
 
 
 def test_a_text_may_have_no_target(tmp_path):

@@ -55,7 +55,7 @@ def test_examples_are_those_that_patterns_find_in_the_raw_file(data_dir, split):
         for example in dataset.examples
     }
     assert read == opinions_by_pattern(data_dir / "semeval2014" / FILES[split])
-    assert all(example.targets == (Target("restaurant"),) for example in dataset.examples)
+    assert all(example.targets == (Target("restaurant", implied=True),) for example in dataset.examples)
 
 
 @pytest.mark.data

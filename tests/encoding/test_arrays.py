@@ -125,7 +125,7 @@ def test_one_target_at_a_time() -> None:
 
 
 def test_an_implied_target_is_asked_though_no_word_is_its() -> None:
-    one = Example("1", "It is dear", (Target("Camden"),), (Opinion("Camden", "price", "negative"),))
+    one = Example("1", "It is dear", (Target("Camden", implied=True),), (Opinion("Camden", "price", "negative"),))
     result, words = encoded(dataset(one))
     assert words == [["it", "is", "dear"]]
     assert result.labels[0].tolist() == [[2, 0], [NOT_ASKED, NOT_ASKED]]
@@ -183,7 +183,7 @@ def test_passage_labels_say_no_more_than_is_known(labels: list[int], first: bool
 
 @given(st.data())
 def test_combining_is_a_loop_over_readings(data: st.DataObject) -> None:
-    """Against a slow computation: for each group and aspect the reading least likely to be silent, the first of them."""
+    """Against a slow computation: for each group and aspect the first of the readings least likely to be silent."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     readings_, targets, aspects, groups = (data.draw(st.integers(1, 4)) for _ in range(4))
     numbers = rng.integers(-1, groups, (readings_, targets))
@@ -231,7 +231,8 @@ def test_arrays_make_the_same_data_again() -> None:
 @given(st.lists(st.integers(0, 7), max_size=6), st.integers(1, 4))
 def test_every_group_is_asked_exactly_once(counts: list[int], targets: int) -> None:
     examples = [
-        Example(str(n), "some words", tuple(Target(f"T{i}") for i in range(count))) for n, count in enumerate(counts)
+        Example(str(n), "some words", tuple(Target(f"T{i}", implied=True) for i in range(count)))
+        for n, count in enumerate(counts)
     ]
     result, _ = encoded(dataset(*examples), targets=targets)
     asked = result.groups[result.groups >= 0]

@@ -44,7 +44,7 @@ _TEXTS = st.lists(_WORDS, max_size=90).map(" ".join)
 
 @st.composite
 def examples(draw: st.DrawFn) -> Example:
-    """A text with targets in any order: mentioned, repeated, one name inside another, or only implied."""
+    """A text with targets in any order: mentioned, repeated, one name inside another, implied, or absent."""
     text = draw(_TEXTS)
     names = draw(st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=5))
     taken: list[Span] = []
@@ -55,7 +55,7 @@ def examples(draw: st.DrawFn) -> Example:
         free = [span for span in free if all(span.end <= t.start or t.end <= span.start for t in taken)]
         kept = tuple(span for span in free if draw(st.booleans()))
         taken += kept
-        targets.append(Target(name, kept))
+        targets.append(Target(name, kept, implied=draw(st.booleans())))
     return Example("1", text, tuple(targets))
 
 

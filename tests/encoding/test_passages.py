@@ -102,7 +102,7 @@ def test_a_whole_text_has_the_tokens_of_training():
 
 def test_an_implied_target_is_read_for_in_every_passage_after_those_mentioned():
     text = "Camden is dear. I left it. It rained all the time there. Nobody asked."
-    implied = Target("the town")
+    implied = Target("the town", implied=True)
     found = list(passages(text, (implied, *TargetFinder(["Camden"]).find(text)), at_once=2, max_length=8))
     assert [passage.targets for passage in found] == [("Camden", "the town"), ("the town",), ("the town",)]
     one_by_one = list(passages(text, (implied, *TargetFinder(["Camden"]).find(text)), at_once=1, max_length=8))

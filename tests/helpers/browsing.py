@@ -191,6 +191,10 @@ class Page:
         shot = self.cdp("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
         path.write_bytes(base64.b64decode(shot["data"]))
 
+    def brightness(self, png: bytes) -> float:
+        """The mean of a picture's pixels, from 0 to 1, as the browser draws it."""
+        return float(self.driver.execute_async_script(_BRIGHTNESS, base64.b64encode(png).decode()))
+
     # ---- what a person does not see
 
     def module(self, script: str, *arguments: object) -> Any:
@@ -224,6 +228,21 @@ const done = given.pop();
   const [text, gates, table] = await Promise.all(names.map((name) => import(`/static/${name}.js`)));
   SCRIPT
 })().then(done, (error) => done({ failed: String(error) }));
+"""
+_BRIGHTNESS = """
+const [coded, done] = arguments;
+const image = new Image();
+image.onload = () => {
+  const canvas = Object.assign(document.createElement("canvas"), { width: image.width, height: image.height });
+  const context = canvas.getContext("2d");
+  context.drawImage(image, 0, 0);
+  const { data } = context.getImageData(0, 0, image.width, image.height);
+  let sum = 0;
+  for (let place = 0; place < data.length; place += 4) sum += data[place] + data[place + 1] + data[place + 2];
+  done(sum / (0.75 * data.length * 255));
+};
+image.onerror = () => done(-1);
+image.src = `data:image/png;base64,${coded}`;
 """
 _TEXTS = "return [...document.querySelectorAll(arguments[0])].map((element) => element.textContent)"
 _GRID = """

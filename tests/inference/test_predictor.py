@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tabsa.errors import DataError, ModelError
-from tabsa.inference import Prediction, Predictor, engine, load, predictor
+from tabsa.inference import Prediction, Predictor, load, predictor
+from tabsa.models.onnx import engine
 from tabsa.schema import Span, Target
 
 TEXT = "Camden is not cheap but Brixton is lovely, and Leith is far."

@@ -3,42 +3,15 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from test_scan import paper_letters
 
 import slow_memory
+from entnet_factory import SIZE, VARIANTS, batch, make, vocabulary
+from memory_factory import paper_letters
 from tabsa.errors import ConfigError
-from tabsa.models.base import Vocabulary
 from tabsa.models.entnet.delayed import DelayedEntNet, DelayedEntNetConfig
 from tabsa.models.entnet.network import EntNet, EntNetConfig
 from tabsa.nn.context import EVALUATION, Context
 from tabsa.nn.scan import scan
-
-SIZE = 6
-
-
-def vocabulary(words=12, aspects=3, labels=3, targets=(1, 2)):
-    generator = torch.Generator().manual_seed(5)
-    table = torch.randn(words, SIZE, generator=generator, dtype=torch.float64)
-    table[0] = 0
-    return Vocabulary(table, targets, torch.randn(aspects, SIZE, generator=generator, dtype=torch.float64), labels)
-
-
-def make(delay=True, seeds=(3, 4), targets=(1, 2), **switches):
-    model_class, config_class = (DelayedEntNet, DelayedEntNetConfig) if delay else (EntNet, EntNetConfig)
-    model = model_class(config_class(**switches), vocabulary(targets=targets), seeds).double()
-    with torch.no_grad():  # away from the constants some parameters start at
-        for parameter in model.parameters():
-            parameter += 0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(9))
-    return model.eval()
-
-
-def batch(seeds=2, size=4, length=7, words=12):
-    generator = torch.Generator().manual_seed(6)
-    lengths = torch.randint(1, length + 1, (seeds, size), generator=generator)
-    tokens = torch.randint(1, words, (seeds, size, length), generator=generator)
-    tokens[:, 0, 1], tokens[:, 1, 0] = 2, 1
-    tokens[torch.arange(length) >= lengths[..., None]] = 0
-    return tokens, lengths
 
 
 def slow_neighbours(sentence, targets, mine):
@@ -97,25 +70,6 @@ def slow_forward(model, seed, sentence, target, aspect):
     hidden = np.where(hidden > 0, hidden, slope * hidden)
     logits = model.output[seed].detach().numpy().T @ hidden
     return np.exp(logits) / np.exp(logits).sum(), np.array(gates), p
-
-
-VARIANTS = [
-    {},
-    {"mention_term": True},
-    {"mention_term": True, "gate": "vector", "delay": False},
-    {"mention_term": True, "keys": "tied", "chains": 2, "directions": "backward"},
-    {"delay": False},
-    {"keys": "free"},
-    {"keys": "tied", "chains": 2},
-    {"directions": "forward"},
-    {"directions": "backward"},
-    {"attention": "target"},
-    {"attention_scale": 0.3},
-    {"gate": "vector"},
-    {"gate": "vector", "delay": False},
-    {"normalise": False},
-    {"share_prelu": True, "candidate_bias": True},
-]
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)

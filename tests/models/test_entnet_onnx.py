@@ -4,8 +4,8 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
-from test_entnet import VARIANTS, batch, make
 
+from entnet_factory import VARIANTS, batch, make
 from tabsa.encoding import neighbours
 from tabsa.models.entnet.onnx import entnet
 from tabsa.nn.context import EVALUATION

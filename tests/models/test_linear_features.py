@@ -26,7 +26,9 @@ def passage(text: str, *names: str) -> Passage:
 
 def implied(text: str) -> Passage:
     """A text that is about Camden and does not name it."""
-    return next(passages(text, (Target("Camden"),), at_once=9, max_length=0), Passage(0, 0, (), ("Camden",)))
+    return next(
+        passages(text, (Target("Camden", implied=True),), at_once=9, max_length=0), Passage(0, 0, (), ("Camden",))
+    )
 
 
 def tagger(words):

@@ -6,6 +6,7 @@ import torch
 
 import lstm_factory as small
 import slow_lstm
+from slow_attentive import marked, slow_logits
 from tabsa.models.lstm.ta_sa import LSTMTASA, LSTMTASAConfig
 from tabsa.nn.context import EVALUATION
 
@@ -14,25 +15,6 @@ UNITS, ATTENTION = 4, 5
 
 def make(seeds=(3, 4), targets=(1, 2), **options):
     return LSTMTASA(LSTMTASAConfig(units=UNITS, attention=ATTENTION, **options), small.vocabulary(targets), seeds)
-
-
-def marked(model, seed, sentence):
-    """The words' vectors, all targets under one mark."""
-    mark = model.mark[seed].detach().numpy()
-    return np.array([mark if token in model.targets else model.words[token].numpy() for token in sentence])
-
-
-def slow_logits(model, seed, sentence, target, states):
-    """What the states of one sentence say of one target and each aspect."""
-    places = [t for t, token in enumerate(sentence) if token == model.targets[target]] or range(len(sentence))
-    letters = {
-        "w": model.target_attention[seed].detach().numpy(),
-        "W1": torch.cat([model.from_state[seed], model.from_target[seed]]).detach().numpy().T,
-        "b1": model.attention_bias[seed].detach().numpy(),
-        "wk": model.from_aspect[seed].detach().numpy().T,
-    }
-    summaries = slow_lstm.attend(states, places, letters)
-    return summaries @ model.output[seed].detach().numpy() + model.output_bias[seed].detach().numpy()
 
 
 @pytest.mark.parametrize("targets", [(1, 2), (1,), (1, 2, 3)])

@@ -11,10 +11,10 @@ from tabsa.checkpoint import read_folder, write_folder
 from tabsa.embeddings import hashed_vectors, lookup
 from tabsa.encoding import Passage, PassageAnswer
 from tabsa.errors import ModelError
-from tabsa.models.onnx import engine as module
 from tabsa.inference import load
-from tabsa.models.onnx.engine import OnnxEngine
 from tabsa.models.export import export
+from tabsa.models.onnx import engine as module
+from tabsa.models.onnx.engine import OnnxEngine
 from tabsa.text import Token
 
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import torch
-from test_lstm_ma import marked, slow_logits
 
 import lstm_factory as small
 import slow_lstm
+from slow_attentive import marked, slow_logits
 from tabsa.models import SYSTEMS
 from tabsa.models.sentic.network import SenticLSTM, SenticLSTMConfig
 from tabsa.nn.context import EVALUATION

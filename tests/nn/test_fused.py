@@ -9,8 +9,7 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is defined
 pytest.importorskip("triton", reason="needs triton: pip install triton")
 
-from test_scan import random_batch, random_weights
-
+from memory_factory import random_batch, random_weights
 from tabsa.nn.scan import scan
 from tabsa.nn.words import Words
 

@@ -120,10 +120,11 @@ def test_an_alias_counts_as_a_mention(client: TestClient) -> None:
     ("name", "content"),
     [
         ("a.tsv", b"id\ttext\nr1\tCamden is nice\n"),
-        ("A.CSV.GZ", gzip.compress(b"id,text\nr1,Camden is nice\n")),
+        ("A.CSV.GZ", gzip.compress(b"id,text\nr1,Camden is nice\n", mtime=0)),
         ("../../a.jsonl", b'{"id": "r1", "text": "Camden is nice"}\n'),
         ("ü ß\u2028.csv", b"id,text\nr1,Camden is nice\n"),
     ],
+    ids=["tsv", "csv.gz", "jsonl", "odd name"],
 )
 def test_files_of_every_kind(client: TestClient, name: str, content: bytes) -> None:
     response = post(client, content, name, format="jsonl")

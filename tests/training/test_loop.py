@@ -1,5 +1,5 @@
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from run_factory import config, small, small_for
 from tabsa.encoding import NOT_ASKED, Encoded
 from tabsa.errors import ConfigError
 from tabsa.evaluation.metrics import all_metrics
@@ -17,55 +18,7 @@ from tabsa.training.preparation import Prepared, prepare
 from tabsa.training.result import write_result
 from tabsa.training.validation import predict, selected
 
-LABELS = ("none", "positive", "negative")
 NEURAL = [name for name, system in SYSTEMS.items() if system.neural]
-
-
-def config(**sections: Any) -> RunConfig:
-    """A small run with dropout on; `sections` go over its options."""
-    kind = sections.pop("kind", "delayed-entnet")
-    known = {field.name for field in fields(SYSTEMS[kind].config_class)}
-    model = {"chains": 3, "units": 4, "input_dropout": 0.3, "output_dropout": 0.3} | sections.pop("model", {})
-    return run_config(
-        {
-            "kind": kind,
-            "model": {name: value for name, value in model.items() if name in known},
-            "training": {"epochs": 3, "batch_size": 12, "balance": "mixed"} | sections,
-        }
-    )
-
-
-def readings(count: int, rng: np.random.Generator) -> Encoded:
-    """Sentences of up to 6 of 12 words about one or two targets; the words hint at the labels."""
-    labels = rng.choice(3, (count, 2, 2), p=[0.6, 0.25, 0.15]).astype(np.int8)
-    lengths = rng.integers(1, 7, count).astype(np.int32)
-    tokens = rng.integers(3, 12, (count, 6)).astype(np.int32)
-    tokens[:, 0] = 3 + labels[:, 0, 0]
-    tokens[np.arange(6) >= lengths[:, None]] = 0
-    labels[rng.random(count) < 0.3, 1] = NOT_ASKED
-    asked = labels[:, :, 0] != NOT_ASKED
-    groups = np.full((count, 2), -1, np.int32)
-    groups[asked] = np.arange(asked.sum())
-    return Encoded(tokens, lengths, labels, groups, labels[asked].astype(np.int64))
-
-
-def small() -> Prepared:
-    rng = np.random.default_rng(3)
-    matrix = rng.normal(0, 0.4, (12, 6)).astype(np.float32)
-    matrix[0] = 0
-    aspects = rng.normal(0, 0.4, (2, 6)).astype(np.float32)
-    return Prepared(readings(40, rng), readings(15, rng), matrix, (1, 2), aspects, ("price", "safety"), LABELS)
-
-
-def small_for(kind: str) -> Prepared:
-    """With concepts, for a model that reads them."""
-    data = small()
-    if not SYSTEMS[kind].concepts:
-        return data
-    train, dev = (replace(part, concepts=part.tokens % 4) for part in (data.train, data.dev))
-    vectors = np.random.default_rng(4).normal(0, 0.4, (4, 5)).astype(np.float32)
-    vectors[0] = 0
-    return replace(data, train=train, dev=dev, concepts=vectors)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +40,7 @@ def weights(trainer: Trainer) -> dict[str, Tensor]:
 # ---- training
 
 
-@pytest.mark.parametrize(("balance", "epochs"), [("mixed", 20), ("turns", 24), ("sentence", 8)])
+@pytest.mark.parametrize(("balance", "epochs"), [("mixed", 28), ("turns", 28), ("sentence", 12)])
 def test_the_loss_falls_on_places(balance: str, epochs: int) -> None:
     places = run_config(
         {

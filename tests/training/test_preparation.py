@@ -156,7 +156,7 @@ def test_no_such_vectors(tmp_path: Path) -> None:
 
 def dataset(split: str, *polarities: str, labels: tuple[str, ...]) -> Dataset:
     examples = [
-        Example(str(n), f"X is word{n}", (Target("X"),), (Opinion("X", "price", polarity),))
+        Example(str(n), f"X is word{n}", (Target("X", implied=True),), (Opinion("X", "price", polarity),))
         for n, polarity in enumerate(polarities)
     ]
     return Dataset("mine", split, ("price",), labels, examples)

@@ -16,8 +16,8 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
-from test_loop import config, small, small_for
 
+from run_factory import config, small, small_for
 from tabsa.errors import ModelError, OutputError
 from tabsa.models import SYSTEMS
 from tabsa.training.config import RunConfig
@@ -314,7 +314,8 @@ def test_another_run_is_not_continued(half: Path, other: RunConfig, seeds: tuple
     before = contents(half)
     with pytest.raises(OutputError) as caught:
         go(half, other, seeds=seeds, resume=True)
-    assert str(caught.value) == f"{half} holds another run ({difference}); choose another --out"
+    assert str(caught.value) == f"{half} holds another run ({difference})"
+    assert caught.value.code == "another_run"
     assert contents(half) == before
 
 
@@ -328,7 +329,7 @@ def test_comments_in_the_configuration_do_not_matter(half: Path) -> None:
 
 def test_a_new_run_does_not_overwrite_one(half: Path) -> None:
     before = contents(half)
-    with pytest.raises(OutputError, match=r"already holds a run; continue it with --resume, or choose another --out"):
+    with pytest.raises(OutputError, match="already holds a run"):
         go(half, config(epochs=4))
     assert contents(half) == before
 
@@ -427,7 +428,7 @@ def test_the_command_says_in_one_line_what_is_wrong(tabsa: Tabsa, tmp_path: Path
 
     cut(out / "run" / "last.safetensors")
     cut(out / "run" / "previous.safetensors")
-    assert "nothing to go on from, so start again in another --out" in refused("--resume")
+    assert "nothing to go on from; start again in another --out" in refused("--resume")
 
 
 def test_the_command_on_a_full_disk(tabsa: Tabsa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

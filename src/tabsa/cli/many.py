@@ -41,7 +41,7 @@ def score_many(
 ) -> None:
     """Score the tables, on a cluster if one is given, and print what it came to."""
     from tabsa.inference import load
-    from tabsa.scoring import asked
+    from tabsa.scoring import request_identity
     from tabsa.scoring.many import Job, score_parts
     from tabsa.scoring.many.cluster import require
     from tabsa.tables.rows import SUFFIXES
@@ -53,7 +53,7 @@ def score_many(
         threads = threads or 1
     folder = str(Path(model).resolve()) if model is not None and Path(model).is_dir() else model
     predictor = load(folder, threads=threads, precision=precision)
-    job = Job(request, asked(predictor, request), folder, precision, threads)
+    job = Job(request, request_identity(predictor, request), folder, precision, threads)
     with _shown() as show:
         ended = score_parts(
             source,

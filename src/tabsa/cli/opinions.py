@@ -75,15 +75,15 @@ def _silences(prediction: "Prediction", *, every: bool) -> Iterator["Text"]:
         aspects = silent.setdefault(opinion.target, [])
         if opinion.polarity == NONE:
             aspects.append(opinion.aspect)
-    asked = len(dict.fromkeys(opinion.aspect for opinion in prediction.opinions))
+    count = len(dict.fromkeys(opinion.aspect for opinion in prediction.opinions))
     for target, aspects in silent.items():
         if target in unmentioned:
-            told = "not mentioned in the text"
+            words = "not mentioned in the text"
         elif not aspects or every:
             continue
         else:
-            told = "silent on " + ("every aspect" if len(aspects) == asked > 1 else ", ".join(aspects))
-        yield Text.assemble((printable(target), "bold dim"), (f": {printable(told)}", "dim"))
+            words = "silent on " + ("every aspect" if len(aspects) == count > 1 else ", ".join(aspects))
+        yield Text.assemble((printable(target), "bold dim"), (f": {printable(words)}", "dim"))
 
 
 def printable_text(text: str) -> "Text":

@@ -117,7 +117,7 @@ def command(
     to_stdout = str(out) == "-"
     if resume and (overwrite or to_stdout):
         raise typer.BadParameter("cannot go with --resume.", param_hint="OUT -" if to_stdout else "--overwrite")
-    asked = _asked_targets(targets, names or [], target_column)
+    shared = _shared_targets(targets, names or [], target_column)
     from tabsa.inference import load
     from tabsa.scoring import Layout, Request, rejects_file, score
     from tabsa.scoring.many import is_many
@@ -132,7 +132,7 @@ def command(
     )
 
     request = Request(
-        targets=asked,
+        targets=shared,
         target_column=target_column,
         aspects=aspects or None,
         text_column=text_column,
@@ -189,7 +189,7 @@ def _refuse_misplaced(
             raise typer.BadParameter(f"is for {where}.", param_hint=name)
 
 
-def _asked_targets(file: Path | None, names: Sequence[str], column: str | None) -> Mapping[str, Sequence[str]] | None:
+def _shared_targets(file: Path | None, names: Sequence[str], column: str | None) -> Mapping[str, Sequence[str]] | None:
     """The targets to look for in every row; None where each row has its own."""
     if sum((file is not None, bool(names), column is not None)) != 1:
         raise typer.BadParameter("give one of them.", param_hint="-t NAME, --targets FILE or --target-column C")

@@ -16,11 +16,11 @@ def unknown(what: str, name: str, known: Iterable[str], also: str = "") -> DataE
     return DataError(f"unknown {what} {name!r}{hint} expected one of {', '.join(names)}{also}")
 
 
-def choose_aspects(asked: Sequence[str] | None, *, known: Sequence[str], default: Sequence[str]) -> tuple[str, ...]:
+def choose_aspects(wanted: Sequence[str] | None, *, known: Sequence[str], default: Sequence[str]) -> tuple[str, ...]:
     """The aspects asked for, in that order and each once: names, or "all"; `default` where nothing is asked."""
-    if asked is None:
+    if wanted is None:
         return tuple(default)
-    names = (asked,) if isinstance(asked, str) else tuple(dict.fromkeys(asked))
+    names = (wanted,) if isinstance(wanted, str) else tuple(dict.fromkeys(wanted))
     if names == (ALL,):
         return tuple(known)
     if not names:

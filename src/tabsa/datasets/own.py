@@ -6,7 +6,7 @@ Nested, one text a row: `{"id", "text", "targets": [...], "opinions": [{"target"
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
@@ -149,11 +149,11 @@ def _held_apart(drafts: _Drafts) -> dict[str, _Drafts]:
     return dict(splits)
 
 
-def _aspects(name: str, asked: Sequence[str] | None, opinions: Iterable[Opinion]) -> tuple[str, ...]:
+def _aspects(name: str, wanted: Sequence[str] | None, opinions: Iterable[Opinion]) -> tuple[str, ...]:
     """Those asked for, even where they do not occur: a model's aspects are more than a small test file has."""
     occurring = tuple(dict.fromkeys(opinion.aspect for opinion in opinions))
-    asked = ALL if asked is None else asked
-    named = (asked,) if isinstance(asked, str) else tuple(asked)
+    wanted = ALL if wanted is None else wanted
+    named = (wanted,) if isinstance(wanted, str) else tuple(wanted)
     if not occurring and named == (ALL,):
         raise DataError(
             f"{name} holds no opinion, so its aspects are unknown; fill in aspect and polarity, or name the aspects"
@@ -162,7 +162,7 @@ def _aspects(name: str, asked: Sequence[str] | None, opinions: Iterable[Opinion]
     if absent:
         message = f"{name}: no opinion on {', '.join(absent)}; its aspects are {', '.join(occurring) or 'none'}"
         warnings.warn(message, DataWarning, stacklevel=4)
-    return choose_aspects(asked, known=(*occurring, *absent), default=occurring)
+    return choose_aspects(wanted, known=(*occurring, *absent), default=occurring)
 
 
 def _labels(opinions: Iterable[Opinion]) -> tuple[str, ...]:
@@ -202,7 +202,7 @@ def _targets(draft: _Draft) -> tuple[Target, ...]:
         for target in _finder(draft).find(draft.text):
             if draft.targets[target.name].mentions is None:
                 mentions[target.name] = tuple(span for span in target.mentions if not _overlaps(span, given))
-    return mark(draft.text, mentions, draft.where)
+    return tuple(replace(one, implied=not one.mentions) for one in mark(draft.text, mentions, draft.where))
 
 
 def _overlaps(span: Span, others: Iterable[Span]) -> bool:

@@ -83,9 +83,9 @@ def _nested(
     values: Mapping[str, object], columns: Columns, where: str
 ) -> tuple[tuple[Named, ...], tuple[Opinion, ...]]:
     opinions = []
-    for number, said in enumerate(_items(values, columns.opinions, where), start=1):
+    for number, item in enumerate(_items(values, columns.opinions, where), start=1):
         place = f"{where}, opinion {number}"
-        fields = members(said, place)
+        fields = members(item, place)
         target = _optional(fields, columns.target, place)
         opinion = _opinion(fields, target, columns, place)
         if not target or opinion is None:

@@ -49,7 +49,7 @@ def load(name: str, split: str, *, data_dir: Path | None = None, aspects: Sequen
         opinions = [opinion for opinion in _opinions(sentence, where) if opinion.aspect in chosen]
         if _belongs(text, split):
             kept = tuple(opinion for opinion in merger.merge(opinions) if opinion.polarity in labels)
-            examples.append(Example(identifier, text, (Target(TARGET),), kept))
+            examples.append(Example(identifier, text, (Target(TARGET, implied=True),), kept))
     merger.warn(f"{name} {split}")
     return Dataset(name, split, chosen, labels, tuple(examples))
 

@@ -56,8 +56,8 @@ def _example(record: object, aspects: Sequence[str], merger: Merger, where: str)
     text = member(record, "text", str, where)
     targets = _targets(text)
     opinions = [
-        _opinion(said, {target.name for target in targets}, f"{where}, opinion {number}")
-        for number, said in enumerate(member(record, "opinions", list, where), start=1)
+        _opinion(entry, {target.name for target in targets}, f"{where}, opinion {number}")
+        for number, entry in enumerate(member(record, "opinions", list, where), start=1)
     ]
     return Example(
         id=str(member(record, "id", int, where)),
@@ -72,14 +72,15 @@ def _targets(text: str) -> tuple[Target, ...]:
     spans = {
         name: tuple(Span(*match.span()) for match in re.finditer(name, text)) for name in ("LOCATION1", "LOCATION2")
     }
-    return tuple(Target(name, mentions) for name, mentions in spans.items() if mentions or name == "LOCATION1")
+    wanted = {name: mentions for name, mentions in spans.items() if mentions or name == "LOCATION1"}
+    return tuple(Target(name, mentions, implied=not mentions) for name, mentions in wanted.items())
 
 
-def _opinion(said: object, targets: set[str], where: str) -> Opinion:
+def _opinion(entry: object, targets: set[str], where: str) -> Opinion:
     opinion = Opinion(
-        target=member(said, "target_entity", str, where),
-        aspect=member(said, "aspect", str, where),
-        polarity=member(said, "sentiment", str, where).lower(),
+        target=member(entry, "target_entity", str, where),
+        aspect=member(entry, "aspect", str, where),
+        polarity=member(entry, "sentiment", str, where).lower(),
     )
     if opinion.target not in targets:
         raise DataError(f"{where} is about {opinion.target!r}; the sentence has {', '.join(sorted(targets))}")

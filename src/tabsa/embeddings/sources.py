@@ -78,15 +78,15 @@ def _buffered(stream: IO[bytes] | gzip.GzipFile) -> io.BufferedReader:
     return io.BufferedReader(cast("io.RawIOBase", stream), _BUFFER)
 
 
-def _member(archive: zipfile.ZipFile, file: Path, asked: str | None) -> str:
+def _member(archive: zipfile.ZipFile, file: Path, wanted: str | None) -> str:
     names = [n for n in archive.namelist() if not n.endswith("/") and not n.startswith("__MACOSX/")]
-    if asked is None and len(names) == 1:
+    if wanted is None and len(names) == 1:
         return names[0]
-    if asked in names:
-        return str(asked)
+    if wanted in names:
+        return str(wanted)
     if not names:
         raise DataError(f"{file} is an empty zip; a file of word vectors was expected in it")
     some = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
-    if asked is None:
+    if wanted is None:
         raise DataError(f"{file} holds {len(names)} files ({some}); say which, as in {file / names[0]}")
-    raise DataError(f"{file} has no file {asked}; it holds {some}")
+    raise DataError(f"{file} has no file {wanted}; it holds {some}")

@@ -2,8 +2,8 @@
 
 A text of at most `max_length` tokens is read whole. A longer one is cut between sentences into passages of at most that
 many tokens (one sentence may have more, up to `_LONGEST`). A passage is read for the targets that it mentions, in the
-order of their first mentions, and after them for those that the text only implies (`Target`s without mentions, in the
-order given), which every passage is read for. Where that is nobody, the passage is left out. Where that is more targets
+order of their first mentions, and after them for those that the text only implies (`Target.implied`, in the order
+given), which every passage is read for. Where that is nobody, the passage is left out. Where that is more targets
 than a model knows at a time, it is read several times; the mentions of the others are then ordinary words.
 """
 
@@ -33,7 +33,7 @@ class Passage:
 def passages(text: str, targets: Sequence[Target], *, at_once: int, max_length: int) -> Iterator[Passage]:
     """Cut a text; each passage names the targets it is read for, at most `at_once`; a `max_length` of 0 is no limit."""
     tokens = tokenise_marked(text, targets)
-    implied = [index for index, target in enumerate(targets) if not target.mentions]
+    implied = [index for index, target in enumerate(targets) if target.implied and not target.mentions]
     for part in _parts(text, tokens, max_length):
         mentioned = dict.fromkeys(token.target for token in part if token.target is not None)
         read_for = [*mentioned, *implied]

@@ -74,13 +74,13 @@ def fit_calibration(gold: IntArray, probabilities: FloatArray, *, classes: bool,
     # The features of a label are its logit and which label it is; the loss is convex in their weights: Newton's way.
     own = np.broadcast_to(np.eye(labels)[:, 1:], (len(logs), labels, labels - 1))
     features = np.concatenate([logs[..., None], own], axis=-1)  # (rows, labels, labels)
-    asked = features[np.arange(len(logs)), gold.ravel()].mean(0)
+    observed = features[np.arange(len(logs)), gold.ravel()].mean(0)
     ridge = np.array([0.0, *[_PENALTY] * (labels - 1)])
     weights = np.array([1.0, *[0.0] * (labels - 1)])
     for _ in range(50):
         shares = _softmax(features @ weights)
         expected = np.einsum("rl,rlf->rf", shares, features)
-        gradient = expected.mean(0) - asked + ridge * weights
+        gradient = expected.mean(0) - observed + ridge * weights
         square = np.einsum("rl,rlf,rlg->fg", shares, features, features) - expected.T @ expected
         step = np.linalg.solve(square / len(logs) + np.diag(ridge + 1e-9), gradient)
         weights = weights - np.clip(step, -0.5, 0.5)

@@ -40,9 +40,9 @@ def opinion_grid(prediction: Prediction) -> Grid:
     """The grid of a prediction, targets and aspects in the order they were asked in."""
     targets = tuple(dict.fromkeys(opinion.target for opinion in prediction.opinions))
     aspects = tuple(dict.fromkeys(opinion.aspect for opinion in prediction.opinions))
-    told = {opinion.aspect for opinion in prediction.found()}
-    shown = tuple(aspect for aspect in aspects if aspect in told)
+    judged = {opinion.aspect for opinion in prediction.found()}
+    shown = tuple(aspect for aspect in aspects if aspect in judged)
     cells = {(o.target, o.aspect): Cell(o.polarity, o.confidence) for o in prediction.opinions}
     rows = tuple((target, tuple(cells[target, aspect] for aspect in shown)) for target in targets)
-    silent = tuple(aspect for aspect in aspects if aspect not in told)
+    silent = tuple(aspect for aspect in aspects if aspect not in judged)
     return Grid(shown, rows, silent, frozenset(prediction.unmentioned()))

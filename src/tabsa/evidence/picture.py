@@ -141,15 +141,15 @@ class _Drawing:
             middle = self.y + _GRID_ROW / 2
             self.write(left - 0.1, middle, _shown(target), weight="bold", ha="right", size=9)
             if target in grid.unmentioned or not grid.aspects:
-                told = "not mentioned in the text" if target in grid.unmentioned else "no opinion found"
-                self.write(left + 0.08, middle, told, color=_QUIET)
+                words = "not mentioned in the text" if target in grid.unmentioned else "no opinion found"
+                self.write(left + 0.08, middle, words, color=_QUIET)
                 cells = ()
             for column, cell in enumerate(cells):
                 ink, back = _TONES[cell.tone]
                 x = left + column * _GRID_COLUMN
                 self.box(x, self.y + 0.02, _GRID_COLUMN - 0.05, _GRID_ROW - 0.04, back)
-                told = f"{cell.sign} {cell.polarity} {cell.confidence:.0%}" if cell.sign else "–"
-                self.write(x + 0.08, middle, told, color=ink)
+                words = f"{cell.sign} {cell.polarity} {cell.confidence:.0%}" if cell.sign else "–"
+                self.write(x + 0.08, middle, words, color=ink)
             self.y += _GRID_ROW
         self.y += 0.25
 

@@ -74,8 +74,8 @@ def _long(
     for row, prediction in enumerate(predictions):
         for opinion in prediction.opinions if every else prediction.found():
             rows.append(row)
-            told = (opinion.target, opinion.aspect, opinion.polarity, opinion.confidence)
-            for column, value in zip(values.values(), (*told, *opinion.probabilities.values()), strict=True):
+            cells = (opinion.target, opinion.aspect, opinion.polarity, opinion.confidence)
+            for column, value in zip(values.values(), (*cells, *opinion.probabilities.values()), strict=True):
                 column.append(value)
     return _joined(frame.iloc[rows], values)
 

@@ -47,8 +47,8 @@ class Predictor:
         Args:
             text: any text; a long one is read sentence by sentence.
             targets: names to find in the text (a mapping gives each its aliases), or `Target`s with mentions. A
-                name that the text does not mention is `none` throughout; a `Target` without mentions is implied, the
-                thing the text is about, and the whole text is read for it.
+                target that the text does not mention is `none` throughout, unless it is a `Target` that is `implied`:
+                then the whole text is read for it.
             aspects: some of the model's; all by default.
         """
         (prediction,) = self.predict_many([text], targets, aspects, explain=True)

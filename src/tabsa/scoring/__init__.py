@@ -1,8 +1,8 @@
 """Score a table: ask a model of every row and write what it says, at constant memory and to be resumed after a kill."""
 
-from tabsa.scoring.job import Progress, asked, rejects_file, score
+from tabsa.scoring.job import Progress, rejects_file, request_identity, score
 from tabsa.scoring.request import Layout, Request
 from tabsa.scoring.targets import read_targets
 from tabsa.tables.saving import Counts
 
-__all__ = ["Counts", "Layout", "Progress", "Request", "asked", "read_targets", "rejects_file", "score"]
+__all__ = ["Counts", "Layout", "Progress", "Request", "read_targets", "rejects_file", "request_identity", "score"]

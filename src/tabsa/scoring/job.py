@@ -65,7 +65,7 @@ def score(
         parquet.require(out)
     with InputTable(source) as table, _output(source, out, rejects, resume=resume, overwrite=overwrite) as output:
         scorer = Scorer(source, suffix, predictor, request)
-        output.begin({"the input": table.identity(), **asked(predictor, request)})
+        output.begin({"the input": table.identity(), **request_identity(predictor, request)})
         state = output.state
         resumed = state.counts.rows
         for chunk in table.chunks(scorer.chunk) if not state.done else ():
@@ -107,7 +107,7 @@ def _output(
     return FileOutput(*paths, resume=resume, overwrite=overwrite)
 
 
-def asked(predictor: Predictor, request: Request) -> dict[str, Any]:
+def request_identity(predictor: Predictor, request: Request) -> dict[str, Any]:
     """All that decides, beside the input, what the output is; a run can be resumed only where it is the same."""
     folder = predictor.folder.path
     files = (*_MODEL_FILES, GRAPHS[predictor.precision])

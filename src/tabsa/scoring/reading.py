@@ -98,9 +98,9 @@ class TableColumns:
 def find_columns(path: Path, rows: Sequence[Row], request: Request) -> TableColumns:
     """The columns of a table, judged by its first rows."""
     names = tuple(dict.fromkeys(name for row in rows for name in row.values))
-    for asked in (request.text_column, request.id_column, request.target_column):
-        if asked is not None and asked not in names:
-            raise unknown(f"column of {path}", asked, names)
+    for wanted in (request.text_column, request.id_column, request.target_column):
+        if wanted is not None and wanted not in names:
+            raise unknown(f"column of {path}", wanted, names)
     identity = request.id_column or ("id" if "id" in names else None)
     return TableColumns(names, request.text_column or _text_column(path, rows, names, identity, request), identity)
 

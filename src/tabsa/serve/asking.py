@@ -11,14 +11,14 @@ from tabsa.serve.settings import Settings
 from tabsa.text import TargetFinder, parse_target
 
 
-class Asked(NamedTuple):
+class CheckedRequest(NamedTuple):
     """One question a text, and the places among the model's aspects of those asked for."""
 
     questions: list[Question]
     aspects: tuple[int, ...]
 
 
-def check_predict(request: PredictRequest, known: Sequence[str], settings: Settings) -> Asked:
+def check_predict(request: PredictRequest, known: Sequence[str], settings: Settings) -> CheckedRequest:
     """The questions of a request; `known` are the model's aspects."""
     texts = [request.text] if request.text is not None else request.texts or []
     _refuse_more("texts", len(texts), settings.max_texts, "texts")
@@ -31,7 +31,7 @@ def check_predict(request: PredictRequest, known: Sequence[str], settings: Setti
         message = f"texts x targets x aspects are {opinions:,}; at most {settings.max_opinions:,} go in one request"
         raise Problem(422, "limit", message)
     places = tuple(known.index(aspect) for aspect in aspects)
-    return Asked([Question(text, finder, request.explain) for text in texts], places)
+    return CheckedRequest([Question(text, finder, request.explain) for text in texts], places)
 
 
 def check_text(text: str, settings: Settings, field: str = "text") -> None:

@@ -122,10 +122,12 @@ class Batcher:
     def _read(self, questions: Sequence[Question]) -> list[BatchAnswer]:
         started = time.perf_counter()
         found = [question.finder.find(question.text) for question in questions]
-        asked = [_all_targets(question.finder, targets) for question, targets in zip(questions, found, strict=True)]
+        targets_of_each = [
+            _all_targets(question.finder, targets) for question, targets in zip(questions, found, strict=True)
+        ]
         predictions = self._predictor.predict_many(
             [question.text for question in questions],
-            targets_of_each=asked,
+            targets_of_each=targets_of_each,
             explain=any(question.explain for question in questions),
         )
         answers = [BatchAnswer(*pair) for pair in zip(predictions, found, strict=True)]

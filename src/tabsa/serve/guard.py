@@ -145,8 +145,8 @@ class _Body:
             async with asyncio.timeout(self._patience):
                 message = await self._receive()
         except TimeoutError:
-            told = f"the body does not come, or comes at less than {_LEAST_PACE:,} bytes a second; send it faster"
-            raise Problem(408, "too_slow", told, headers=_CLOSE) from None
+            why = f"the body does not come, or comes at less than {_LEAST_PACE:,} bytes a second; send it faster"
+            raise Problem(408, "too_slow", why, headers=_CLOSE) from None
         if message["type"] == "http.request":
             self._whole = not message.get("more_body", False)
             self._count(len(message.get("body", b"")), time.monotonic() - started)

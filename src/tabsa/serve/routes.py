@@ -40,29 +40,29 @@ _JSON = [Depends(_only_json)]
 @router.post(
     "/predict", dependencies=_JSON, response_model=PredictOne | PredictMany, responses=problems(403, 408, 413, 415, 422)
 )
-async def predict(asked: PredictRequest, service: TheService) -> Response:
+async def predict(request: PredictRequest, service: TheService) -> Response:
     """Say who is judged, on what, and how.
 
     With `text`, one result; with `texts`, `{"results": [...]}`, one a text. Every target-aspect pair is answered; the
     polarity `none` means that the text is silent. Offsets count Unicode code points.
     """
-    checked = check_predict(asked, service.predictor.aspects, service.settings)
-    told = await service.batcher.ask(checked.questions)
-    if asked.texts is not None or asked.explain:  # long, maybe: other clients need not wait while it is written
-        return await run_in_threadpool(_written, asked, told, service, checked.aspects)
-    return _written(asked, told, service, checked.aspects)
+    checked = check_predict(request, service.predictor.aspects, service.settings)
+    found = await service.batcher.ask(checked.questions)
+    if request.texts is not None or request.explain:  # long, maybe: other clients need not wait while it is written
+        return await run_in_threadpool(_written, request, found, service, checked.aspects)
+    return _written(request, found, service, checked.aspects)
 
 
-def _written(asked: PredictRequest, told: list[BatchAnswer], service: Service, aspects: tuple[int, ...]) -> Response:
-    results = [answers.result(answer, service.predictor, aspects, explain=asked.explain) for answer in told]
-    return answers.to_json({"results": results} if asked.texts is not None else results[0])
+def _written(request: PredictRequest, found: list[BatchAnswer], service: Service, aspects: tuple[int, ...]) -> Response:
+    results = [answers.result(answer, service.predictor, aspects, explain=request.explain) for answer in found]
+    return answers.to_json({"results": results} if request.texts is not None else results[0])
 
 
 @router.post("/suggest", dependencies=_JSON, responses=problems(403, 408, 413, 415, 422))
-async def suggest_targets(asked: SuggestRequest, service: TheService) -> SuggestResponse:
+async def suggest_targets(request: SuggestRequest, service: TheService) -> SuggestResponse:
     """Find names that may be targets: capitalised phrases that are not merely the starts of sentences."""
-    check_text(asked.text, service.settings)
-    names = await run_in_threadpool(suggest, asked.text)
+    check_text(request.text, service.settings)
+    names = await run_in_threadpool(suggest, request.text)
     return SuggestResponse(targets=[SuggestedName(name=name, spans=list(spans)) for name, spans in names])
 
 
@@ -84,9 +84,9 @@ async def models(service: TheService) -> ModelsResponse:
     return ModelsResponse(models=[model], default=service.name)
 
 
-def _metrics(told: dict[str, Any]) -> dict[str, Any] | None:
+def _metrics(metrics: dict[str, Any]) -> dict[str, Any] | None:
     """Of what training wrote down, how well the model did on what."""
-    families = told.get("dev")
+    families = metrics.get("dev")
     if not isinstance(families, dict):
         return None
     figures = {
@@ -94,7 +94,7 @@ def _metrics(told: dict[str, Any]) -> dict[str, Any] | None:
         for family, values in families.items()
         if isinstance(values, dict)
     }
-    return {"data": told.get("data"), "split": told.get("split"), **figures}
+    return {"data": metrics.get("data"), "split": metrics.get("split"), **figures}
 
 
 @health.get("/healthz")

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from tabsa.errors import TabsaError
 from tabsa.scoring import Layout
-from tabsa.scoring import Request as Asked
+from tabsa.scoring import Request as ScoreRequest
 from tabsa.serve.asking import check_aspects, check_targets, parse_targets
 from tabsa.serve.jobs import shown_error
 from tabsa.serve.problems import Problem, busy
@@ -52,8 +52,8 @@ async def score(
 async def _as_job(request: Request, service: Service) -> Response:
     folder = await run_in_threadpool(service.jobs.make_folder)
     try:
-        source, form, asked = await _received(request, folder, service)
-        identity = service.jobs.start(source, form, asked)
+        source, form, wanted = await _received(request, folder, service)
+        identity = service.jobs.start(source, form, wanted)
     except BaseException:
         service.jobs.discard(folder)
         raise
@@ -69,8 +69,8 @@ async def _at_once(request: Request, service: Service) -> Response:
         stack.callback(service.end_stream)
         folder = make_folder(service.uploads)
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        source, form, asked = await _received(request, folder, service)
-        rows = scored(source, f".{form}", service.predictor, asked, on_rows=service.metrics.rows.inc)
+        source, form, wanted = await _received(request, folder, service)
+        rows = scored(source, f".{form}", service.predictor, wanted, on_rows=service.metrics.rows.inc)
         stack.callback(rows.close)
         try:
             first = await run_in_threadpool(next, rows)
@@ -81,20 +81,20 @@ async def _at_once(request: Request, service: Service) -> Response:
     return response
 
 
-async def _received(request: Request, folder: Path, service: Service) -> tuple[Path, str, Asked]:
+async def _received(request: Request, folder: Path, service: Service) -> tuple[Path, str, ScoreRequest]:
     """The uploaded file in its folder, the format of the results, and what to ask."""
     async with read_form(request, service.settings) as (file, form):
-        asked = _asked(form, service)
+        wanted = _score_request(form, service)
         source = await run_in_threadpool(store, file.file, file.filename or "", folder, service.settings)
-    return source, form.format, asked
+    return source, form.format, wanted
 
 
-def _asked(form: ScoreForm, service: Service) -> Asked:
+def _score_request(form: ScoreForm, service: Service) -> ScoreRequest:
     known, settings = service.predictor.aspects, service.settings
     aspects = check_aspects(form.aspect or None, known, settings, "aspect")
     targets = parse_targets(form.targets)
     check_targets(targets, settings)
-    return Asked(
+    return ScoreRequest(
         targets=dict(targets) or None,
         target_column=form.target_column,
         aspects=aspects,

@@ -69,7 +69,7 @@ class FileOutput:
         self._part, self._rejects_part = _beside(out, ".part"), _beside(rejects, ".part")
         self._state_path = _beside(out, ".state.json")
         self._resume, self._overwrite = resume, overwrite
-        self._asked: dict[str, Any] = {}
+        self._identity: dict[str, Any] = {}
         self._files: tuple[BinaryIO, ...] = ()
         self.state = State()
         self._refuse_existing()
@@ -98,9 +98,9 @@ class FileOutput:
             for path in (self._part, self._rejects_part):
                 path.unlink(missing_ok=True)
 
-    def begin(self, asked: dict[str, Any]) -> None:
+    def begin(self, identity: dict[str, Any]) -> None:
         """Start, or take up a run that was asked the same; `state` tells how far it is."""
-        self._asked = asked | {"the rejects file": os.path.relpath(self.rejects, self.out.parent)}
+        self._identity = identity | {"the rejects file": os.path.relpath(self.rejects, self.out.parent)}
         try:
             for folder in (self.out.parent, self.rejects.parent):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -161,7 +161,7 @@ class FileOutput:
             raise OutputError(f"cannot write {self.out}: {reason(e)}") from e
 
     def _write_state(self) -> None:
-        content = {"format": FORMAT, "asked": self._asked, **dataclasses.asdict(self.state)}
+        content = {"format": FORMAT, "asked": self._identity, **dataclasses.asdict(self.state)}
         with replacing(self._state_path) as stream:
             json.dump(content, stream, indent=2)
 
@@ -169,14 +169,14 @@ class FileOutput:
         path = self._state_path
         try:
             content = json.loads(read_text(path, OutputError))
-            asked, form = content.pop("asked"), content.pop("format")
+            before, form = content.pop("asked"), content.pop("format")
             state = State(**(content | {"counts": Counts(**content["counts"])}))
         except (ValueError, TypeError, KeyError, AttributeError) as e:
             raise OutputError(f"{path} is damaged", code="job_unusable") from e
         if form != FORMAT:
             raise OutputError(f"{path} is of another version of tabsa", code="job_unusable")
-        for name, value in self._asked.items():
-            if asked.get(name) != value:
+        for name, value in self._identity.items():
+            if before.get(name) != value:
                 why = f"{name} is not what it was when the run began"
                 raise OutputError(f"cannot resume {self.out}: {why}", code="job_differs")
         return state
@@ -208,7 +208,7 @@ class StandardOutput:
         if self._rejects:
             self._rejects.close()
 
-    def begin(self, asked: dict[str, Any]) -> None:
+    def begin(self, identity: dict[str, Any]) -> None:
         """Start."""
 
     def save(self, output: bytes, rejects: bytes) -> None:

@@ -26,7 +26,7 @@ from tabsa.config import read_toml, to_toml
 from tabsa.errors import ModelError, OutputError
 from tabsa.files import read_text, reason, replacing
 from tabsa.training import optimisers
-from tabsa.training.config import RunConfig
+from tabsa.training.config import RunConfig, run_config
 from tabsa.training.loop import Trainer, TrainingProgress, Validation
 
 _FORMAT = "tabsa run 1"
@@ -58,7 +58,7 @@ class RunFolder:
             leftover.unlink(missing_ok=True)
         if not self.config.exists():
             return self.start(config, seeds)
-        unlike = difference(read_toml(self.config), tomllib.loads(_described(config, seeds)))
+        unlike = difference(_plain(read_toml(self.config)), _plain(tomllib.loads(_described(config, seeds))))
         if unlike:
             raise OutputError(f"{self.path} holds another run ({unlike})", code="another_run")
         self._restore(trainer)
@@ -108,6 +108,14 @@ class RunFolder:
 
 def _described(config: RunConfig, seeds: tuple[int, ...]) -> str:
     return f"seeds = {list(seeds)}\n{to_toml(config)}"
+
+
+def _plain(described: dict[str, Any]) -> dict[str, Any]:
+    """What `_described` wrote, now or under an older version's names."""
+    seeds = described.pop("seeds", None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {"seeds": seeds, **asdict(run_config(described))}
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

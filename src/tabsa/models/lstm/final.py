@@ -29,7 +29,7 @@ class LSTMFinal(Model):
         self.config = config
         d, starts, aspects = vocabulary.words.shape[1], self.starts(), len(vocabulary.aspects)
         tokens = self.target_vectors[:2]  # a model of one target has no other
-        self.marks = parameter(starts, *tokens.shape, init=lambda tensor, _: tensor.copy_(tokens))  # asked, other
+        self.marks = parameter(starts, *tokens.shape, init=lambda tensor, _: tensor.copy_(tokens))  # own, other
         self.reader = BiLSTM(
             starts, d, config.units, layers=config.layers, rate=config.output_dropout, forget_bias=_FORGET_BIAS
         )
@@ -54,9 +54,9 @@ class LSTMFinal(Model):
     def marked(self, tokens: Tensor, where: Tensor) -> Tensor:
         """The words' vectors with the target asked about, and any other, under their own marks: (S, B, K, T, d)."""
         words = self.words[tokens].unsqueeze(2)  # (S, B, 1, T, d)
-        asked, other = self.marks[:, 0], self.marks[:, -1]
+        own, other = self.marks[:, 0], self.marks[:, -1]
         others = where.any(2, keepdim=True) & ~where
-        words = torch.where(where.unsqueeze(-1), asked[:, None, None, None], words)
+        words = torch.where(where.unsqueeze(-1), own[:, None, None, None], words)
         return torch.where(others.unsqueeze(-1), other[:, None, None, None], words)
 
     def summary(self, read: LSTMStates, where: Tensor, live: Tensor) -> Tensor:  # noqa: ARG002

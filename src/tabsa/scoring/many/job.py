@@ -64,8 +64,8 @@ def score_parts(
     """
     started = time.perf_counter()
     parts = find_parts(source, folder, form)
-    asked = {**job.asked, "the input": str(source.resolve()), "the format": form}
-    with Records(folder, asked, parts, resume=resume, overwrite=overwrite) as records:
+    identity = {**job.identity, "the input": str(source.resolve()), "the format": form}
+    with Records(folder, identity, parts, resume=resume, overwrite=overwrite) as records:
         resumed = _sum(records.done.values()).rows
         left = [part for part in parts if part.name not in records.done]
         failed = _run(parts, left, job, predictor, make_pool, records, on_change) if left else {}

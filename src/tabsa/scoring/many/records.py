@@ -30,16 +30,16 @@ class Records:
 
     Args:
         folder: where the results go.
-        asked: what is asked of the parts.
+        identity: what is asked of the parts.
         parts: all of the job's parts.
         resume: go on with the job that is there, if there is one.
         overwrite: replace the job that is there, done or not.
     """
 
     def __init__(
-        self, folder: Path, asked: Mapping[str, Any], parts: Iterable[Part], *, resume: bool, overwrite: bool
+        self, folder: Path, identity: Mapping[str, Any], parts: Iterable[Part], *, resume: bool, overwrite: bool
     ) -> None:
-        self._folder, self._asked = folder, dict(asked)
+        self._folder, self._identity = folder, dict(identity)
         self._job, self._lines = folder / "_job.json", folder / "_parts.jsonl"
         self._summary, self._success = folder / "_summary.json", folder / "_SUCCESS"
         self.done: dict[str, Counts] = {}
@@ -81,7 +81,7 @@ class Records:
         except OutputError:
             file.close()
             raise
-        _write(self._job, {"format": FORMAT, "asked": self._asked})
+        _write(self._job, {"format": FORMAT, "asked": self._identity})
         return file
 
     def _refuse_existing(self, *, resume: bool, overwrite: bool) -> None:
@@ -113,13 +113,13 @@ class Records:
     def _compare(self) -> None:
         try:
             content = json.loads(read_text(self._job, OutputError))
-            form, asked = content["format"], dict(content["asked"])
+            form, before = content["format"], dict(content["asked"])
         except (ValueError, TypeError, KeyError) as e:
             raise OutputError(f"{self._job} is damaged", code="job_unusable") from e
         if form != FORMAT:
             raise OutputError(f"{self._job} is of another version of tabsa", code="job_unusable")
-        for name, value in self._asked.items():
-            if asked.get(name) != value:
+        for name, value in self._identity.items():
+            if before.get(name) != value:
                 why = f"{name} is not what it was when the job began"
                 raise OutputError(f"cannot resume {self._folder}: {why}", code="job_differs")
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from tabsa.errors import ConfigError, DataError, ModelError, TabsaError
 from tabsa.inference import Predictor, load
-from tabsa.scoring import Counts, Layout, Progress, Request, asked, rejects_file, score
+from tabsa.scoring import Counts, Layout, Progress, Request, rejects_file, request_identity, score
 from tabsa.scoring.many.parts import Part
 from tabsa.scoring.reading import InputTable
 
@@ -22,7 +22,7 @@ class Job:
     """What every part is scored with."""
 
     request: Request
-    asked: Mapping[str, Any]  # what `tabsa.scoring.asked` said where the job was started
+    identity: Mapping[str, Any]  # what `tabsa.scoring.request_identity` gave where the job was started
     model: str | None = None  # a folder, or the name of a model in the package
     precision: Literal["float32", "int8"] = "float32"
     threads: int = 1  # of the model, in each worker
@@ -76,8 +76,8 @@ class Worker:
         """Load the model; gives what is wrong with it, or nothing."""
         try:
             predictor = load(self._job.model, threads=self._job.threads, precision=self._job.precision)
-            here = asked(predictor, self._job.request)
-            for name, value in self._job.asked.items():
+            here = request_identity(predictor, self._job.request)
+            for name, value in self._job.identity.items():
                 if here.get(name) != value:
                     raise ModelError(f"{name} is not the same on {platform.node()} as where the job was started")
         except TabsaError as e:
