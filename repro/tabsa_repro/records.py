@@ -90,14 +90,16 @@ def read_json(path: Path) -> Any:
 def commit() -> str | None:
     """The commit of the code that runs, with `-dirty` where a file differs from it; None where that is not known.
 
-    A copy of the files without their history can say it by the environment variable TABSA_COMMIT.
+    A copy of the files without their history, or with an old one, says it by the environment variable TABSA_COMMIT.
     """
+    if stated := os.environ.get("TABSA_COMMIT"):
+        return stated
     package = Path(tabsa.__file__).parent
     root = package.parents[1]
     if package != root / "src" / "tabsa" or not (root / ".git").exists():
-        return os.environ.get("TABSA_COMMIT")
+        return None
     describe = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=7", "--exclude=*"]
     try:
         return subprocess.run(describe, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        return os.environ.get("TABSA_COMMIT")
+        return None
