@@ -51,19 +51,20 @@ Says of places named in English texts how each of twelve aspects is judged: posi
 - aspects: {", ".join(config["aspects"])}
 - a Delayed EntNet with {config["model"]["chains"]} memory chains, one for each of {config["targets"]} targets; more
   targets are read in groups of {config["targets"]}
-- word vectors: 35,001 words of GloVe 840B and some frequent ones placed among them from GloVe 6B, in int8; other words
+- word vectors: 35,001 words of GloVe 840B and some frequent ones aligned with them from GloVe 6B, in int8; other words
   get a vector from their spelling or a random one
 - trained on Sentihood's training split and on 2,350 sentences made of patterns (`repro/box/write.py`: negations,
-  contrasts, two places in one sentence), taught by ten others of its kind, as `tabsa train repro/box/places.toml --out
-  runs/box --seeds 5` does it, on one H200; seed {metrics["seed"]}, selected on Sentihood's dev at epoch
+  contrasts, two places in one sentence), distilled from ten others of its kind, as
+  `tabsa train repro/box/places.toml --out runs/box --seeds 5` does it, on one H200; seed {metrics["seed"]}, selected on Sentihood's dev at epoch
   {metrics["epoch"]}
 - calibrated on dev by a temperature of {calibration["temperature"]:.2f} and a bias for each class: calibration error
   {100 * calibration["error_before"]:.1f}% before, {100 * calibration["error_after"]:.1f}% after
 
 ## How good it is
 
-Sentihood's test split with the benchmark's four aspects and with all twelve (London, 2016, a question-and-answer
-forum), and the package's `places` sentences, which are harder: written for variety, from all over the world.
+As users get it (`tabsa evaluate places`): Sentihood's test split with the benchmark's four aspects and with all twelve
+(London, 2016, a question-and-answer forum), and the package's `places` sentences, which are harder: written for
+variety, from all over the world.
 
 | % | Sentihood, 4 (sun) | 4 (ma) | 12 (sun) | 12 (ma) | `places`, 12 (sun) |
 |---|---|---|---|---|---|

@@ -120,6 +120,10 @@ def one_line(result: tuple[int, str, str]) -> str:
         ("", "has no row to score; expected 8"),
         ("{}", ', line 1: no "id"; expected'),
         ("\n\nnonsense\n", ", line 3: not JSON at column 1"),
+        (
+            '{"id": 9, "target": "Camden", "aspect": "price", "probabilities": {}}',
+            " all; check --data and --split",
+        ),
         ('{"id": 1, "target": "Camden", "aspect": "parking", "probabilities": {}}', 'unknown aspect "parking"'),
     ],
 )

@@ -181,6 +181,47 @@ def test_a_users_mistake_is_one_line(
     assert not (tmp_path / "out.csv").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["two.csv", "out.csv"], "two.csv has no column 'text', only: a, b; say with --text-column which it is"),
+        (
+            ["taken.csv", "out.csv", "-a", "price"],
+            "the output would have two columns 'Camden/price'; tell the new ones apart with --prefix, such as "
+            "--prefix tabsa/",
+        ),
+        (["in.csv", "there.csv"], "there.csv exists; replace it with --overwrite, or choose another name"),
+        (
+            ["in.csv", "there.csv", "--resume"],
+            "there.csv exists, and there is no stopped run to resume; replace it with --overwrite, or choose another "
+            "name",
+        ),
+        (
+            ["in.csv", "stopped.csv"],
+            "a run into stopped.csv was stopped before its end; go on with --resume, or start again with --overwrite",
+        ),
+        (["in.csv", "stopped.csv", "--resume"], "stopped.csv.state.json is damaged; start again with --overwrite"),
+        (
+            ["in.csv", "out.csv", "--rejects", "out.csv"],
+            "out.csv cannot hold both the output and the rejects; give --rejects another name",
+        ),
+    ],
+)
+def test_options_that_help_are_named(
+    tabsa: Tabsa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[object], line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.csv").write_text("text\nCamden is nice\n")
+    (tmp_path / "two.csv").write_text("a,b\nCamden is nice,Camden\n")
+    (tmp_path / "taken.csv").write_text("text,Camden/price\nCamden is nice,5\n")
+    (tmp_path / "there.csv").write_text("mine")
+    (tmp_path / "stopped.csv.part").touch()
+    (tmp_path / "stopped.csv.state.json").write_text("{")
+    assert tabsa(*arguments, "-t", "Camden") == (1, "", f"error: {line}\n")
+    assert (tmp_path / "there.csv").read_text() == "mine"
+    assert not (tmp_path / "out.csv").exists()
+
+
 @pytest.mark.parametrize("names", [("in.parquet", "out.csv"), ("in.csv", "out.parquet")])
 def test_parquet_without_pyarrow_says_what_to_install(
     tabsa: Tabsa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, str]

@@ -115,7 +115,7 @@ def test_mentions_cover_every_location_of_the_raw_file_and_nothing_else(data_dir
 )
 def test_targets_are_found_as_substrings(tmp_path, text, first, second):
     example = load_one(tmp_path, sentence(text))
-    expected = [Target("LOCATION1", tuple(Span(*span) for span in first))]
+    expected = [Target("LOCATION1", tuple(Span(*span) for span in first), implied=not first)]
     if second:
         expected.append(Target("LOCATION2", tuple(Span(*span) for span in second)))
     assert example.text == text

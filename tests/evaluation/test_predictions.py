@@ -132,7 +132,7 @@ BAD_ROWS: dict[str, tuple[Callable[[Row], Any], str]] = {
         lambda row: {key: row[key] for key in row if key != "target"},
         'no "target"; expected "id", "target", "aspect" and "probabilities"',
     ),
-    "unknown id": (setting("id", 9), "the id 9 is not in towns test; check --data and --split"),
+    "unknown id": (setting("id", 9), "the id 9 is not in towns test"),
     "id of a wrong kind": (setting("id", 7.0), "the id is 7.0; expected a string or a whole number"),
     "id that is true": (setting("id", True), "the id is true; expected a string or a whole number"),
     "unknown target": (setting("target", "C"), 'unknown target "C"; expected one of the targets of id 7: A, B'),

@@ -223,10 +223,9 @@ def stopped(tmp_path, model):
 
 def test_a_stopped_run_is_not_replaced_unless_told(stopped, model):
     source, out, request = stopped
-    with pytest.raises(
-        OutputError, match=r"a run into .*out\.csv was stopped; go on with --resume, or start with --ov"
-    ):
+    with pytest.raises(OutputError, match=r"a run into .*out\.csv was stopped before its end") as error:
         score(source, out, model, request)
+    assert error.value.code == "job_exists"
     assert score(source, out, model, request, overwrite=True).resumed == 0
     assert sorted(files(out.parent)) == ["in.csv", "out.csv", "out.csv.rejects.jsonl"]
 
@@ -237,35 +236,39 @@ def test_resuming_asks_for_the_same_again(stopped, model):
     with pytest.raises(OutputError, match="the list of targets is not what it was when the run began"):
         score(source, out, model, other, resume=True)
     other = Request(targets=BOTH, chunk=5, layout=Layout.LONG)
-    with pytest.raises(OutputError, match=r"cannot resume .*out\.csv: --layout is not what it was"):
+    with pytest.raises(OutputError, match=r"cannot resume .*out\.csv: the layout is not what it was"):
         score(source, out, model, other, resume=True)
-    with pytest.raises(OutputError, match=r"cannot resume .*out\.csv: --precision is not what it was"):
+    with pytest.raises(OutputError, match=r"cannot resume .*out\.csv: the precision is not what it was"):
         score(source, out, load(model.folder.path, precision="int8"), request, resume=True)
-    with pytest.raises(OutputError, match="--rejects is not what it was"):
+    with pytest.raises(OutputError, match="the rejects file is not what it was"):
         score(source, out, model, request, resume=True, rejects=out.with_name("bad.jsonl"))
     with source.open("a") as stream:
         stream.write("20,more\n")
-    with pytest.raises(OutputError, match=r"the input is not what it was when the run began; .* --overwrite"):
+    with pytest.raises(OutputError, match="the input is not what it was when the run began") as error:
         score(source, out, model, request, resume=True)
+    assert error.value.code == "job_differs"
 
 
 def test_parts_that_were_tampered_with_are_one_clear_line(stopped, model):
     source, out, request = stopped
     part, state = out.with_name("out.csv.part"), out.with_name("out.csv.state.json")
     part.write_bytes(part.read_bytes()[:-1])
-    with pytest.raises(OutputError, match=r"out\.csv\.part is shorter than its state says; start again"):
+    with pytest.raises(OutputError, match=r"out\.csv\.part is shorter than its state says") as error:
         score(source, out, model, request, resume=True)
+    assert error.value.code == "job_unusable"
     for content, match in [("{", "is damaged"), ('{"format": "x", "asked": {}, "counts": {}}', "another version")]:
         state.write_text(content)
-        with pytest.raises(OutputError, match=match):
+        with pytest.raises(OutputError, match=match) as error:
             score(source, out, model, request, resume=True)
+        assert error.value.code == "job_unusable"
 
 
 def test_resuming_where_there_is_nothing_starts(tmp_path, model):
     source, out = write(tmp_path / "in.csv", 20), tmp_path / "out.csv"
     assert score(source, out, model, Request(targets=BOTH), resume=True).resumed == 0
-    with pytest.raises(OutputError, match=r"out\.csv exists, and there is no stopped run to resume"):
+    with pytest.raises(OutputError, match=r"out\.csv exists, and there is no stopped run to resume") as error:
         score(source, out, model, Request(targets=BOTH), resume=True)
+    assert error.value.code == "output_exists"
 
 
 def test_two_runs_do_not_write_one_output(tmp_path, model):

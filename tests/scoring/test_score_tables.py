@@ -282,9 +282,9 @@ def test_the_text_column_is_text_or_the_only_one_with_text(tmp_path, model):
     assert run(tmp_path, model, [{"review": TEXTS[0], "stars": 4}])[0]["Camden/general"] != "none"
     assert run(tmp_path, model, [{"id": "a", "review": TEXTS[0], "stars": 4}])[0]["Camden/general"] != "none"
     rows = [{"title": "a", "review": TEXTS[0]}]
-    message = "in.jsonl has no column 'text'; say with --text-column which it is: title, review"
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=r"in\.jsonl has no column 'text', only: title, review") as error:
         run(tmp_path, model, rows)
+    assert error.value.code == "no_text_column"
     assert run(tmp_path, model, rows, text_column="review")[0]["Camden/general"] != "none"
 
 
@@ -298,8 +298,9 @@ def test_a_column_that_is_not_there_is_one_clear_line(tmp_path, model, option):
 
 def test_a_column_that_exists_already_is_one_clear_line(tmp_path, model):
     rows = [{"text": TEXTS[0], "Camden/price": "5"}]
-    with pytest.raises(DataError, match="two columns 'Camden/price'; tell the new ones apart with --prefix"):
+    with pytest.raises(DataError, match="the output would have two columns 'Camden/price'") as error:
         run(tmp_path, model, rows)
+    assert error.value.code == "column_taken"
     (row,) = run(tmp_path, model, rows, prefix="new/")
     assert row["Camden/price"] == "5"
     assert row["new/Camden/price"] in model.labels
@@ -311,16 +312,14 @@ def test_a_column_that_exists_already_is_one_clear_line(tmp_path, model):
 def test_a_later_row_with_a_new_column(tmp_path, model):
     rows = [{"text": TEXTS[0]}, {"text": TEXTS[0], "x": 1}, {"text": TEXTS[0], "Camden/price": 1}]
     assert [row.get("x") for row in run(tmp_path, model, rows, chunk=1)] == [None, 1]
-    assert rejects(tmp_path) == [
-        (3, "the row has a column 'Camden/price' already; tell the new one apart with --prefix")
-    ]
+    assert rejects(tmp_path) == [(3, "the row has a column 'Camden/price' already; tell the new one apart by a prefix")]
     run(tmp_path, model, rows, out="out.csv", chunk=1)
     assert [line["row"] for line in lines(tmp_path / "out.csv.rejects.jsonl")] == [2, 3]
 
 
 def test_many_columns_get_a_word_on_the_long_layout(tmp_path, model):
     names = {f"Place{n}": () for n in range(126)}
-    with pytest.warns(DataWarning, match="504 new columns; --layout long has a row for each opinion instead"):
+    with pytest.warns(DataWarning, match="504 new columns; the long layout has a row for each opinion instead"):
         (row,) = run(tmp_path, model, [{"text": "Place7 is nice"}], targets=names)
     assert len(row) == 505
 
@@ -430,16 +429,18 @@ def test_files_that_cannot_be_used_are_one_clear_line(tmp_path, model):
         score(source, tmp_path / "folder.csv", model, request)
     with pytest.raises(DataError, match="is a folder; expected a file"):
         score(tmp_path / "folder.csv", tmp_path / "o.csv", model, request)
-    with pytest.raises(OutputError, match="cannot hold both"):
+    with pytest.raises(OutputError, match="cannot hold both") as error:
         score(source, tmp_path / "o.csv", model, request, rejects=tmp_path / "o.csv")
+    assert error.value.code == "rejects_in_the_way"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.csv", "in.csv"]
 
 
 def test_an_output_that_is_there_is_kept_unless_told(tmp_path, model):
     source, out = write(tmp_path / "in.csv", records()), tmp_path / "out.csv"
     out.write_text("precious")
-    with pytest.raises(OutputError, match=r"out\.csv exists; replace it with --overwrite"):
+    with pytest.raises(OutputError, match=r"out\.csv exists$") as error:
         score(source, out, model, Request(targets=BOTH))
+    assert error.value.code == "output_exists"
     assert out.read_text() == "precious"
     score(source, out, model, Request(targets=BOTH), overwrite=True)
     assert out.read_text().startswith("id,likes,text")

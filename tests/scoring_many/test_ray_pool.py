@@ -15,7 +15,7 @@ import pytest
 
 from tabsa.errors import ConfigError, OutputError
 from tabsa.inference import Predictor, load
-from tabsa.scoring import Request, asked
+from tabsa.scoring import Request, request_identity
 from tabsa.scoring.many import Job, LocalPool, RayPool, score_parts
 from tabsa.scoring.many.cluster import connect
 from tabsa.scoring.many.parts import Part
@@ -47,7 +47,7 @@ def model(tiny_model) -> Predictor:
 
 @pytest.fixture(scope="module")
 def job(model: Predictor) -> Job:
-    return Job(REQUEST, asked(model, REQUEST), str(model.folder.path), threads=1)
+    return Job(REQUEST, request_identity(model, REQUEST), str(model.folder.path), threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -126,8 +126,9 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(cluster, folder, tmp_pat
 def test_a_part_that_always_dies_is_given_up_and_can_be_resumed(cluster, folder, tmp_path, model, job, expected, brisk):
     out = tmp_path / "out"
     pool = DeadlyPool(job, out, kills=3, workers=2)
-    with pytest.raises(OutputError, match=r"^1 of 4 parts failed, .* --resume: large\.csv: its worker died"):
+    with pytest.raises(OutputError, match=r"^1 of 4 parts failed, .* done: large\.csv: its worker died") as error:
         score_parts(folder, out, job, model, lambda _: pool)
+    assert error.value.code == "parts_failed"
     assert len(pool.attempts) == 3
     assert {name: data for name, data in expected.items() if "large" not in name}.items() <= files(out).items()
     score_parts(folder, out, job, model, lambda most: RayPool(job, most=most), resume=True)
@@ -155,7 +156,7 @@ def test_workers_that_do_not_start(cluster, folder, tmp_path, model, job, monkey
 
 
 def test_a_model_that_workers_cannot_load_is_one_line(cluster, folder, tmp_path, model, job):
-    elsewhere = Job(REQUEST, job.asked, str(tmp_path / "model"), threads=1)
+    elsewhere = Job(REQUEST, job.identity, str(tmp_path / "model"), threads=1)
     with pytest.raises(ConfigError, match="there is no model"):
         score_parts(folder, tmp_path / "out", elsewhere, model, lambda _: RayPool(elsewhere, workers=1))
     assert not (tmp_path / "out").exists()
@@ -190,14 +191,15 @@ def test_documented_commands_run(cluster, command_line, tmp_path, monkeypatch, t
 
 
 @pytest.mark.parametrize(
-    ("address", "told"),
+    ("address", "told", "code"),
     [
-        ("127.0.0.1:1", r"cannot join the Ray cluster at 127\.0\.0\.1:1: Connection refused; start it with"),
-        ("ray://head:10001", "is for Ray's client; run this on a node of the cluster, with --ray-address auto"),
-        ("nonsense", "cannot join the Ray cluster at nonsense: Invalid address"),
+        ("127.0.0.1:1", r"the Ray cluster at 127\.0\.0\.1:1: Connection refused; start it with", "bad_config"),
+        ("ray://head:10001", "is for Ray's client; run this on a node of the cluster", "ray_client"),
+        ("nonsense", "cannot join the Ray cluster at nonsense: Invalid address", "bad_config"),
     ],
 )
-def test_addresses_where_no_cluster_is(address, told, monkeypatch):
+def test_addresses_where_no_cluster_is(address, told, code, monkeypatch):
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=told) as error:
         connect(address)
+    assert error.value.code == code

@@ -52,6 +52,13 @@ def test_going_on(tabsa, tmp_path):
     assert tabsa("in", "out", "-t", "Camden")[0] == 0
     code, _, stderr = tabsa("in", "out", "-t", "Camden", "--resume")
     assert (code, stderr.split(":")[0]) == (0, "2 parts, 14 rows")
+    advice = "error: a job into out is done; go on with --resume, or start again with --overwrite\n"
+    assert tabsa("in", "out", "-t", "Camden") == (1, "", advice)
+    advice = (
+        "the prefix is not what it was when the job began; ask for the same again, or start again with --overwrite\n"
+    )
+    code, _, stderr = tabsa("in", "out", "-t", "Camden", "--prefix", "x", "--resume")
+    assert (code, stderr) == (1, f"error: cannot resume out: {advice}")
     assert tabsa("in", "out", "-t", "Camden", "--overwrite")[0] == 0
 
 
@@ -61,9 +68,8 @@ def test_parts_that_fail_are_told_at_once_and_at_the_end(tabsa, tmp_path):
     assert (code, stdout) == (1, "")
     first, last = stderr.splitlines()
     assert first.startswith("warning: bad.csv.gz refused: ")
-    assert last.startswith(
-        "error: 1 of 3 parts failed, the others are done; mend them and go on with --resume: bad.csv"
-    )
+    assert last.startswith("error: 1 of 3 parts failed, the others are done: bad.csv.gz: ")
+    assert last.endswith("; mend them and go on with --resume")
     assert json.loads((tmp_path / "out" / "_summary.json").read_text())["scored"] == 13
 
 
@@ -85,7 +91,7 @@ def test_progress_on_a_terminal(tabsa, monkeypatch):
     [
         (["in", "out", "--text-column", "body"], r"unknown column of \S+a\.csv 'body'; expected one of id, "),
         (["in", "out", "-a", "prices"], "unknown aspect 'prices'; did you mean 'price'"),
-        (["in", "out", "--format", "xml"], "--format is 'xml'; expected one of csv, "),
+        (["in", "out", "--format", "xml"], "there is no format 'xml'; expected one of csv, "),
         (["in", "in"], "in holds the input; write to another folder"),
         (["in", "in/a.csv/out"], "cannot write in/a.csv/out: Not a directory"),
         (["*.xml", "out"], r"no table in \*\.xml; expected files ending in one of "),
@@ -127,4 +133,5 @@ def test_options_that_do_not_go_together(tabsa, tmp_path, arguments, name):
 def test_without_ray(tabsa, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     code, _, stderr = tabsa("in", "out", "-t", "Camden", "--engine", "ray")
-    assert (code, stderr) == (1, "error: --engine ray needs ray; install it with `pip install 'tabsa[scale]'`\n")
+    advice = "install it with `pip install 'tabsa[scale]'`; or leave out --engine ray"
+    assert (code, stderr) == (1, f"error: a Ray cluster needs ray; {advice}\n")

@@ -11,7 +11,7 @@ import pytest
 
 from tabsa.errors import ConfigError, DataError, OutputError
 from tabsa.inference import Predictor, load
-from tabsa.scoring import Counts, Layout, Progress, Request, asked, score
+from tabsa.scoring import Counts, Layout, Progress, Request, request_identity, score
 from tabsa.scoring.many import Job, LocalPool, Standing, score_parts
 from tabsa.scoring.many.parts import Part
 from tabsa.scoring.many.worker import Kind, Outcome, Worker
@@ -47,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def job_of(model: Predictor, request: Request = REQUEST) -> Job:
-    return Job(request, asked(model, request), str(model.folder.path), threads=1)
+    return Job(request, request_identity(model, request), str(model.folder.path), threads=1)
 
 
 def run(folder, out, model, request=REQUEST, pool=None, **options):
@@ -123,8 +123,9 @@ def test_a_job_that_was_stopped_goes_on(folder, tmp_path, model, nth, monkeypatc
     assert not (out / "_SUCCESS").exists()
     begun = json.loads(next(out.rglob("*.state.json")).read_text())
     assert begun["counts"]["rows"] == REQUEST.chunk
-    with pytest.raises(OutputError, match=r"a job into .* was begun; go on with --resume, or start again with"):
+    with pytest.raises(OutputError, match=r"a job into .* was begun") as error:
         run(folder, out, model)
+    assert error.value.code == "job_exists"
     tried: list[str] = []
     ended = run(folder, out, model, resume=True, on_change=lambda _, outcome: tried.append(outcome.part.name))
     assert len(tried) == 6 - (nth - 1)
@@ -135,8 +136,9 @@ def test_a_job_that_was_stopped_goes_on(folder, tmp_path, model, nth, monkeypatc
 def test_a_job_that_is_done_is_not_done_again(folder, tmp_path, model):
     out = tmp_path / "out"
     run(folder, out, model)
-    with pytest.raises(OutputError, match="is done; go on with --resume, or start again with --overwrite"):
+    with pytest.raises(OutputError, match=r"a job into .* is done") as error:
         run(folder, out, model)
+    assert error.value.code == "job_exists"
     ended = score_parts(folder, out, job_of(model), model, lambda _: pytest.fail("no workers"), resume=True)
     assert (ended.counts.rows, ended.resumed) == (77, 77)
     assert (out / "_SUCCESS").exists()
@@ -163,29 +165,31 @@ def test_a_record_that_was_lost_costs_its_part_only(folder, tmp_path, model):
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"aspects": ("price",)}, "--aspect"),
+        ({"aspects": ("price",)}, "the list of aspects"),
         ({"targets": {"Camden": ()}}, "the list of targets"),
-        ({"layout": Layout.LONG}, "--layout"),
+        ({"layout": Layout.LONG}, "the layout"),
     ],
 )
 def test_other_options_are_refused(folder, tmp_path, model, change, named):
     out = tmp_path / "out"
     run(folder, out, model)
     before = files(out)
-    with pytest.raises(OutputError, match=f"cannot resume .*: {named} is not what it was when the job began"):
+    with pytest.raises(OutputError, match=f"cannot resume .*: {named} is not what it was when the job began") as error:
         run(folder, out, model, replace(REQUEST, **change), resume=True)
+    assert error.value.code == "job_differs"
     assert files(out) == before
-    with pytest.raises(OutputError, match="--format is not what it was"):
+    with pytest.raises(OutputError, match="the format is not what it was"):
         run(folder, out, model, form="jsonl", resume=True)
-    with pytest.raises(OutputError, match="IN is not what it was"):
+    with pytest.raises(OutputError, match="the input is not what it was"):
         run(folder / "*.csv", out, model, resume=True)
 
 
 def test_a_table_that_changed_is_refused(folder, tmp_path, model):
     run(folder, tmp_path / "out", model)
     (folder / "a.csv").write_text("id,text\n1,Camden\n")
-    with pytest.raises(OutputError, match=r"cannot resume .*a\.csv has changed since it was scored"):
+    with pytest.raises(OutputError, match=r"cannot resume .*a\.csv has changed since it was scored") as error:
         run(folder, tmp_path / "out", model, resume=True)
+    assert error.value.code == "job_unusable"
 
 
 def test_overwrite_leaves_nothing_of_the_job_before(folder, tmp_path, model):
@@ -203,8 +207,9 @@ def test_a_folder_that_is_in_use_is_left_alone(folder, tmp_path, model):
     out.mkdir()
     (out / "thesis.txt").write_text("x")
     for options in ({}, {"resume": True}):
-        with pytest.raises(OutputError, match="is not empty, and holds no job"):
+        with pytest.raises(OutputError, match="is not empty, and holds no job") as error:
             run(folder, out, model, **options)
+        assert error.value.code == "output_exists"
     assert [path.name for path in out.iterdir()] == ["thesis.txt"]
     run(folder, out, model, overwrite=True)
     assert (out / "thesis.txt").exists()
@@ -215,8 +220,9 @@ def test_damaged_and_foreign_jobs(folder, tmp_path, model):
     run(folder, out, model)
     for content, told in (("{", "is damaged"), ('{"format": "x", "asked": {}}', "is of another version")):
         (out / "_job.json").write_text(content)
-        with pytest.raises(OutputError, match=f"_job.json {told}"):
+        with pytest.raises(OutputError, match=f"_job.json {told}") as error:
             run(folder, out, model, resume=True)
+        assert error.value.code == "job_unusable"
 
 
 def test_two_runs_of_a_job(folder, tmp_path, model):
@@ -240,8 +246,9 @@ def test_bad_tables_are_named_and_the_others_done(folder, tmp_path, model):
     (folder / "broken.jsonl.gz").write_bytes(gzip.compress(b'{"text": "Camden"}\n')[:-9])
     (folder / "other.csv").write_text("body,title\nx,y\n")
     out = tmp_path / "out"
-    with pytest.raises(OutputError, match=r"^2 of 8 parts failed, the others are done; .*--resume: broken.*; other"):
+    with pytest.raises(OutputError, match=r"^2 of 8 parts failed, the others are done: broken.*; other") as error:
         run(folder, out, model)
+    assert error.value.code == "parts_failed"
     assert set(summary(out)["failed"]) == {"broken.jsonl.gz", "other.csv"}
     assert not (out / "_SUCCESS").exists()
     assert summary(out)["rows"] == 77
@@ -301,7 +308,7 @@ def test_parts_whose_workers_die_are_named_and_the_others_done(folder, tmp_path,
 
 def test_a_job_as_plain_data(model):
     job = job_of(model)
-    assert Job.from_plain(json.loads(json.dumps(job.plain()))).asked == job.asked
+    assert Job.from_plain(json.loads(json.dumps(job.plain()))).identity == job.identity
     assert Job.from_plain(job.plain()) == job
 
 

@@ -59,7 +59,7 @@ def test_one_file_whose_name_looks_like_a_pattern(tmp_path):
 
 def test_another_format(folder, tmp_path):
     assert names(folder, tmp_path / "out", "csv.gz") == ["A.csv.gz", "b.csv.gz", "sub/c.csv.gz", "sub/deep/d.csv.gz"]
-    with pytest.raises(ConfigError, match="--format is 'xml'; expected one of csv, tsv"):
+    with pytest.raises(ConfigError, match="there is no format 'xml'; expected one of csv, tsv"):
         find_parts(folder, tmp_path / "out", "xml")
 
 

@@ -4,13 +4,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import typer
 
 from tabsa.cli.console import err, warn
 
 if TYPE_CHECKING:
+    from tabsa.checkpoint import Precision
     from tabsa.inference import Predictor
     from tabsa.scoring import Request
     from tabsa.scoring.many import Ended, Job, Pool, Standing
@@ -26,21 +27,32 @@ class Cluster(NamedTuple):
     workers: int | None
 
 
+class Runner(NamedTuple):
+    """The model that scores, and how it is run."""
+
+    model: str | None
+    threads: int
+    precision: "Precision"
+
+    def load(self) -> "Predictor":
+        """The model, ready."""
+        from tabsa.inference import load
+
+        return load(self.model, threads=self.threads, precision=self.precision)
+
+
 def score_many(
     source: Path,
     out: Path,
     request: "Request",
+    runner: Runner,
     *,
-    model: str | None,
-    threads: int,
-    precision: Literal["float32", "int8"],
     form: str | None,
     cluster: Cluster | None,
     resume: bool,
     overwrite: bool,
 ) -> None:
     """Score the tables, on a cluster if one is given, and print what it came to."""
-    from tabsa.inference import load
     from tabsa.scoring import request_identity
     from tabsa.scoring.many import Job, score_parts
     from tabsa.scoring.many.cluster import require
@@ -50,10 +62,11 @@ def score_many(
         raise typer.BadParameter("names a file; many tables, and --engine ray, write to a folder.", param_hint="OUT")
     if cluster is not None:
         require()
-        threads = threads or 1
-    folder = str(Path(model).resolve()) if model is not None and Path(model).is_dir() else model
-    predictor = load(folder, threads=threads, precision=precision)
-    job = Job(request, request_identity(predictor, request), folder, precision, threads)
+        runner = runner._replace(threads=runner.threads or 1)
+    if runner.model is not None and Path(runner.model).is_dir():
+        runner = runner._replace(model=str(Path(runner.model).resolve()))
+    predictor = runner.load()
+    job = Job(request, request_identity(predictor, request), runner.model, runner.precision, runner.threads)
     with _shown() as show:
         ended = score_parts(
             source,

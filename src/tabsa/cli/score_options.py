@@ -1,0 +1,90 @@
+"""The options of `tabsa score`, one type each."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from tabsa.cli.targets import METAVAR
+
+
+class LayoutName(StrEnum):
+    """How results are laid out."""
+
+    WIDE = "wide"
+    LONG = "long"
+
+
+class EngineName(StrEnum):
+    """Where the work is done."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+Source: TypeAlias = Annotated[
+    Path,
+    typer.Argument(
+        metavar="IN",
+        help="A table: .csv, .tsv or .jsonl, each also with .gz, or .parquet; or a folder or 'pattern'.",
+    ),
+]
+Out: TypeAlias = Annotated[
+    Path,
+    typer.Argument(
+        metavar="OUT", help="Where results go, in any of these formats; - prints JSON Lines. A folder for many."
+    ),
+]
+TextColumn: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="C", help="The column to read. [default: text, or the only one]", show_default=False),
+]
+IdColumn: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="C", help="What tells rows apart. [default: id, if there is one]", show_default=False),
+]
+TargetsFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Names to look for, one a line, aliases after it with commas or tabs."),
+]
+TargetNames: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--target", "-t", metavar=METAVAR, help="A name to look for, with other names; repeatable."),
+]
+TargetColumn: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="C", help="The column with a row's own targets: a name, several with `;`, or a list."),
+]
+Layout: TypeAlias = Annotated[
+    LayoutName, typer.Option(help="wide: the input with a column a target-aspect pair; long: a row an opinion.")
+]
+Probabilities: TypeAlias = Annotated[
+    bool, typer.Option("--probabilities", help="Add each label's probability to the wide layout, too.")
+]
+Every: TypeAlias = Annotated[bool, typer.Option("--all", help="In the long layout, write `none` as well.")]
+Prefix: TypeAlias = Annotated[str, typer.Option(metavar="TEXT", help="Goes before the name of each new column.")]
+Rejects: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Where bad rows go. [default: OUT.rejects.jsonl]", show_default=False),
+]
+Resume: TypeAlias = Annotated[bool, typer.Option("--resume", help="Go on where a run into OUT was stopped.")]
+Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace OUT, or a stopped run into it.")]
+Threads: TypeAlias = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Threads of the model; 0 is one a core, or with ray one a worker.")
+]
+Chunk: TypeAlias = Annotated[
+    int, typer.Option(min=1, metavar="ROWS", help="Rows scored and saved together; a kill loses at most these.")
+]
+OutputFormat: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--format", metavar="F", help="Of many tables' results: csv, jsonl.gz ... [default: as each is]"),
+]
+Engine: TypeAlias = Annotated[EngineName, typer.Option(help="Where it runs: in this process, or on a Ray cluster.")]
+RayAddress: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="A", help="The cluster. [default: $RAY_ADDRESS, or this machine]", show_default=False),
+]
+Workers: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Of the cluster. [default: all CPUs]", show_default=False)
+]
