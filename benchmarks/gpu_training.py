@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tabsa.encoding.arrays import Encoded
+from tabsa.encoding import Encoded
 from tabsa.nn.fast.graphs import Graphs
 from tabsa.training.config import run_config
 from tabsa.training.loop import Trainer
@@ -39,7 +39,7 @@ def made_up(sentences: int = 3000) -> Prepared:
     groups = np.arange(2 * sentences).reshape(sentences, 2).astype(np.int64)
     matrix = rng.normal(0, 0.4, (4000, SIZE)).astype(np.float32)
     matrix[0] = 0
-    data = Encoded(tokens, lengths, labels, groups)
+    data = Encoded(tokens, lengths, labels, groups, labels.reshape(2 * sentences, 4).astype(np.int64))
     aspects = rng.normal(0, 0.4, (4, SIZE)).astype(np.float32)
     return Prepared(data, data, matrix, (1, 2), aspects, ("a", "b", "c", "d"), ("none", "positive", "negative"))
 
@@ -54,7 +54,7 @@ def trainer(prepared: Prepared, path: str, precision: str) -> Trainer:
         }
     )
     made = Trainer(config, prepared, range(1, SEEDS + 1), "cuda")
-    made.model.path = path
+    made.scan_path = path
     return made
 
 

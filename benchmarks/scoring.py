@@ -37,13 +37,12 @@ from torch import nn
 
 import tabsa
 from tabsa.datasets import load
-from tabsa.encoding.arrays import PADDING, count_words, encode, target_word
+from tabsa.embeddings import lookup
+from tabsa.encoding import PADDING, count_words, encode, passages, target_word
 from tabsa.errors import DataNotFoundError
 from tabsa.inference import Predictor
-from tabsa.models.onnx.engine import words_of
 from tabsa.schema import Dataset, Target
-from tabsa.text import tokenise_marked
-from tabsa.training.result import load_model, rows_of
+from tabsa.training.result import load_model
 from tabsa.training.validation import predict
 
 RESULTS = Path(__file__).parent / "results" / "scoring.json"
@@ -93,12 +92,13 @@ def transformer(
 def eager(model: Predictor, dataset: Dataset) -> tuple[Callable[[], object], list[int], int]:
     """The model in PyTorch on all sentences; and their lengths, and the number of chains."""
     config = model.folder.config
-    asked = Dataset(dataset.name, dataset.split, config.aspects, config.labels, dataset.examples)
-    names = [PADDING, *count_words([asked], targets=config.targets, max_length=config.max_length)]
+    wanted = Dataset(dataset.name, dataset.split, config.aspects, config.labels, dataset.examples)
+    names = [PADDING, *count_words([wanted], targets=config.targets, max_length=config.max_length)]
     rows = {word: row for row, word in enumerate(names)}
-    vectors = rows_of(names, model.folder.vectors)
+    vectors = lookup(names, model.folder.vectors).matrix
+    vectors[0] = 0
     network = load_model(model.folder, vectors, tuple(rows[target_word(n)] for n in range(config.targets)))
-    encoded = encode(asked, rows, targets=config.targets, max_length=config.max_length)
+    encoded = encode(wanted, rows, targets=config.targets, max_length=config.max_length)
     return lambda: predict(network, encoded), encoded.lengths.tolist(), int(network.keys().shape[1])
 
 
@@ -138,11 +138,15 @@ def main() -> None:
     texts = [example.text for example in dataset.examples]
     targets = [example.targets for example in dataset.examples]
     network, lengths, chains = eager(full, dataset)
-    d, cut = full.folder.vectors.dim, full.folder.config.max_length
+    d, config = full.folder.vectors.dim, full.folder.config
     needed = 2 * 2 * (7 * chains + 1) * d * d * sum(lengths)  # operations
-    passages = [words_of(tokenise_marked(text, own))[:cut] for text, own in zip(texts, targets, strict=True)]
+    read = [
+        passage
+        for text, own in zip(texts, targets, strict=True)
+        for passage in passages(text, own, at_once=config.targets, max_length=config.max_length)
+    ]
     whole = {n: (len(texts), partial(score, model, texts, targets)) for n, model in models.items()}
-    reading = {f"{n}, reading": (needed, partial(model.engine.read, passages)) for n, model in models.items()}
+    reading = {f"{n}, reading": (needed, partial(model.engine.read_passages, read)) for n, model in models.items()}
     products = plain_products(d, options.threads)
     found = rates({**whole, "pytorch": (len(texts), network), **reading, **products}, 9, options.threads)
 

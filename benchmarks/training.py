@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tabsa.encoding.arrays import Encoded
+from tabsa.encoding import Encoded
 from tabsa.training.config import run_config
 from tabsa.training.loop import Trainer
 from tabsa.training.preparation import Prepared
@@ -34,14 +34,15 @@ def sentences(count: int, words: int, rng: np.random.Generator) -> Encoded:
     tokens = rng.integers(3, words, (count, 50)).astype(np.int32)
     tokens[np.arange(50) >= lengths[:, None]] = 0
     labels = rng.choice(3, (count, 2, 4), p=[0.84, 0.11, 0.05]).astype(np.int8)
-    return Encoded(tokens, lengths, labels, np.arange(2 * count, dtype=np.int32).reshape(count, 2))
+    groups = np.arange(2 * count, dtype=np.int32).reshape(count, 2)
+    return Encoded(tokens, lengths, labels, groups, labels.reshape(2 * count, 4).astype(np.int64))
 
 
 def trainer(prepared: Prepared, balance: str, path: str, batch_size: int) -> Trainer:
     """A Delayed EntNet with the paper's options that scans by `path`."""
     training = {"balance": balance, "batch_size": batch_size, "optimiser": "adam", "rate": 0.001}
     result = Trainer(run_config({"kind": "delayed-entnet", "training": training}), prepared, [1])
-    result.model.path = path
+    result.scan_path = path
     if path == "step":
         result.samplers[0].pool = 1  # no sorting by length over several batches
     return result

@@ -55,8 +55,8 @@ Says of places named in English texts how each of twelve aspects is judged: posi
   get a vector from their spelling or a random one
 - trained on Sentihood's training split and on 2,350 sentences made of patterns (`repro/box/write.py`: negations,
   contrasts, two places in one sentence), distilled from ten others of its kind, as
-  `tabsa train repro/box/places.toml --out runs/box --seeds 5` does it, on one H200; seed {metrics["seed"]}, selected on Sentihood's dev at epoch
-  {metrics["epoch"]}
+  `tabsa train repro/box/places.toml --out runs/box --seeds 5` does it, on one H200; seed {metrics["seed"]},
+  selected on Sentihood's dev at epoch {metrics["epoch"]}
 - calibrated on dev by a temperature of {calibration["temperature"]:.2f} and a bias for each class: calibration error
   {100 * calibration["error_before"]:.1f}% before, {100 * calibration["error_after"]:.1f}% after
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import tabsa
+import tabsa_repro
 from result_factory import TINY, made_up
 
 SETTINGS = [word for setting in TINY for word in ("--set", setting)]
@@ -47,7 +48,8 @@ def test_two_machines(reproduce, tmp_path):
     assert not (tmp_path / "repro").exists()
     command = [sys.executable, "-c", _BARE, "reproduce", "table1", "--only", "lstm-final", "--seeds", "2"]
     command += ["--prepared", "ready", "--out", "out", *SETTINGS]
-    environment = os.environ | {"PYTHONPATH": str(Path(tabsa.__file__).parents[1])}
+    sources = os.pathsep.join(str(Path(package.__file__).parents[1]) for package in (tabsa, tabsa_repro))
+    environment = os.environ | {"PYTHONPATH": sources}
     result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
     assert result.returncode == 0, result.stderr
     (record,) = json.loads((tmp_path / "out" / "table1.json").read_text())

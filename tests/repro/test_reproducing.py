@@ -2,6 +2,7 @@ import json
 import math
 import statistics
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from tabsa.training import loop
 from tabsa.training.loop import Trainer
 from tabsa.training.preparation import Prepared, prepare
 from tabsa.training.validation import figures_of, predict, reading_probabilities
-from tabsa_repro import training
+from tabsa_repro import experiments, training
+from tabsa_repro.experiments import EXPERIMENTS
 from tabsa_repro.preparation import load_prepared, prepared_file, write_prepared
 from tabsa_repro.records import commit
 from tabsa_repro.running import combine, run
@@ -208,6 +210,17 @@ def test_options_that_came_later_count_as_their_defaults(finished, tmp_path):
     said = []
     run(replace(finished[0], out=tmp_path), say=said.append)
     assert said == ["lstm-final: already there", "entnet: already there"]
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_the_results_that_are_there_are_runs_of_todays_configurations(experiment):
+    """Options may have had other names when they were made; nothing is trained again for that."""
+    store = Store(Path(__file__).parents[2] / "repro" / "results")
+    records = store.records(experiment)
+    assert list(records) == [part.name for part in EXPERIMENTS[experiment]]
+    for part in EXPERIMENTS[experiment]:
+        seeds = records[part.name]["seeds"]
+        assert store.finished(experiment, part, experiments.config_of(part), seeds) == records[part.name]
 
 
 def test_a_damaged_part(tmp_path):

@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from tabsa.encoding import NOT_ASKED, combine
 from tabsa.models.base import Model, Vocabulary
-from tabsa.nn.context import Context
+from tabsa.nn.context import Context, ScanPath
 from tabsa.nn.fast.graphs import Batch, Graphs
 from tabsa.nn.fast.packed import live_rows
 from tabsa.training import optimisers
@@ -100,6 +100,7 @@ class Trainer:
         self.model = build_model(config, prepared, seeds).to(self.device)
         half = training.precision == "bf16" and self.device.type == "cuda"  # a CPU's bf16 products are never chosen
         self.products = torch.bfloat16 if half else torch.float32
+        self.scan_path: ScanPath = "auto"  # which benchmarks compare
         self.optimiser = optimisers.optimiser(
             training.optimiser, self.model.parameters(), rate=training.rate, weight_decay=training.weight_decay
         )
@@ -186,7 +187,7 @@ class Trainer:
     def learn(self, batch: Batch) -> Tensor:
         """Change the weights by what a batch says; returns the losses (S,). On a GPU nothing here waits for it."""
         training = self.config.training
-        context = Context(training=True, generators=self.draws, live=batch.live, products=self.products)
+        context = Context(training=True, generators=self.draws, live=batch.live, products=self.products, path=self.scan_path)
         answer = self.model(*batch.inputs, context=context)
         losses = cross_entropy(answer.logits, batch.labels, self.class_weights, batch.soft_labels)
         total = losses.sum() if answer.penalty is None else (losses + answer.penalty).sum()
