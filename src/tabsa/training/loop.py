@@ -187,7 +187,9 @@ class Trainer:
     def learn(self, batch: Batch) -> Tensor:
         """Change the weights by what a batch says; returns the losses (S,). On a GPU nothing here waits for it."""
         training = self.config.training
-        context = Context(training=True, generators=self.draws, live=batch.live, products=self.products, path=self.scan_path)
+        context = Context(
+            training=True, generators=self.draws, live=batch.live, products=self.products, path=self.scan_path
+        )
         answer = self.model(*batch.inputs, context=context)
         losses = cross_entropy(answer.logits, batch.labels, self.class_weights, batch.soft_labels)
         total = losses.sum() if answer.penalty is None else (losses + answer.penalty).sum()
