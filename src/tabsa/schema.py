@@ -4,7 +4,7 @@ A *text* mentions *targets* (a place, a brand, a person); an *opinion* gives a t
 A target-aspect pair that no opinion names has the polarity `none`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
@@ -13,6 +13,9 @@ Polarity: TypeAlias = str
 NONE: Final = "none"
 POSITIVE: Final = "positive"
 NEGATIVE: Final = "negative"
+NEUTRAL: Final = "neutral"  # spoken of, and not judged
+MIXED: Final = "mixed"  # praised and blamed, and neither wins
+UNNAMED: Final = ""  # the name of the target that a text is about and does not name; null in JSON
 
 
 class Span(NamedTuple):
@@ -46,12 +49,17 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text with its targets and the opinions it expresses; every pair without an opinion is `none`."""
+    """A text with its targets and the opinions it expresses; every pair without an opinion is `none`.
+
+    Where `aspects` are given, only these were asked of the text: nothing is known of others.
+    """
 
     id: str
     text: str
     targets: tuple[Target, ...]
     opinions: tuple[Opinion, ...] = ()
+    aspects: tuple[str, ...] | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)  # what else is known of it, such as its domain
 
     def polarity(self, target: str, aspect: str) -> Polarity:
         """The gold polarity of one target-aspect pair."""
@@ -78,6 +86,12 @@ class Dataset:
     def polarities(self) -> tuple[Polarity, ...]:
         """The labels other than `none`."""
         return self.labels[1:]
+
+    def questions(self) -> Iterator[tuple[Example, Target, str, Polarity]]:
+        """Every target and aspect that is asked of every text, with the gold polarity, in order."""
+        for example, target in self.groups():
+            for aspect in self.aspects if example.aspects is None else example.aspects:
+                yield example, target, aspect, example.polarity(target.name, aspect)
 
     def groups(self) -> Iterator[tuple[Example, Target]]:
         """Every (example, target), in order: a group has one row for each aspect."""

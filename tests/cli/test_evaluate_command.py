@@ -193,7 +193,7 @@ def test_the_example_in_the_documentation(
     monkeypatch.setenv("TABSA_DATA", str(data_dir))
     exec(_block(page, "python"), {})
     for line in _block(page, "sh").splitlines():
-        assert tabsa(*shlex.split(line)[1:])[0] == 0
+        assert tabsa(*shlex.split(line, comments=True)[1:])[0] == 0
 
 
 def _block(page: str, language: str) -> str:

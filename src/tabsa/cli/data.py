@@ -3,7 +3,7 @@
 import json
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -161,7 +161,7 @@ def _survey(data_dir: Path | None) -> dict[str, list[Found]]:
             if name in entry.datasets:
                 _find_files(one, entry, data_dir)
         if not one.missing:
-            _count(one, [split for split in source.splits if "+" not in split], data_dir)
+            _count(one, source.counted, data_dir)
         datasets.append(one)
     others: dict[str, list[Found]] = {VECTORS: [], RESOURCE: []}
     for entry in CATALOGUE.values():
@@ -197,7 +197,7 @@ def _look_at(path: Path, file: "File", *, hashed: bool) -> FoundFile:
     return FoundFile(str(path), size, digest, None if expected is None else got == expected)
 
 
-def _count(one: Found, splits: list[str], data_dir: Path | None) -> None:
+def _count(one: Found, splits: Sequence[str], data_dir: Path | None) -> None:
     from tabsa.datasets import load
 
     with warnings.catch_warnings(record=True) as caught:
@@ -207,6 +207,8 @@ def _count(one: Found, splits: list[str], data_dir: Path | None) -> None:
                 dataset = load(one.name, split, data_dir=data_dir)
                 groups = sum(1 for _ in dataset.groups())
                 one.splits[split] = {"sentences": len(dataset.examples), "groups": groups}
+        except DataNotFoundError:
+            one.missing, one.get = [one.name], "bring your own copy: see docs/data.md"
         except DataError as e:
             one.error = str(e)
     one.warnings = [str(warning.message) for warning in caught]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tabsa.datasets import own as table
-from tabsa.datasets import places, semeval2014, sentihood
+from tabsa.datasets import everyday, open_sets, places, semeval2014, sentihood
 from tabsa.datasets.choices import unknown
 from tabsa.datasets.locate import exists, expanded
 from tabsa.datasets.merging import DataWarning
@@ -34,6 +34,8 @@ class NamedDataset:
     description: str
     splits: tuple[str, ...]
     read: SplitReader
+    counted: tuple[str, ...] = ("train", "dev", "test")
+    """The splits that a list of datasets counts."""
 
 
 def _places(split: str, *, data_dir: Path | None, aspects: Sequence[str] | None) -> Dataset:  # noqa: ARG001
@@ -63,6 +65,17 @@ DATASETS: dict[str, NamedDataset] = {
         partial(semeval2014.load, "semeval2014-3way"),
     ),
     "places": NamedDataset("a few made-up sentences about places, in the package", places.SPLITS, _places),
+    "everyday": NamedDataset(
+        "6,000 texts of 46 domains, with named targets and aspects in people's own words; the project's own",
+        everyday.SPLITS,
+        everyday.load,
+    ),
+    "open": NamedDataset(
+        "public sets with aspects of ten domains, in one form; a split is one of its files",
+        open_sets.SPLITS,
+        open_sets.load,
+        counted=("mams-categories-train",),
+    ),
 }
 
 

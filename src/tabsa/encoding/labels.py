@@ -12,11 +12,19 @@ NOT_ASKED: Final = -1  # the label of a pair that nothing is learnt from
 
 
 def gold_labels(dataset: Dataset) -> NDArray[np.int64]:
-    """The gold label of every row as an index into `dataset.labels`: (groups, aspects)."""
+    """The gold label of every row as an index into `dataset.labels`: (groups, aspects).
+
+    It is NOT_ASKED where the aspect was not asked of the text.
+    """
     index = {label: i for i, label in enumerate(dataset.labels)}
     try:
         rows = [
-            [index[example.polarity(target.name, aspect)] for aspect in dataset.aspects]
+            [
+                index[example.polarity(target.name, aspect)]
+                if example.aspects is None or aspect in example.aspects
+                else NOT_ASKED
+                for aspect in dataset.aspects
+            ]
             for example, target in dataset.groups()
         ]
     except KeyError as e:

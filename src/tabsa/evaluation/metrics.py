@@ -2,14 +2,14 @@
 
 Shapes, the same in every function (a group is one target of one text, with one row for each aspect):
 
-    gold           (groups, aspects) int            label indices: 0 is `none`, then the polarities
+    gold           (groups, aspects) int            label indices: 0 is `none`, then the polarities; -1: not asked
     predicted      (groups, aspects) int            label indices
     probabilities  (groups, aspects, labels) float  in the same order of labels
     weights        (..., groups), optional          how often each group counts
 
 Weights make a bootstrap cheap: a thousand resamples of the same predictions are a thousand weightings, and
 one call gives all their figures. A figure that is not defined (no group to average over, one class only in an
-AUC) is NaN; a mean over aspects leaves undefined ones out.
+AUC) is NaN; a mean over aspects leaves undefined ones out. A row that was not asked counts nowhere.
 """
 
 from collections.abc import Sequence
@@ -69,9 +69,8 @@ def strict_accuracy(gold: IntArray, predicted: IntArray, family: Family, weights
 
     `sun`: the labels of all aspects are right. `ma`: the set of aspects with an opinion is right.
     """
-    if _known(family) == "ma":
-        gold, predicted = gold != 0, predicted != 0
-    right = (gold == predicted).all(axis=1)
+    same = gold == predicted if _known(family) == "sun" else (gold > 0) == (predicted > 0)
+    right = np.asarray((same | (gold < 0)).all(axis=1))
     return _ratio(right, np.ones_like(right), weights)
 
 
@@ -81,10 +80,11 @@ def macro_f1(gold: IntArray, predicted: IntArray, family: Family, weights: Float
     `sun`: groups without a gold opinion are skipped. `ma`: an empty set counts as the set {OTHER}.
     A group without a hit has precision and recall 0.
     """
-    expected, found = gold != 0, predicted != 0
+    expected: BoolArray = gold > 0
+    found: BoolArray = (predicted > 0) & (gold >= 0)
     if _known(family) == "ma":
         expected, found = _with_other(expected), _with_other(found)
-    counted = expected.any(axis=1)
+    counted = np.asarray(expected.any(axis=1))
     hits = (expected & found).sum(axis=1)
     precision = _ratio(hits / np.maximum(found.sum(axis=1), 1), counted, weights)
     recall = _ratio(hits / np.maximum(expected.sum(axis=1), 1), counted, weights)
@@ -93,14 +93,17 @@ def macro_f1(gold: IntArray, predicted: IntArray, family: Family, weights: Float
 
 def aspect_auc(gold: IntArray, probabilities: FloatArray, weights: FloatArray | None = None) -> Score:
     """Mean over the aspects of the ROC-AUC of P(none) against "gold is none"; both families."""
-    return _mean_of_defined(
-        [roc_auc(probabilities[:, aspect, 0], gold[:, aspect] == 0, weights) for aspect in range(gold.shape[1])]
-    )
+    aspects = []
+    for aspect in range(gold.shape[1]):
+        rows = gold[:, aspect] >= 0
+        row_weights = None if weights is None else weights[..., rows]
+        aspects.append(roc_auc(probabilities[rows, aspect, 0], gold[rows, aspect] == 0, row_weights))
+    return _mean_of_defined(aspects)
 
 
 def sentiment_accuracy(gold: IntArray, probabilities: FloatArray, weights: FloatArray | None = None) -> Score:
     """Share of rows with a gold opinion whose polarity is right, whatever P(none); both families."""
-    opinion = gold != 0
+    opinion = gold > 0
     right = opinion & (sentiment_labels(probabilities) == gold)
     return _ratio(right.sum(axis=1), opinion.sum(axis=1), weights)
 
@@ -115,7 +118,7 @@ def sentiment_auc(gold: IntArray, probabilities: FloatArray, weights: FloatArray
     polarities = [1] if shares.shape[-1] == 2 else range(shares.shape[-1])
     aspects = []
     for aspect in range(gold.shape[1]):
-        rows = gold[:, aspect] != 0
+        rows = gold[:, aspect] > 0
         row_weights = None if weights is None else weights[..., rows]
         aspects.append(
             _mean_of_defined(
@@ -153,13 +156,15 @@ def sentiment_labels(probabilities: FloatArray) -> IntArray:
 
 def row_accuracy(gold: IntArray, predicted: IntArray, weights: FloatArray | None = None) -> Score:
     """Share of rows whose label is right, `none` included; high for any predictor, as most are `none`."""
-    right = gold == predicted
-    return _ratio(right.sum(axis=1), np.full(len(gold), gold.shape[1]), weights)
+    asked = gold >= 0
+    right = (gold == predicted) & asked
+    return _ratio(right.sum(axis=1), asked.sum(axis=1), weights)
 
 
 def detection(gold: IntArray, predicted: IntArray) -> Detection:
     """Precision, recall and F1 over rows of "there is an opinion"."""
-    expected, found = gold != 0, predicted != 0
+    expected: BoolArray = gold > 0
+    found: BoolArray = (predicted > 0) & (gold >= 0)
     hits = np.float64((expected & found).sum())
     wrong = np.float64((expected ^ found).sum())
     return Detection(

@@ -82,7 +82,7 @@ def evaluate(dataset: Dataset, probabilities: FloatArray, *, bootstrap: int = 10
         raise ValueError("probabilities hold NaN or infinite values")
     predicted = metrics.predicted_labels(probabilities)
     figures = metrics.all_metrics(gold, probabilities)
-    present = gold != 0
+    present = gold > 0
     return Report(
         data=dataset.name,
         split=dataset.split,
@@ -93,7 +93,7 @@ def evaluate(dataset: Dataset, probabilities: FloatArray, *, bootstrap: int = 10
             "examples": len(dataset.examples),
             "groups": len(gold),
             "groups_without_opinion": int((~present.any(axis=1)).sum()),
-            "rows": gold.size,
+            "rows": int((gold >= 0).sum()),
             "opinions": int(present.sum()),
         },
         aspects={

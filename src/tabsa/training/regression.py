@@ -129,9 +129,13 @@ def fit_datasets(
 
 def score_dataset(model: LinearModel, data: Dataset, data_dir: Path | None = None) -> Report:
     """What a fitted model is worth on a dataset of its own aspects and labels."""
+    return evaluate(data, probabilities_of(model, data, data_dir), bootstrap=0)
+
+
+def probabilities_of(model: LinearModel, data: Dataset, data_dir: Path | None = None) -> NDArray[np.float64]:
+    """What a fitted model says of a dataset, (groups, aspects, labels)."""
     features = _features(data, model.config, tagger_for(model.config, data_dir), model.max_length)
-    logits = model.logits(model.space.encode(features.ngrams))
-    return evaluate(data, features.combined(softmax(logits)), bootstrap=0)
+    return features.combined(softmax(model.logits(model.space.encode(features.ngrams))))
 
 
 def _features(data: Dataset, config: LRConfig, tagger: Tagger | None, max_length: int) -> _Features:

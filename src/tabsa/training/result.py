@@ -79,12 +79,12 @@ def _measured(
     dev = prepared.dev
     readings = reading_probabilities(model, dev)[0]
     fitted = calibrated(config, dev, readings)
-    after = combine(dev, fitted.apply(readings))
+    after, asked = combine(dev, fitted.apply(readings)), dev.gold >= 0
     calibration = {
         "temperature": fitted.temperature,
         "bias": list(fitted.bias),
-        "error_before": calibration_error(dev.gold, combine(dev, readings)),
-        "error_after": calibration_error(dev.gold, after),
+        "error_before": calibration_error(dev.gold[asked], combine(dev, readings)[asked]),
+        "error_after": calibration_error(dev.gold[asked], after[asked]),
     }
     return figures_of(dev.gold, after), calibration
 

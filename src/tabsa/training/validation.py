@@ -61,7 +61,9 @@ def calibrated(config: RunConfig, data: Encoded, readings: NDArray[np.float64]) 
     """What a run fits on dev, as it asks for, of one seed's answers to every reading, (N, K, A, labels)."""
     training = config.training
     classes = training.calibrate == "classes"
-    return fit_calibration(data.gold, combine(data, readings), classes=classes, share=training.bias_share)
+    asked = data.gold >= 0
+    gold, said = data.gold[asked], combine(data, readings)[asked]
+    return fit_calibration(gold, said, classes=classes, share=training.bias_share)
 
 
 def figures_of(truth: NDArray[np.int64], probabilities: NDArray[np.float64]) -> Figures:
