@@ -6,7 +6,7 @@
 - words: an opinion wherever a word of the aspect stands in the text, positive.
 - lr (questions): one logistic regression over a question: n-grams of words within eight of the target's mentions and of
   all words, the aspect's words, whether they stand in the text, and the words within four of them.
-- lr (package): the package's `lr`, one regression an aspect, on the aspects that are asked of 60 training texts or more;
+- lr (package): the package's `lr`, one regression an aspect, on aspects that 60 training texts or more are asked;
   it knows no other aspect and is measured on these alone.
 """
 

@@ -362,7 +362,7 @@ def changed(row=0, **values):
         ("id;text;target;aspect;polarity\n1;a;b;c;d\n", "{path} has one column, 'id;text;target;aspect;polarity'"),
         (table([*ROWS, ["9", "x"]]), "{path} row 6 has 2 fields; the header has 5"),
         (table([["1", "a\nb", "c", "", ""], ["2", " ", "c", "", ""]]), "{path} row 3: 'text' is empty"),
-        (table([["1", LEEDS, "", "fun", "positive"]]), "{path} row 2: 'target' is empty"),
+        (table([["1", LEEDS, "", "", "", 0, 5]], header=[*HEADER, "start", "end"]), "{path} row 2: 'target' is empty"),
         (table([["1", LEEDS, "Leeds", "fun", ""]]), "{path} row 2: aspect 'fun' has no 'polarity'; write 'none'"),
         (table([["1", LEEDS, "Leeds", "", "positive"]]), "{path} row 2: polarity 'positive' has no 'aspect'"),
         (table([ROWS[0], ["7", LEEDS, "Leeds", "", ""]]), "{path} row 3: id '7' has another text than in {path} row 2"),

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from tabsa.datasets import own as table
 from tabsa.datasets import everyday, open_sets, places, semeval2014, sentihood
+from tabsa.datasets import own as table
 from tabsa.datasets.choices import unknown
 from tabsa.datasets.locate import exists, expanded
 from tabsa.datasets.merging import DataWarning

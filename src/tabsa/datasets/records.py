@@ -1,11 +1,11 @@
 """What one row of a user's table says, in either of its two shapes: flat (one opinion a row) or nested (one text)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tabsa.errors import DataError
-from tabsa.schema import NONE, Opinion, Span, Target
+from tabsa.schema import NONE, UNNAMED, Opinion, Span, Target
 from tabsa.tables.fields import is_blank, member, members
 from tabsa.text import mark_spans
 
@@ -23,6 +23,9 @@ class Columns:
     end: str = "end"
     targets: str = "targets"
     opinions: str = "opinions"
+    aspects: str = "aspects"
+    domain: str = "domain"
+    kind: str = "kind"
 
 
 class Named(NamedTuple):
@@ -33,14 +36,22 @@ class Named(NamedTuple):
     aliases: tuple[str, ...] = ()
 
 
+_UNNAMED = Named(UNNAMED, mentions=())  # what the text is about and does not name: there is nothing to find
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What one row says. Opinions may repeat, and may have the polarity `none`; `id` is empty where there is none."""
+    """What one row says. Opinions may repeat, and may have the polarity `none`; `id` is empty where there is none.
+
+    `aspects` are those asked of the text, None where the row has no list of them.
+    """
 
     id: str
     text: str
     targets: tuple[Named, ...]
     opinions: tuple[Opinion, ...]
+    aspects: tuple[str, ...] | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse_row(values: Mapping[str, object], columns: Columns, where: str) -> Record:
@@ -56,7 +67,7 @@ def parse_row(values: Mapping[str, object], columns: Columns, where: str) -> Rec
     given = {target.name: target.mentions for target in targets if target.mentions}
     if given:
         mark(text, given, where)  # refused here, where the row is known, rather than when its example is made
-    return Record(name, text, targets, opinions)
+    return Record(name, text, targets, opinions, _asked(values, columns.aspects, where), _tags(values, columns, where))
 
 
 def mark(text: str, mentions: Mapping[str, Sequence[Span]], where: str) -> tuple[Target, ...]:
@@ -72,11 +83,12 @@ def _flat(values: Mapping[str, object], columns: Columns, where: str) -> tuple[t
     opinion = _opinion(values, target, columns, where)
     ends = [values.get(column) for column in (columns.start, columns.end)]
     mentions = None if all(map(is_blank, ends)) else (_span(ends, where),)
-    if not target:
-        if opinion or mentions:
-            raise DataError(f"{where}: {columns.target!r} is empty; name the target that is judged or mentioned")
-        return (), ()
-    return (Named(target, mentions),), (opinion,) if opinion else ()
+    opinions = (opinion,) if opinion else ()
+    if target:
+        return (Named(target, mentions),), opinions
+    if mentions:
+        raise DataError(f"{where}: {columns.target!r} is empty; name the target that is mentioned")
+    return (_UNNAMED,) if opinions else (), opinions
 
 
 def _nested(
@@ -86,23 +98,56 @@ def _nested(
     for number, item in enumerate(_items(values, columns.opinions, where), start=1):
         place = f"{where}, opinion {number}"
         fields = members(item, place)
-        target = _optional(fields, columns.target, place)
-        opinion = _opinion(fields, target, columns, place)
-        if not target or opinion is None:
+        opinion = _opinion(fields, _judged(fields, columns.target, place), columns, place)
+        if opinion is None:
             raise DataError(f"{place} is incomplete; expected a target, an aspect and a polarity")
         opinions.append(opinion)
+    judged = dict.fromkeys(opinion.target for opinion in opinions)
     if values.get(columns.targets) is None:
-        return tuple(Named(name) for name in dict.fromkeys(opinion.target for opinion in opinions)), tuple(opinions)
-    targets = tuple(
-        _named(target, f"{where}, target {number}")
+        return tuple(Named(name) if name else _UNNAMED for name in judged), tuple(opinions)
+    targets = [
+        _UNNAMED if target is None else _named(target, f"{where}, target {number}")
         for number, target in enumerate(_items(values, columns.targets, where), start=1)
-    )
+    ]
     names = {target.name for target in targets}
-    for opinion in opinions:
-        if opinion.target not in names:
-            known = ", ".join(sorted(names)) or "nothing"
-            raise DataError(f"{where} has an opinion about {opinion.target!r}, but its {columns.targets!r} are {known}")
-    return targets, tuple(opinions)
+    for name in judged:
+        if name == UNNAMED and name not in names:
+            targets.append(_UNNAMED)  # it has no name to be listed by
+        elif name not in names:
+            known = ", ".join(sorted(names - {UNNAMED})) or "nothing"
+            raise DataError(f"{where} has an opinion about {name!r}, but its {columns.targets!r} are {known}")
+    return tuple(targets), tuple(opinions)
+
+
+def _judged(values: Mapping[str, object], column: str, where: str) -> str:
+    """The target of an opinion: a name, or null for what the text is about and does not name."""
+    if column in values and values[column] is None:
+        return UNNAMED
+    name = member(values, column, str, where).strip()
+    if not name:
+        raise DataError(f"{where}: {column!r} is empty; name the target, or write null where the text does not name it")
+    return name
+
+
+def _asked(values: Mapping[str, object], column: str, where: str) -> tuple[str, ...] | None:
+    """The aspects asked of the text: a list of names, or in a table of text names with `;` between them."""
+    given = values.get(column)
+    if is_blank(given):
+        return None
+    items = given.split(";") if isinstance(given, str) else member(values, column, list, where)
+    names = [member({column: item}, column, str, where).strip() for item in items]
+    if not names or not all(names):
+        raise DataError(f"{where}: {column!r} has an empty name or none; name the aspects asked, or leave it out")
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"{where}: {column!r} names {name!r} twice; name each aspect once")
+    return tuple(names)
+
+
+def _tags(values: Mapping[str, object], columns: Columns, where: str) -> dict[str, str]:
+    named = {"domain": columns.domain, "kind": columns.kind}
+    found = {tag: _optional(values, column, where) for tag, column in named.items() if column in values}
+    return {tag: value for tag, value in found.items() if value}
 
 
 def _opinion(values: Mapping[str, object], target: str, columns: Columns, where: str) -> Opinion | None:

@@ -1,0 +1,207 @@
+"""What a user's labelled file holds, and what looks wrong with it, by line: no bad row ends the reading."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tabsa.datasets import findings as kinds
+from tabsa.datasets.drafts import Draft, Drafts
+from tabsa.datasets.findings import LONGEST, Finding, Labelled, count_words
+from tabsa.datasets.locate import exists
+from tabsa.datasets.merging import Merger
+from tabsa.datasets.own import DEFAULT_COLUMNS
+from tabsa.datasets.records import Columns, parse_row
+from tabsa.errors import DataError, DataNotFoundError
+from tabsa.schema import NONE, UNNAMED, Target
+from tabsa.tables.fields import is_blank
+from tabsa.tables.rows import SUFFIXES, BadRow, Row, every_row, suffix_of
+
+# In the order of the findings: what stops the loading, what is learnt wrongly, what is learnt badly.
+CODES: Final = (
+    "no_text", "unreadable", "empty_text", "no_opinion", "unknown_polarity", "conflicting", "repeated",
+    "target_not_in_text", "aspect_spellings", "same_text", "long_text", "one_polarity", "rare_polarity", "rare_aspect",
+)  # fmt: skip
+# The words nearest to a target are looked for only this often: a file where none is in its text would take hours.
+_SEARCHES: Final = 1000
+_LINES: Final = (".jsonl", ".ndjson")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCounts:
+    """The targets of all texts: those that their text names, those without a name, and those it does not name."""
+
+    named: int
+    unnamed: int
+    not_in_text: int
+
+
+@dataclass(frozen=True, slots=True)
+class DataCheck:
+    """What a file holds, counted as it would load, and what looks wrong with it.
+
+    Opinions are those that loading keeps: one for each pair of a target and an aspect, and none that is `none`.
+    """
+
+    file: str
+    unit: str  # what the findings' lines are: "line" of JSON Lines, "row" of any other table
+    rows: int  # that hold anything, also those that cannot be read
+    texts: int
+    mean_words: float  # of a text
+    several_targets: int  # texts with two or more
+    targets: TargetCounts
+    pairs: int  # of a target and an aspect that is asked of it, also those that are none
+    opinions: int
+    polarities: Mapping[str, int]  # opinions, the most frequent first
+    aspects: Mapping[str, int]  # opinions, the most frequent first; also aspects that are only asked
+    findings: tuple[Finding, ...]  # in the order of `CODES`, then of the file
+
+
+def check(path: Path, columns: Columns = DEFAULT_COLUMNS) -> DataCheck:
+    """Look at every row of a file.
+
+    Raises:
+        DataError: the file cannot be opened, or its header cannot be read; whatever is wrong further down is a finding.
+    """
+    _refuse(path)
+    reading = _Reading(path, columns)
+    reading.read()
+    drafts = reading.drafts.finished()
+    targets = [reading.targets_of(draft) for draft in drafts]
+    kept = [opinion for draft in drafts for opinion in Merger().merge(draft.opinions) if opinion.polarity != NONE]
+    aspects = Counter(dict.fromkeys(reading.aspects, 0))
+    aspects.update(opinion.aspect for opinion in kept)
+    polarities = Counter(opinion.polarity for opinion in kept)
+    lengths = {draft: count_words(draft.text) for draft in drafts}
+    asked = [aspects if draft.asked is None else draft.asked for draft in drafts]
+    findings = [*reading.findings, *_findings(reading, lengths, aspects, polarities)]
+    findings.sort(key=lambda finding: (CODES.index(finding.code), finding.line or 0))
+    return DataCheck(
+        file=str(path),
+        unit=reading.unit,
+        rows=reading.rows,
+        texts=len(drafts),
+        mean_words=sum(lengths.values()) / max(len(lengths), 1),
+        several_targets=sum(len(found) > 1 for found in targets),
+        targets=_count(target for found in targets for target in found),
+        pairs=sum(len(found) * len(names) for found, names in zip(targets, asked, strict=True)),
+        opinions=len(kept),
+        polarities=dict(polarities.most_common()),
+        aspects=dict(aspects.most_common()),
+        findings=tuple(findings),
+    )
+
+
+def _count(targets: Iterable[Target]) -> TargetCounts:
+    where = Counter(
+        "unnamed" if target.name == UNNAMED else "named" if target.mentions else "absent" for target in targets
+    )
+    return TargetCounts(where["named"], where["unnamed"], where["absent"])
+
+
+def _refuse(path: Path) -> None:
+    if not exists(path):
+        raise DataNotFoundError(f"no file {path}; expected a data file ({', '.join(SUFFIXES)})")
+    if path.is_dir():
+        parts = sorted(part.name for part in path.iterdir() if part.name.lower().endswith(SUFFIXES))
+        found = f"it has {', '.join(parts)}" if parts else f"expected a data file ({', '.join(SUFFIXES)})"
+        raise DataError(f"{path} is a folder; check one file at a time: {found}")
+
+
+class _Reading:
+    """Reads a file's rows, and keeps what they say, in which lines, and what is wrong with them."""
+
+    def __init__(self, path: Path, columns: Columns) -> None:
+        self.path, self.columns = path, columns
+        self.unit = "line" if suffix_of(path).startswith(_LINES) else "row"
+        self.rows = 0
+        self.drafts = Drafts()
+        self.findings: list[Finding] = []
+        self.labelled: list[Labelled] = []
+        self.texts: dict[Draft, int] = {}  # with their first lines, as all below
+        self.aspects: dict[str, int] = {}
+        self._targets: dict[tuple[Draft, str], int] = {}
+        self._searches = 0
+
+    def read(self) -> None:
+        """Read all rows; where the file breaks off, those before that."""
+        try:
+            for row in every_row(self.path):
+                if isinstance(row, BadRow):
+                    self.rows += 1
+                    self._refused(row.error, row.number)
+                elif not all(map(is_blank, row.values.values())):
+                    self.rows += 1
+                    self._take(row)
+        except DataError as e:
+            if not self.rows:
+                raise
+            self._refused(DataError(f"the rest cannot be read: {e}"))
+
+    def _take(self, row: Row) -> None:
+        if self.columns.text in row.values and is_blank(row.values[self.columns.text]):
+            self.findings.append(Finding("empty_text", row.number, f"{self.columns.text!r} is empty"))
+            return
+        try:
+            record = parse_row(row.values, self.columns, row.where)
+            draft = self.drafts.add(record, row.where)
+        except DataError as e:
+            self._refused(e, row.number)
+            return
+        self.texts.setdefault(draft, row.number)
+        for target in record.targets:
+            self._targets.setdefault((draft, target.name), row.number)
+        for aspect in (*(record.aspects or ()), *(opinion.aspect for opinion in record.opinions)):
+            self.aspects.setdefault(aspect, row.number)
+        self.labelled += [Labelled(row.number, draft, opinion) for opinion in record.opinions]
+
+    def _refused(self, error: DataError, line: int | None = None) -> None:
+        """What loading would stop at; a finding has its line beside it, so the message goes without."""
+        place, named = re.escape(str(self.path)), str(error)
+        if start := re.match(rf"{place} (?:row|line) (\d+)[:,]? ", named):
+            line, named = line or int(start[1]), named[start.end() :]
+        told = re.sub(rf"{place} (row|line) (?=\d)", r"\1 ", named)
+        self.findings.append(Finding("unreadable", line, told))
+
+    def targets_of(self, draft: Draft) -> tuple[Target, ...]:
+        """The targets as they would load; those that the text does not name are findings."""
+        try:
+            draft.refuse_unasked()
+        except DataError as e:
+            self._refused(e)
+        try:
+            targets = draft.find_targets()
+        except DataError as e:
+            self._refused(e)
+            return ()
+        for target in targets:
+            if not target.mentions and draft.targets[target.name].mentions is None:
+                self._searches += 1
+                line, search = self._targets[draft, target.name], self._searches <= _SEARCHES
+                self.findings.append(kinds.absent_target(target.name, draft, line, search=search))
+        return targets
+
+
+def _findings(
+    reading: _Reading,
+    lengths: Mapping[Draft, int],
+    aspects: Mapping[str, int],
+    polarities: Mapping[str, int],
+) -> Iterator[Finding]:
+    """What only the whole file shows."""
+    if not reading.rows:
+        yield Finding("no_text", None, "holds no rows; expected at least one text")
+    elif reading.texts and not polarities:
+        yield Finding("no_opinion", None, "holds no opinion; fill in an aspect and a polarity")
+    first = {opinion.polarity: line for line, _, opinion in reversed(reading.labelled)}
+    yield from kinds.unknown_polarities(reading.labelled)
+    yield from kinds.labelled_twice(reading.labelled, reading.unit)
+    yield from kinds.spellings(aspects, reading.aspects)
+    yield from kinds.rare_aspects(aspects, reading.aspects)
+    yield from kinds.rare_polarities(polarities, first)
+    yield from kinds.same_texts(reading.texts, reading.unit)
+    for draft, length in lengths.items():
+        if length > LONGEST:
+            yield Finding("long_text", reading.texts[draft], f"{length:,} words; is this one text?")

@@ -1,0 +1,112 @@
+"""Rows of a user's table put together to examples: texts, their targets, opinions, and what was asked of them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from tabsa.datasets.records import Named, Record, mark
+from tabsa.errors import DataError
+from tabsa.schema import UNNAMED, Opinion, Span, Target
+from tabsa.text import TargetFinder
+
+
+@dataclass(slots=True, eq=False)
+class Draft:
+    """An example whose rows are still being gathered; `where` is its first row."""
+
+    id: str
+    text: str
+    where: str
+    targets: dict[str, Named] = field(default_factory=dict)
+    opinions: list[Opinion] = field(default_factory=list)
+    asked: dict[str, None] | None = None  # aspects, each once; None where no row has a list of them
+    tags: dict[str, str] = field(default_factory=dict)
+    _judged: dict[str, str] = field(default_factory=dict)  # each aspect with the first row that has an opinion on it
+
+    def add(self, record: Record, where: str) -> None:
+        """Take in what another row says."""
+        self.opinions += record.opinions
+        for opinion in record.opinions:
+            self._judged.setdefault(opinion.aspect, where)
+        for target in record.targets:
+            earlier = self.targets.get(target.name)
+            self.targets[target.name] = _joined(earlier, target) if earlier else target
+        if record.aspects is not None:
+            self.asked = (self.asked or {}) | dict.fromkeys(record.aspects)
+        self.tags = {**record.tags, **self.tags}
+
+    @property
+    def aspects(self) -> Iterable[str]:
+        """The aspects asked of it; where there is no list of them, those it has opinions on."""
+        return self._judged if self.asked is None else self.asked
+
+    def refuse_unasked(self) -> None:
+        """Raise a DataError where there is an opinion on an aspect that was not asked."""
+        for aspect, where in self._judged.items():
+            if aspect not in self.aspects:
+                raise DataError(
+                    f"{where} has an opinion on {aspect!r}, but the aspects asked of its text are "
+                    f"{', '.join(self.aspects)}; ask for it there, or take the opinion out"
+                )
+
+    def find_targets(self) -> tuple[Target, ...]:
+        """The targets in the order they are named; mentions that were not given are found in the rest of the text."""
+        mentions = {target.name: target.mentions or () for target in self.targets.values() if target.name != UNNAMED}
+        if any(target.mentions is None for target in self.targets.values()):
+            given = [span for spans in mentions.values() for span in spans]
+            for target in self._finder().find(self.text):
+                if self.targets[target.name].mentions is None:
+                    mentions[target.name] = tuple(span for span in target.mentions if not _overlaps(span, given))
+        found = {one.name: replace(one, implied=not one.mentions) for one in mark(self.text, mentions, self.where)}
+        return tuple(found.get(name, Target(UNNAMED, implied=True)) for name in self.targets)
+
+    def _finder(self) -> TargetFinder:
+        names = tuple((target.name, target.aliases) for target in self.targets.values() if target.name != UNNAMED)
+        try:
+            return _finder_of(names)
+        except DataError as e:
+            raise DataError(f"{self.where}: {e}") from e
+
+
+class Drafts:
+    """A file's examples: rows with the same id are one; where there are no ids, rows with the same text."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, Draft] = {}
+        self._has_ids: bool | None = None
+
+    def add(self, record: Record, where: str) -> Draft:
+        """The example that the row belongs to; a DataError where it does not go with the rows before it."""
+        if self._has_ids is None:
+            self._has_ids = bool(record.id)
+        if bool(record.id) != self._has_ids:
+            raise DataError(f"{where}: some rows have an id and some have not; give every row an id, or none")
+        draft = self._by_key.setdefault(record.id or record.text, Draft(record.id, record.text, where))
+        if draft.text != record.text:
+            raise DataError(
+                f"{where}: id {record.id!r} has another text than in {draft.where}; give each text its own id"
+            )
+        draft.add(record, where)
+        return draft
+
+    def finished(self) -> list[Draft]:
+        """The examples, once all rows are in; those without an id are numbered from 1."""
+        for number, draft in enumerate(self._by_key.values(), start=1):
+            draft.id = draft.id or str(number)
+        return list(self._by_key.values())
+
+
+def _joined(first: Named, second: Named) -> Named:
+    mentions = first.mentions
+    if second.mentions is not None:
+        mentions = tuple(sorted({*(first.mentions or ()), *second.mentions}))
+    return Named(first.name, mentions, tuple(dict.fromkeys(first.aliases + second.aliases)))
+
+
+def _overlaps(span: Span, others: Iterable[Span]) -> bool:
+    return any(span.start < other.end and other.start < span.end for other in others)
+
+
+@lru_cache(maxsize=1024)
+def _finder_of(names: tuple[tuple[str, tuple[str, ...]], ...]) -> TargetFinder:
+    return TargetFinder(dict(names))

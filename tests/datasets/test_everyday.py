@@ -1,0 +1,115 @@
+"""The project's own corpus: that every row is right, that splits are apart, and how it loads."""
+
+import json
+import runpy
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tabsa.datasets import load
+from tabsa.errors import DataNotFoundError
+from tabsa.schema import UNNAMED
+
+FOLDER = Path(__file__).parents[2] / "repro" / "everyday"
+
+
+@pytest.fixture(scope="module")
+def check():
+    return runpy.run_path(str(FOLDER / "check.py"))
+
+
+@pytest.fixture(scope="module")
+def rows(check):
+    return {split: check["read"](split) for split in ("train", "dev", "test")}
+
+
+def test_nothing_is_wrong_with_any_row(check, rows):
+    everything = [row for own in rows.values() for row in own]
+    assert [(row["id"], mistake) for row in everything for mistake in check["mistakes"](row)] == []
+    assert len({row["id"] for row in everything}) == len(everything) >= 6000
+    assert check["near_duplicates"](everything) == []
+
+
+def test_a_wrong_row_is_found(check, rows):
+    row = next(row for row in rows["train"] if row["opinions"] and row["targets"][0])
+    first = row["opinions"][0]
+    for change in (
+        {"targets": ["Nobody Here"]},
+        {"aspects": row["aspects"][:3]},
+        {"opinions": [first, first]},
+        {"opinions": [first | {"polarity": "good"}]},
+        {"opinions": [first | {"aspect": "the weather on Mars"}]},
+        {"kind": "rant"},
+    ):
+        assert check["mistakes"](row | change), change
+    assert check["near_duplicates"]([row, row | {"id": "another"}])
+
+
+def test_whole_domains_are_held_out(rows):
+    domains = {split: Counter(row["domain"] for row in own) for split, own in rows.items()}
+    assert len({*domains["train"], *domains["dev"], *domains["test"]}) >= 40
+    assert len(domains["train"]) >= 30
+    for split in ("dev", "test"):
+        assert len(set(domains[split]) - set(domains["train"])) >= 5
+    assert not (set(domains["dev"]) & set(domains["test"])) - set(domains["train"])
+
+
+def test_the_datasheet_has_the_figures_that_are_counted(check, rows):
+    stats = check["statistics"](rows)
+    assert json.loads((FOLDER / "stats.json").read_text("utf-8")) == json.loads(json.dumps(stats))
+    page = (FOLDER / "README.md").read_text("utf-8")
+    everything = [row for own in rows.values() for row in own]
+    assert check["with_tables"](page, stats, everything) == page, "stale: run `python repro/everyday/check.py --write`"
+
+
+def test_it_loads_by_name():
+    train = load("everyday", "train")
+    assert train.labels == ("none", "positive", "negative", "neutral", "mixed")
+    assert all(4 <= len(example.aspects or ()) <= 8 for example in train.examples)
+    assert {example.tags["kind"] for example in train.examples} >= {"sarcasm", "plain fact"}
+    for example in train.examples:
+        for target in example.targets:
+            assert target.implied == (target.name == UNNAMED) == (not target.mentions)
+    questions = Counter(polarity for *_, polarity in train.questions())
+    assert 0.6 < questions["none"] / sum(questions.values()) < 0.7
+
+
+def test_seen_and_unseen_domains_make_a_split():
+    for part in ("dev", "test"):
+        ids = {
+            split: {e.id for e in load("everyday", split).examples}
+            for split in (part, f"{part}-seen", f"{part}-unseen")
+        }
+        assert ids[f"{part}-seen"] | ids[f"{part}-unseen"] == ids[part]
+        assert not ids[f"{part}-seen"] & ids[f"{part}-unseen"]
+
+
+def test_only_the_aspects_that_were_asked_count():
+    from tabsa.encoding import NOT_ASKED, gold_labels
+
+    dataset = load("everyday", "dev-seen", aspects=["price", "overall"])
+    gold = gold_labels(dataset)
+    for row, (example, target) in zip(gold, dataset.groups(), strict=True):
+        for label, aspect in zip(row, dataset.aspects, strict=True):
+            if aspect in (example.aspects or ()):
+                assert dataset.labels[label] == example.polarity(target.name, aspect)
+            else:
+                assert label == NOT_ASKED
+
+
+@pytest.mark.data
+def test_the_open_sets(data_dir):
+    try:
+        dataset = load("open", "semeval2016-laptops-train", data_dir=data_dir)
+    except DataNotFoundError as e:
+        pytest.skip(str(e))
+    opinions = Counter(opinion.polarity for example in dataset.examples for opinion in example.opinions)
+    assert len(dataset.examples) == 2493
+    assert len(dataset.aspects) == 81
+    assert {example.targets[0].name for example in dataset.examples} == {UNNAMED}
+    assert opinions["mixed"] <= 3
+    news = load("open", "newsmtsc-train", data_dir=data_dir)
+    assert (
+        sum(len(example.targets) > 1 for example in news.examples) == 864
+    )  # of 915: some name one target inside another

@@ -1,0 +1,82 @@
+"""A model is scored on the answers that its users get, without PyTorch."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tabsa
+from tabsa.datasets import load
+from tabsa.errors import DataError
+from tabsa.evaluation.report import evaluate as score
+from tabsa.inference import Predictor, predict_examples
+from tabsa.schema import Dataset, Example, Opinion, Target
+
+WITHOUT = (
+    "import sys; [sys.modules.__setitem__(name, None) for name in ('torch', 'onnx', 'sklearn', 'nltk', 'scipy')]; "
+)
+
+
+def test_the_command_scores_the_predictors_own_answers_to_the_last_digit_without_pytorch():
+    command = ["tabsa", "evaluate", "places", "--data", "places", "--split", "test", "--bootstrap", "0", "--json"]
+    code = f"{WITHOUT}sys.argv = {command!r}; from tabsa.cli import main; main()"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    model, data = tabsa.load("places"), load("places", "test")
+    answers = np.array(
+        [
+            [opinion.probabilities[label] for label in data.labels]
+            for example in data.examples
+            for opinion in model.predict(example.text, example.targets, data.aspects).opinions
+        ]
+    ).reshape(-1, len(data.aspects), len(data.labels))
+    assert json.loads(run.stdout) == json.loads(json.dumps(score(data, answers, bootstrap=0).to_dict()))
+    np.testing.assert_array_equal(predict_examples(model, data), answers)
+
+
+@pytest.mark.data
+def test_on_sentihood_too(data_dir):
+    code = f"{WITHOUT}import tabsa; print(tabsa.evaluate('places', 'sentihood', 'dev', bootstrap=0).sun)"
+    environment = {"TABSA_DATA": str(data_dir), "PATH": ""}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    expected = tabsa.evaluate("places", "sentihood", "dev", data_dir=data_dir, bootstrap=0)
+    assert run.stdout.strip() == str(expected.sun)
+
+
+def test_evaluate_takes_a_model_a_name_or_a_folder(tiny_model):
+    data = load("places", "dev", aspects=["price", "safety"])
+    found = [
+        tabsa.evaluate(model, data, bootstrap=0) for model in (tabsa.load(tiny_model), tiny_model, str(tiny_model))
+    ]
+    assert found[0].to_dict() == found[1].to_dict() == found[2].to_dict()
+    assert found[0].split == "dev"
+    assert tabsa.evaluate(tiny_model, "places", bootstrap=10).intervals is not None
+
+
+def test_a_label_that_the_data_does_not_have_gets_no_share(tiny_model):
+    predictor = tabsa.load(tiny_model)
+    example = Example("1", "It is cheap", (Target("it", implied=True),), (Opinion("it", "price", "positive"),))
+    fewer = predict_examples(predictor, Dataset("mine", "all", ("price",), ("none", "positive"), [example]))
+    (answer,) = predictor.predict(example.text, example.targets, ["price"]).opinions
+    share = answer.probabilities["positive"] / (answer.probabilities["none"] + answer.probabilities["positive"])
+    assert fewer[0, 0].tolist() == pytest.approx([1 - share, share])
+
+
+@pytest.mark.parametrize(("field", "value"), [("aspects", ("price", "noise")), ("labels", ("none", "mixed"))])
+def test_what_the_model_does_not_know(tiny_model, field, value):
+    values = {"aspects": ("price",), "labels": ("none", "positive")} | {field: value}
+    data = Dataset("mine", "all", values["aspects"], values["labels"], [Example("1", "x", ())])
+    with pytest.raises(DataError, match=f"'{value[-1]}', which the model does not know"):
+        predict_examples(Predictor(tabsa.load(tiny_model).folder), data)
+
+
+def test_an_implied_target_is_answered_in_use_as_it_was_trained(tiny_model):
+    model = tabsa.load(tiny_model)
+    text = "It is cheap. It is not far."
+    named = model.predict(text, ["restaurant"])
+    implied = model.predict(text, [Target("restaurant", implied=True)])
+    assert {opinion.probabilities["none"] for opinion in named.opinions} == {1.0}
+    assert named.unmentioned() == ("restaurant",)
+    assert implied.unmentioned() == ()
+    assert all(0 < opinion.probabilities["none"] < 1 for opinion in implied.opinions)
