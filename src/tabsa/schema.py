@@ -59,7 +59,7 @@ class Example:
     targets: tuple[Target, ...]
     opinions: tuple[Opinion, ...] = ()
     aspects: tuple[str, ...] | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)  # what else is known of it, such as its domain
+    tags: Mapping[str, str] = field(default_factory=dict, hash=False)  # what else is known of it, such as its domain
 
     def polarity(self, target: str, aspect: str) -> Polarity:
         """The gold polarity of one target-aspect pair."""

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from table_rows import text_rows
 from tabsa.datasets import Columns, DataWarning, load
 from tabsa.datasets.splits import share
 from tabsa.errors import DataError, DataNotFoundError
-from tabsa.schema import Example, Opinion, Span, Target
+from tabsa.schema import UNNAMED, Example, Opinion, Span, Target
 
 HEADER = ["id", "text", "target", "aspect", "polarity"]
 CAMDEN = "Camden is dear, but safer than Brixton."
@@ -479,10 +480,14 @@ def test_the_documented_examples_load_as_the_same_opinions():
     assert (flat.aspects, flat.labels) == (nested.aspects, nested.labels)
 
 
-@pytest.mark.parametrize(("kind", "suffix", "count"), [("csv", ".csv", 2), ("json", ".jsonl", 2)])
-def test_the_blocks_in_the_documentation_load(tmp_path, kind, suffix, count):
+@pytest.mark.parametrize(("kind", "suffix"), [("csv", ".csv"), ("json", ".jsonl")])
+def test_the_blocks_in_the_documentation_load(tmp_path, kind, suffix):
     page = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
-    (block,) = re.findall(rf"```{kind}\n(.*?)```", page, flags=re.DOTALL)
-    dataset = load(write(tmp_path / f"block{suffix}", block), "all")
-    assert len(dataset.examples) == count
-    assert all(target.mentions for _, target in dataset.groups())
+    blocks = re.findall(rf"```{kind}\n(.*?)```", page, flags=re.DOTALL)
+    assert blocks
+    for number, block in enumerate(blocks):
+        path = write(tmp_path / f"block{number}{suffix}", block)
+        dataset = load(path, "all")
+        assert [example.id for example in dataset.examples] == list(dict.fromkeys(row["id"] for row in text_rows(path)))
+        assert any(example.opinions for example in dataset.examples)
+        assert all(target.mentions or target.name == UNNAMED for _, target in dataset.groups())

@@ -1,4 +1,4 @@
-"""`tabsa data`: what data there is and where it lies; `tabsa data fetch`: get more."""
+"""`tabsa data`: what data there is and where it lies; `fetch`: get more; `check` (data_check.py): look at your own."""
 
 import json
 import os
@@ -15,6 +15,7 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
+from tabsa.cli import data_check
 from tabsa.cli.console import err, out, warn
 from tabsa.errors import DataError, DataNotFoundError, FetchError
 from tabsa.files import reason, sha256
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tabsa.datasets.fetch import Progress
 
 app = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False)
+app.command("check")(data_check.command)
 
 
 @dataclass(slots=True)

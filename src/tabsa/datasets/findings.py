@@ -14,8 +14,9 @@ from tabsa.text import tokenise
 POLARITIES: Final = (POSITIVE, NEGATIVE, NEUTRAL, MIXED, "conflict", NONE)
 FEWEST: Final = 10  # opinions that anything can be learnt from
 LONGEST: Final = 2000  # words of a text
-_CLOSE_POLARITY: Final = 0.5  # `pos` is as close as this to `positive`
-_CLOSE_NAME: Final = 0.75
+_SHORTEST: Final = 3  # letters that stand for a polarity: `pos`
+_CLOSE: Final = 0.75  # as difflib compares spellings
+_SEARCHED: Final = 500  # tokens of a text that are compared with a name
 _JOINS: Final = re.compile(r"[\s_\-\u2010-\u2015]+")
 
 
@@ -46,8 +47,9 @@ def unknown_polarities(labelled: Iterable[Labelled]) -> Iterator[Finding]:
 
 
 def nearest_polarity(polarity: str) -> str | None:
-    """The known polarity that is spelt most like this one, if any is close."""
-    return next(iter(get_close_matches(polarity, POLARITIES, n=1, cutoff=_CLOSE_POLARITY)), None)
+    """The known polarity that this one begins, or that is spelt most like it, if any is close."""
+    begun = [known for known in POLARITIES if len(polarity) >= _SHORTEST and known.startswith(polarity)]
+    return next(iter(begun or get_close_matches(polarity, POLARITIES, n=1, cutoff=_CLOSE)), None)
 
 
 def labelled_twice(labelled: Iterable[Labelled], unit: str) -> Iterator[Finding]:
@@ -76,14 +78,14 @@ def absent_target(name: str, draft: Draft, line: int, *, search: bool) -> Findin
 def nearest_words(name: str, text: str) -> str | None:
     """The words of a text that are spelt most like a name, as many as it has or one more or less, if any are close."""
     size = len(tokenise(name))
-    tokens = tokenise(text)[:LONGEST]
+    tokens = tokenise(text)[:_SEARCHED]
     windows: dict[str, str] = {}
     for count in range(max(1, size - 1), size + 2):
         for first, last in zip(tokens, tokens[count - 1 :], strict=False):
             if first.text[0].isalnum() and last.text[-1].isalnum():
                 words = text[first.start : last.end]
                 windows.setdefault(words.casefold(), words)
-    near = get_close_matches(name.casefold(), windows, n=1, cutoff=_CLOSE_NAME)
+    near = get_close_matches(name.casefold(), windows, n=1, cutoff=_CLOSE)
     return windows[near[0]] if near else None
 
 
