@@ -147,8 +147,8 @@ def _examples(where: str, drafts: Iterable[Draft], chosen: Sequence[str]) -> tup
         ]
         merged = merger.merge(opinion for opinion in draft.opinions if opinion.aspect in aspects)
         kept = tuple(opinion for opinion in merged if opinion.polarity != NONE)
-        asked = None if draft.asked is None else tuple(aspect for aspect in draft.asked if aspect in aspects)
-        examples.append(Example(draft.id, draft.text, targets, kept, asked, draft.tags))
+        wanted = None if draft.asked is None else tuple(aspect for aspect in draft.asked if aspect in aspects)
+        examples.append(Example(draft.id, draft.text, targets, kept, wanted, draft.tags))
     merger.warn(where)
     if implied:
         count = "1 target is" if len(implied) == 1 else f"{len(implied)} targets are"
