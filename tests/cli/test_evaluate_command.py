@@ -12,6 +12,7 @@ from rich.console import Console
 from prediction_files import write_predictions
 from tabsa import datasets as data
 from tabsa.evaluation.metrics import FAMILIES, METRICS
+from tabsa.inference import evaluate
 
 Tabsa = Callable[..., tuple[int, str, str]]
 
@@ -95,6 +96,18 @@ def test_rows_on_aspects_that_are_not_scored_may_be_in_the_file(
     code, stdout, _ = tabsa("evaluate", predictions, "--data", reviews, "--split", "all", "--json", *options)
     assert code == 0
     assert list(json.loads(stdout)["aspects"]) == aspects
+
+
+def test_a_model_is_scored_without_pytorch(tiny_model: Path) -> None:
+    code = "import sys; sys.modules.update(torch=None, onnx=None, sklearn=None); from tabsa.cli import main; main()"
+    arguments = ["evaluate", str(tiny_model), "--data", "places", "--bootstrap", "0", "--json"]
+    result = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    report = json.loads(result.stdout)
+    expected = evaluate(tiny_model, "places", bootstrap=0)
+    assert report["sun"] == pytest.approx(expected.sun)
+    assert report["ma"] == pytest.approx(expected.ma)
+    assert list(report["aspects"]) == ["general", "price", "safety", "transit-location"]
 
 
 def test_help_has_an_example(tabsa: Tabsa) -> None:

@@ -160,7 +160,7 @@ def test_a_run_may_die_again_and_again(tmp_path, model, deadly):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a system with SIGKILL")
 @pytest.mark.parametrize("out", FORMATS)
 def test_kill_minus_nine(tmp_path, model, tiny_model, out):
-    source = write(tmp_path / "in.csv", 500)
+    source = write(tmp_path / "in.csv", 800)
     whole = expected(source, out, model, Request(targets=BOTH, chunk=4))
     folder = tmp_path / "killed"
     folder.mkdir()
@@ -190,7 +190,7 @@ def test_kill_minus_nine(tmp_path, model, tiny_model, out):
         rows.append(json.loads((folder / f"{out}.state.json").read_text())["row"])
     assert rows == sorted(set(rows))
     ended = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert ended.stderr.startswith("500 rows: 444 scored, ")
+    assert ended.stderr.startswith("800 rows: 711 scored, ")
     assert files(folder) == whole
 
 

@@ -52,6 +52,8 @@ class Found:
     folder: str | None = None
     """The data folder it is in; None where it is not found, or in the package."""
     files: list[FoundFile] = field(default_factory=list)
+    home: str = "the package"
+    """Where it is, if it is in no data folder."""
     missing: list[str] = field(default_factory=list)
     splits: dict[str, dict[str, int]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -158,7 +160,7 @@ def _survey(data_dir: Path | None) -> dict[str, list[Found]]:
     data_folders(data_dir)  # a folder that was asked for and is not there is an error, not an empty list
     datasets = []
     for name, source in DATASETS.items():
-        one = Found(name, source.description)
+        one = Found(name, source.description, home=source.home)
         for entry in CATALOGUE.values():
             if name in entry.datasets:
                 _find_files(one, entry, data_dir)
@@ -233,7 +235,7 @@ def _wide() -> bool:
 
 
 def _add(table: Table, one: Found, *cells: Text) -> None:
-    where = one.files[0].path if len(one.files) == 1 else f"in {one.folder or 'the package'}"
+    where = one.files[0].path if len(one.files) == 1 else f"in {one.folder or one.home}"
     place = Text.assemble((one.name, "bold"), "\n", (where, "dim"))
     table.add_row(place, *([one.description] if _wide() else []), *cells)
 

@@ -36,6 +36,8 @@ class NamedDataset:
     read: SplitReader
     counted: tuple[str, ...] = ("train", "dev", "test")
     """The splits that a list of datasets counts."""
+    home: str = "the package"
+    """Where it is, if it is in no data folder."""
 
 
 def _places(split: str, *, data_dir: Path | None, aspects: Sequence[str] | None) -> Dataset:  # noqa: ARG001
@@ -69,12 +71,14 @@ DATASETS: dict[str, NamedDataset] = {
         "6,000 texts of 46 domains, with named targets and aspects in people's own words; the project's own",
         everyday.SPLITS,
         everyday.load,
+        home="the repository",
     ),
     "open": NamedDataset(
         "public sets with aspects of ten domains, in one form; a split is one of its files",
         open_sets.SPLITS,
         open_sets.load,
         counted=("mams-categories-train",),
+        home="a data folder",
     ),
 }
 
