@@ -55,9 +55,19 @@ def load_files(
 
     Every file is read, whichever split is asked for, so that all splits have the same aspects and labels.
     """
+    return dataset_of(name, read_splits(files, columns), split, aspects)
+
+
+def read_splits(files: Mapping[str, Path], columns: Columns = DEFAULT_COLUMNS) -> dict[str, list[Draft]]:
+    """What the files of a dataset say, by split."""
     splits = {part: _read(file, columns) for part, file in files.items()}
     if ALL in splits:
         splits |= _held_apart(splits[ALL])
+    return splits
+
+
+def dataset_of(name: str, splits: Mapping[str, list[Draft]], split: str, aspects: Sequence[str] | None) -> Dataset:
+    """One split, with the aspects and labels of all."""
     if split not in splits:
         raise unknown(f"split of {name}", split, splits)
     if not splits[split]:
