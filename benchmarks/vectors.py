@@ -59,13 +59,6 @@ def with_tabsa_all(path: Path, vocabulary: list[str]) -> Matrix:
     return vectors.matrix[[vectors.index[word] for word in vocabulary]]
 
 
-def with_tabsa_cache(path: Path, vocabulary: list[str]) -> Matrix:
-    """Ours, from the second time on; the first call, which fills the cache, is made before the clock starts."""
-    from tabsa.embeddings import load_vectors
-
-    return load_vectors(path, vocabulary, cache_dir=path.parent / "cache").matrix
-
-
 def with_gensim(path: Path, vocabulary: list[str]) -> Matrix:
     """The baseline."""
     from gensim.models import KeyedVectors  # type: ignore[import-untyped]
@@ -87,7 +80,6 @@ def with_loop(path: Path, vocabulary: list[str]) -> Matrix:
 
 READERS: dict[str, tuple[Callable[[Path, list[str]], Matrix], int]] = {  # with the number of runs
     "tabsa": (with_tabsa, 3),
-    "tabsa, cached": (with_tabsa_cache, 3),
     "tabsa, every word": (with_tabsa_all, 1),
     "loop over lines": (with_loop, 3),
     BASELINE: (with_gensim, 1),
@@ -106,10 +98,7 @@ class Measure(NamedTuple):
 def measure(name: str, path: Path, vocabulary: list[str]) -> Measure:
     """Run one reader; to be called in a process of its own, for the peak memory's sake."""
     reader = READERS[name][0]
-    if name == "tabsa, cached":
-        reader(path, vocabulary)
-    else:
-        __import__("gensim.models" if name == BASELINE else "tabsa.embeddings")  # imports are not reading
+    __import__("gensim.models" if name == BASELINE else "tabsa.embeddings")  # imports are not reading
     start, cpu_start = time.perf_counter(), time.process_time()
     matrix = reader(path, vocabulary)
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start

@@ -231,3 +231,13 @@ def test_an_absent_tagger_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.
 def test_the_linear_model_and_texts_without_a_target(tmp_path: Path) -> None:
     (answer,) = load(make_linear(tmp_path).path).predict_many(["Nothing here."], NAMES)
     assert {opinion.polarity for opinion in answer.opinions} == {"none"}
+
+
+def test_weights_that_are_not_finite_cannot_be_exported(tmp_path: Path) -> None:
+    folder = make("lstm-loc", tmp_path)
+    path = folder.path / "weights.safetensors"
+    weights = load_file(path)
+    weights["output"][..., 0] = np.nan
+    save_file(weights, path)
+    with pytest.raises(ModelError, match="'output' of the weights holds something that is not a finite number"):
+        export(read_folder(folder.path))

@@ -5,6 +5,8 @@ Needs the package `onnx`, and no PyTorch: a graph is built from the weights.
 
 from pathlib import Path
 
+import numpy as np
+
 from tabsa.checkpoint import GRAPHS, ModelFolder, Precision
 from tabsa.errors import ModelError
 from tabsa.files import replacing
@@ -24,6 +26,9 @@ def export(folder: ModelFolder, precision: Precision = "float32") -> Path:
         import onnx
     except ImportError as e:
         raise ModelError("exporting needs the package onnx: pip install 'tabsa[train]'") from e
+    for name, array in folder.weights.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ModelError(f"{folder.path}: '{name}' of the weights holds something that is not a finite number")
     try:
         model = system.build_graph(folder, precision)
     except (KeyError, IndexError, ValueError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as e:

@@ -21,7 +21,7 @@ from tabsa.errors import OutputError
 from tabsa.files import read_text, reason, replacing
 from tabsa.tables.formats import finish_file
 
-FORMAT: Final = "tabsa score 1"
+FORMAT: Final = "tabsa score 2"
 
 
 @dataclass(slots=True)

@@ -192,6 +192,9 @@ def renamed(values: dict[str, Any]) -> dict[str, Any]:
             result.setdefault(new_section, {}).setdefault(new_key, there.pop(key))
     if result.get("teaching") == {}:
         del result["teaching"]
+    distillation = result.get("distillation")
+    if isinstance(distillation, dict) and isinstance(settings := distillation.get("settings"), list | tuple):
+        distillation["settings"] = [_renamed_setting(one) if isinstance(one, str) else one for one in settings]
     return result
 
 

@@ -22,7 +22,7 @@ from tabsa.scoring.many.parts import Part
 from tabsa.scoring.many.worker import Outcome, finished_files, unfinished_files
 from tabsa.tables.saving import open_locked
 
-FORMAT: Final = "tabsa score job 1"
+FORMAT: Final = "tabsa score job 2"
 
 
 class Records:
