@@ -33,8 +33,8 @@ def test_sentences_written_for_it(model, kind):
     assert len(examples) >= 5
     for example in examples:
         result = model.predict(example.text, [target.name for target in example.targets])
-        said = {(o.target, o.aspect): o.polarity for o in result.opinions if o.polarity != NONE}
-        assert said == {(o.target, o.aspect): o.polarity for o in example.opinions}, example.text
+        found = {(o.target, o.aspect): o.polarity for o in result.opinions if o.polarity != NONE}
+        assert found == {(o.target, o.aspect): o.polarity for o in example.opinions}, example.text
 
 
 def test_it_tells_two_targets_apart(model):

@@ -10,16 +10,16 @@ def drawn(temperature, rows=20_000, seed=0):
     logits = rng.normal(0, 2, (rows, 1, 3))
     true = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
     gold = (true.cumsum(-1) < rng.random((rows, 1, 1))).sum(-1)
-    said = np.exp(logits * temperature)
-    return gold, said / said.sum(-1, keepdims=True)
+    probabilities = np.exp(logits * temperature)
+    return gold, probabilities / probabilities.sum(-1, keepdims=True)
 
 
 @pytest.mark.parametrize("temperature", [0.4, 1.0, 3.0])
 def test_the_temperature_that_was_put_in_is_found(temperature):
-    gold, said = drawn(temperature)
-    fitted = fit_temperature(gold, said)
+    gold, probabilities = drawn(temperature)
+    fitted = fit_temperature(gold, probabilities)
     assert fitted == pytest.approx(temperature, rel=0.06)
-    assert calibration_error(gold, scaled(said, fitted)) < 0.01
+    assert calibration_error(gold, scaled(probabilities, fitted)) < 0.01
 
 
 def test_scaling_divides_logits():
@@ -55,23 +55,23 @@ def test_the_class_biases_that_were_put_in_are_found(bias):
     logits = rng.normal(0, 2, (20_000, 1, 3))
     true = softmax(logits)
     gold = (true.cumsum(-1) < rng.random((20_000, 1, 1))).sum(-1)
-    said = softmax(1.7 * (logits - np.array(bias)))
-    fitted = fit_calibration(gold, said, classes=True)
+    probabilities = softmax(1.7 * (logits - np.array(bias)))
+    fitted = fit_calibration(gold, probabilities, classes=True)
     assert fitted.temperature == pytest.approx(1.7, rel=0.06)
     assert fitted.bias == pytest.approx(bias, abs=0.1)
-    np.testing.assert_allclose(fitted.apply(said), true, atol=0.05)
+    np.testing.assert_allclose(fitted.apply(probabilities), true, atol=0.05)
 
 
 def test_the_fit_is_a_minimum_of_the_loss():
     rng = np.random.default_rng(2)
     logits = rng.normal(0, 1, (500, 4, 3))
-    said = softmax(logits)
+    probabilities = softmax(logits)
     true = softmax(0.8 * logits + np.array((1.0, 0.3, 0.0)))
     gold = (true.cumsum(-1) < rng.random((500, 4, 1))).sum(-1)
-    fitted = fit_calibration(gold, said, classes=True)
+    fitted = fit_calibration(gold, probabilities, classes=True)
 
     def loss(temperature, bias):
-        after = scaled(said, temperature, bias)
+        after = scaled(probabilities, temperature, bias)
         return -np.log(np.take_along_axis(after, gold[..., None], -1)).mean()
 
     best = loss(fitted.temperature, fitted.bias)
@@ -83,22 +83,23 @@ def test_the_fit_is_a_minimum_of_the_loss():
 
 
 def test_a_class_that_dev_does_not_have_gets_a_finite_bias():
-    said = softmax(np.random.default_rng(3).normal(0, 1, (200, 2, 3)))
-    fitted = fit_calibration(np.zeros((200, 2), np.int64), said, classes=True)
+    probabilities = softmax(np.random.default_rng(3).normal(0, 1, (200, 2, 3)))
+    fitted = fit_calibration(np.zeros((200, 2), np.int64), probabilities, classes=True)
     assert np.isfinite(fitted.bias).all()
-    assert (fitted.apply(said).argmax(-1) == 0).all()
+    assert (fitted.apply(probabilities).argmax(-1) == 0).all()
 
 
 def test_without_classes_only_the_temperature_is_fitted():
-    gold, said = drawn(2.0)
-    fitted = fit_calibration(gold, said, classes=False)
+    gold, probabilities = drawn(2.0)
+    fitted = fit_calibration(gold, probabilities, classes=False)
     assert fitted.bias == ()
-    assert fitted.temperature == fit_temperature(gold, said)
+    assert fitted.temperature == fit_temperature(gold, probabilities)
 
 
 def test_a_share_of_the_biases_can_be_kept():
-    gold, said = drawn(1.5)
-    whole, half = fit_calibration(gold, said, classes=True), fit_calibration(gold, said, classes=True, share=0.5)
+    gold, probabilities = drawn(1.5)
+    whole = fit_calibration(gold, probabilities, classes=True)
+    half = fit_calibration(gold, probabilities, classes=True, share=0.5)
     assert half.temperature == whole.temperature
     np.testing.assert_allclose(half.bias, np.array(whole.bias) / 2)
     assert any(whole.bias)

@@ -177,9 +177,9 @@ def test_a_bad_row_is_one_clear_line_with_its_number(path: Path, name: str) -> N
     spoil, message = BAD_ROWS[name]
     lines: list[Any] = rows()
     lines[2] = spoil(lines[2])
-    said = refused(write(path, ["", *lines]))
-    assert said.startswith(f"line 4: {message}")
-    said.encode()  # can be printed
+    error = refused(write(path, ["", *lines]))
+    assert error.startswith(f"line 4: {message}")
+    error.encode()  # can be printed
 
 
 def test_a_repeated_row_names_the_first(path: Path) -> None:
@@ -189,8 +189,8 @@ def test_a_repeated_row_names_the_first(path: Path) -> None:
 
 def test_missing_rows_are_counted_and_the_first_is_named(path: Path) -> None:
     lines = rows()
-    said = refused(write(path, [lines[5], lines[1], lines[0]]))
-    assert said == f"{path} lacks 3 of the 6 rows of towns test; the first is id 7, target 'B', aspect 'price'"
+    error = refused(write(path, [lines[5], lines[1], lines[0]]))
+    assert error == f"{path} lacks 3 of the 6 rows of towns test; the first is id 7, target 'B', aspect 'price'"
 
 
 # ---- bad files
@@ -199,8 +199,8 @@ def test_missing_rows_are_counted_and_the_first_is_named(path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"\n \n\n", "\ufeff".encode()])
 def test_an_empty_file(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    said = refused(path)
-    assert said == f"{path} has no row to score; expected 6, one for each target and aspect of towns test"
+    error = refused(path)
+    assert error == f"{path} has no row to score; expected 6, one for each target and aspect of towns test"
 
 
 def test_no_such_file(path: Path) -> None:

@@ -17,12 +17,12 @@ from tabsa.training.validation import reading_probabilities
 def network_probabilities(folder: ModelFolder, dataset: Dataset) -> NDArray[np.float64]:
     """The folder's probabilities for a dataset of its own labels, (groups, aspects, labels), by PyTorch."""
     config = folder.config
-    asked = dataclasses.replace(dataset, aspects=config.aspects, labels=config.labels)
-    names = [PADDING, *count_words([asked], targets=config.targets, max_length=config.max_length)]
+    restricted = dataclasses.replace(dataset, aspects=config.aspects, labels=config.labels)
+    names = [PADDING, *count_words([restricted], targets=config.targets, max_length=config.max_length)]
     rows = {word: row for row, word in enumerate(names)}
     matrix = lookup(names, folder.vectors).matrix
     matrix[0] = 0
     model = load_model(folder, matrix, tuple(rows[target_word(slot)] for slot in range(config.targets)))
-    data = encode(asked, rows, targets=config.targets, max_length=config.max_length, concepts=folder.concepts)
+    data = encode(restricted, rows, targets=config.targets, max_length=config.max_length, concepts=folder.concepts)
     answers = combine(data, scaled(reading_probabilities(model, data)[0], config.temperature, config.bias))
     return answers[:, [config.aspects.index(aspect) for aspect in dataset.aspects]]

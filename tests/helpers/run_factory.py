@@ -35,10 +35,10 @@ def readings(count: int, rng: np.random.Generator) -> Encoded:
     tokens[:, 0] = 3 + labels[:, 0, 0]
     tokens[np.arange(6) >= lengths[:, None]] = 0
     labels[rng.random(count) < 0.3, 1] = NOT_ASKED
-    asked = labels[:, :, 0] != NOT_ASKED
+    labelled = labels[:, :, 0] != NOT_ASKED
     groups = np.full((count, 2), -1, np.int32)
-    groups[asked] = np.arange(asked.sum())
-    return Encoded(tokens, lengths, labels, groups, labels[asked].astype(np.int64))
+    groups[labelled] = np.arange(labelled.sum())
+    return Encoded(tokens, lengths, labels, groups, labels[labelled].astype(np.int64))
 
 
 def small() -> Prepared:

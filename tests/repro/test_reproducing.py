@@ -24,8 +24,8 @@ from tabsa_repro.store import Store
 from tabsa_repro.training import train
 
 
-def config_of(asked):
-    return next(iter(asked.configs.values()))
+def config_of(requested):
+    return next(iter(requested.configs.values()))
 
 
 def without_time(records):
@@ -119,17 +119,17 @@ def test_an_old_file_without_a_test_split_can_be_read(tmp_path):
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """Two systems of Table 1, three seeds."""
-    asked = request("table1", tmp_path_factory.mktemp("results"), "lstm-final", "entnet", seeds=3)
-    said = []
-    run(asked, say=said.append)
-    return asked, said
+    requested = request("table1", tmp_path_factory.mktemp("results"), "lstm-final", "entnet", seeds=3)
+    messages = []
+    run(requested, say=messages.append)
+    return requested, messages
 
 
 def test_a_result_is_one_object_a_system(finished):
-    asked, said = finished
-    records = read(asked.out / "table1.json")
+    requested, messages = finished
+    records = read(requested.out / "table1.json")
     assert [record["system"] for record in records] == ["lstm-final", "entnet"]
-    assert said == [f"{name}: training with 3 seeds on cpu" for name in ("lstm-final", "entnet")]
+    assert messages == [f"{name}: training with 3 seeds on cpu" for name in ("lstm-final", "entnet")]
     fields = {"system", "seeds", "runs", "mean", "sd", "config", "command", "commit", "vectors", "device", "seconds"}
     for record in records:
         assert fields <= set(record)
@@ -138,7 +138,7 @@ def test_a_result_is_one_object_a_system(finished):
         assert record["config"]["training"]["epochs"] == 2
         assert record["vectors"]["file"] == "random"
         assert record["commit"] == commit()
-        assert record == read(asked.out / "parts" / "table1" / f"{record['system']}.json")
+        assert record == read(requested.out / "parts" / "table1" / f"{record['system']}.json")
 
 
 def test_mean_and_deviation_are_those_of_the_runs(finished):
@@ -153,29 +153,29 @@ def test_mean_and_deviation_are_those_of_the_runs(finished):
 
 
 def test_a_rerun_skips_what_is_there(finished):
-    asked, _ = finished
-    said, before = [], (asked.out / "table1.json").read_bytes()
-    run(asked, say=said.append)
-    assert said == ["lstm-final: already there", "entnet: already there"]
-    assert (asked.out / "table1.json").read_bytes() == before
+    requested, _ = finished
+    messages, before = [], (requested.out / "table1.json").read_bytes()
+    run(requested, say=messages.append)
+    assert messages == ["lstm-final: already there", "entnet: already there"]
+    assert (requested.out / "table1.json").read_bytes() == before
 
 
 def test_the_file_of_all_is_enough_to_go_on(finished, tmp_path):
-    asked = replace(finished[0], out=tmp_path)
+    requested = replace(finished[0], out=tmp_path)
     (tmp_path / "table1.json").write_bytes((finished[0].out / "table1.json").read_bytes())
-    said = []
-    run(asked, say=said.append)
-    assert said == ["lstm-final: already there", "entnet: already there"]
+    messages = []
+    run(requested, say=messages.append)
+    assert messages == ["lstm-final: already there", "entnet: already there"]
     assert read(tmp_path / "table1.json") == read(finished[0].out / "table1.json")
 
 
 def test_another_run_is_refused(finished):
-    asked, _ = finished
-    other = replace(asked, settings=(*asked.settings, "training.rate=0.5"), only=("entnet",))
+    requested, _ = finished
+    other = replace(requested, settings=(*requested.settings, "training.rate=0.5"), only=("entnet",))
     with pytest.raises(OutputError, match=r"entnet\.json holds another run of entnet \(its training\.rate is .*again"):
         run(other)
     with pytest.raises(OutputError, match=r"its seeds is \[1, 2, 3\], not \[1\]"):
-        run(replace(asked, seeds=1))
+        run(replace(requested, seeds=1))
 
 
 def test_again_replaces_one_and_keeps_the_others(finished, tmp_path):
@@ -189,12 +189,12 @@ def test_again_replaces_one_and_keeps_the_others(finished, tmp_path):
 
 
 def test_the_same_run_in_another_result_is_not_trained_again(tmp_path):
-    asked = request("table1", tmp_path, "delayed-entnet", seeds=1)
-    run(asked)
-    chains = config_of(asked).model.chains
-    said = []
-    records = run(replace(asked, experiment="figure3", only=(f"chains-{chains}",)), say=said.append)
-    assert said == [f"chains-{chains}: the same run as table1's delayed-entnet, which is there"]
+    requested = request("table1", tmp_path, "delayed-entnet", seeds=1)
+    run(requested)
+    chains = config_of(requested).model.chains
+    messages = []
+    records = run(replace(requested, experiment="figure3", only=(f"chains-{chains}",)), say=messages.append)
+    assert messages == [f"chains-{chains}: the same run as table1's delayed-entnet, which is there"]
     record = records[f"chains-{chains}"]
     assert record["mean"] == read(tmp_path / "table1.json")[0]["mean"]
     (combined,) = read(tmp_path / "figure3.json")
@@ -207,9 +207,9 @@ def test_options_that_came_later_count_as_their_defaults(finished, tmp_path):
     for record in records:
         del record["config"]["training"]["patience"]
     (tmp_path / "table1.json").write_text(json.dumps(records))
-    said = []
-    run(replace(finished[0], out=tmp_path), say=said.append)
-    assert said == ["lstm-final: already there", "entnet: already there"]
+    messages = []
+    run(replace(finished[0], out=tmp_path), say=messages.append)
+    assert messages == ["lstm-final: already there", "entnet: already there"]
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
@@ -224,12 +224,12 @@ def test_the_results_that_are_there_are_runs_of_todays_configurations(experiment
 
 
 def test_a_damaged_part(tmp_path):
-    asked = request("table1", tmp_path, "entnet")
+    requested = request("table1", tmp_path, "entnet")
     path = tmp_path / "parts" / "table1" / "entnet.json"
     path.parent.mkdir(parents=True)
     path.write_text("{")
     with pytest.raises(DataError, match=r"entnet\.json is not valid JSON"):
-        run(asked)
+        run(requested)
 
 
 def test_a_seed_that_diverges_is_no_result(tmp_path, monkeypatch):
@@ -244,12 +244,12 @@ def test_a_seed_that_diverges_is_no_result(tmp_path, monkeypatch):
 
 
 def test_prepared_files_give_the_same_result(finished, tmp_path, monkeypatch):
-    asked, _ = finished
-    files = write_prepared(tmp_path / "ready", asked.configs.values(), None)
-    assert sorted(path.name for path in files) == sorted({prepared_file(c) for c in asked.configs.values()})
+    requested, _ = finished
+    files = write_prepared(tmp_path / "ready", requested.configs.values(), None)
+    assert sorted(path.name for path in files) == sorted({prepared_file(c) for c in requested.configs.values()})
     monkeypatch.setattr("tabsa_repro.preparation.prepare", lambda *_, **__: pytest.fail("there is no data here"))
-    run(replace(asked, out=tmp_path / "out", prepared=tmp_path / "ready"))
-    ours, theirs = (without_time(read(out / "table1.json")) for out in (tmp_path / "out", asked.out))
+    run(replace(requested, out=tmp_path / "out", prepared=tmp_path / "ready"))
+    ours, theirs = (without_time(read(out / "table1.json")) for out in (tmp_path / "out", requested.out))
     assert ours == theirs
 
 
@@ -273,9 +273,9 @@ def test_lr_is_fitted_once(tmp_path):
     assert record["runs"][0]["seed"] is None
     assert record["sd"]["test"]["sun"]["macro_f1"] == 0
     assert record["mean"]["test"] == record["runs"][0]["test"]
-    said = []
-    run(request("table1", tmp_path, "lr", settings=LR, seeds=4), say=said.append)
-    assert said == ["lr: already there"]
+    messages = []
+    run(request("table1", tmp_path, "lr", settings=LR, seeds=4), say=messages.append)
+    assert messages == ["lr: already there"]
 
 
 def test_lr_is_left_out_with_prepared_data(tmp_path):

@@ -145,15 +145,15 @@ def test_for_a_given_c_dev_changes_nothing(places):
 
 
 def test_only_the_two_splits_named_are_read(monkeypatch):
-    asked = []
+    requested = []
 
     def recording(name, split, **options):
-        asked.append(split)
+        requested.append(split)
         return load(name, split, **options)
 
     monkeypatch.setattr("tabsa.training.preparation.load", recording)
     fit_model(RunConfig("lr", ONE_C, DataConfig(name="places")))
-    assert asked == ["train", "dev"]
+    assert requested == ["train", "dev"]
 
 
 # ---- what dev chooses
@@ -218,8 +218,8 @@ def test_the_folder_of_a_run(tmp_path, places):
     config = RunConfig("lr", dataclasses.replace(WORDS, c=(3.0,)), DataConfig(name="places", aspects=ASPECTS))
     fitted = fit_model(config)
     folder = read_folder(write_fitted(tmp_path, config, fitted).path)
-    said = predict_examples(load_predictor(folder.path), places["test"])
-    report = evaluate(places["test"], said, bootstrap=0)
+    predictions = predict_examples(load_predictor(folder.path), places["test"])
+    report = evaluate(places["test"], predictions, bootstrap=0)
     assert report.sun == pytest.approx(score_dataset(fitted.model, places["test"]).sun)
     assert folder.config.max_length == 50
     metrics = json.loads((tmp_path / "metrics.json").read_text())

@@ -20,11 +20,11 @@ def make(readings: int = 100, *, seed: int = 0, shares: tuple[float, ...] = (0.7
     lengths = rng.integers(1, 30, readings).astype(np.int32)
     labels = rng.choice(len(shares), (readings, 2, 3), p=shares).astype(np.int8)
     labels[rng.random(readings) < 0.4, 1] = NOT_ASKED
-    asked = labels[:, :, 0] != NOT_ASKED
+    labelled = labels[:, :, 0] != NOT_ASKED
     groups = np.full((readings, 2), -1, np.int32)
-    groups[asked] = np.arange(asked.sum())
+    groups[labelled] = np.arange(labelled.sum())
     tokens = (np.arange(30) < lengths[:, None]).astype(np.int32)
-    return Encoded(tokens, lengths, labels, groups, labels[asked].astype(np.int64))
+    return Encoded(tokens, lengths, labels, groups, labels[labelled].astype(np.int64))
 
 
 def with_counts(*counts: int) -> Encoded:
@@ -39,7 +39,7 @@ def epoch(of: Encoded, balance: Balance, batch_size: int, *, seed: int = 1, stat
     return list(Sampler(of, balance, batch_size, seed=seed).epoch(np.random.default_rng(state)))
 
 
-def asked(drawn: Drawn) -> list[int]:
+def labels_drawn(drawn: Drawn) -> list[int]:
     return [int(label) for label in drawn.labels[drawn.labels != NOT_ASKED]]
 
 
@@ -109,7 +109,7 @@ def test_mixed_batches_have_equal_shares_of_every_class(batch_size: int, counts:
     in_all: Counter[int] = Counter()
     batches = epoch(with_counts(*counts), "mixed", batch_size)
     for drawn in batches:
-        found = Counter(asked(drawn))
+        found = Counter(labels_drawn(drawn))
         assert len(drawn.rows) == found.total() == batch_size
         shares = [found[label] for label in range(len(counts))]
         assert max(shares) - min(shares) <= 1
@@ -129,7 +129,7 @@ def test_mixed_asks_one_pair_a_row_and_none_twice() -> None:
 def test_fewer_pairs_than_a_batch_wants_are_drawn_again() -> None:
     (drawn, *others) = epoch(with_counts(50, 2), "mixed", 20)
     assert len(others) == 1
-    assert Counter(asked(drawn)) == {0: 10, 1: 10}
+    assert Counter(labels_drawn(drawn)) == {0: 10, 1: 10}
     assert len(set(drawn.rows[drawn.labels[:, 0, 0] == 0])) == 10  # of those there are enough
 
 
@@ -138,7 +138,7 @@ def test_fewer_pairs_than_a_batch_wants_are_drawn_again() -> None:
 
 def test_turns_give_one_class_a_batch_each_in_turn() -> None:
     batches = epoch(with_counts(100, 20, 33), "turns", 8)
-    assert [set(asked(drawn)) for drawn in batches] == [{1}, {2}, {0}] * 2  # the rarest first
+    assert [set(labels_drawn(drawn)) for drawn in batches] == [{1}, {2}, {0}] * 2  # the rarest first
     assert {len(drawn.rows) for drawn in batches} == {8}
     rarest = [row for drawn in batches[::3] for row in drawn.rows]
     assert len(set(rarest)) == 16  # no pair of it twice in an epoch
@@ -146,7 +146,7 @@ def test_turns_give_one_class_a_batch_each_in_turn() -> None:
 
 def test_turns_with_fewer_pairs_than_a_batch() -> None:
     batches = epoch(with_counts(100, 3, 5), "turns", 8)
-    assert [Counter(asked(drawn)) for drawn in batches] == [{1: 3}, {2: 5}, {0: 8}]
+    assert [Counter(labels_drawn(drawn)) for drawn in batches] == [{1: 3}, {2: 5}, {0: 8}]
 
 
 def test_turns_reach_every_pair_in_the_end() -> None:

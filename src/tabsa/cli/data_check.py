@@ -159,12 +159,12 @@ def _rows(findings: Sequence["Finding"], unit: str) -> Iterator[tuple[str, Text]
         alike.setdefault(finding.message, []).append(finding.line)
     shown = 0
     for message, (line, *others) in list(alike.items())[:_MOST_SHOWN]:
-        told = printable_text(message)
+        cell = printable_text(message)
         if others:
             more = f" and {len(others) - _MOST_SHOWN:,} more" if len(others) > _MOST_SHOWN else ""
-            told.append(f" (also {', '.join(map(str, others[:_MOST_SHOWN]))}{more})", "dim")
+            cell.append(f" (also {', '.join(map(str, others[:_MOST_SHOWN]))}{more})", "dim")
         shown += 1 + len(others)
-        yield "file" if line is None else f"{unit} {line}", told
+        yield "file" if line is None else f"{unit} {line}", cell
     if shown < len(findings):
         yield "", Text(f"and {len(findings) - shown:,} more", "dim")
 

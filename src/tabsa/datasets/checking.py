@@ -75,7 +75,7 @@ def check(path: Path, columns: Columns = DEFAULT_COLUMNS) -> DataCheck:
     aspects.update(opinion.aspect for opinion in kept)
     polarities = Counter(opinion.polarity for opinion in kept)
     lengths = {draft: count_words(draft.text) for draft in drafts}
-    asked = [aspects if draft.asked is None else draft.asked for draft in drafts]
+    inventories = [aspects if draft.inventory is None else draft.inventory for draft in drafts]
     findings = [*reading.findings, *_findings(reading, lengths, aspects, polarities)]
     findings.sort(key=lambda finding: (CODES.index(finding.code), finding.line or 0))
     return DataCheck(
@@ -86,7 +86,7 @@ def check(path: Path, columns: Columns = DEFAULT_COLUMNS) -> DataCheck:
         mean_words=sum(lengths.values()) / max(len(lengths), 1),
         several_targets=sum(len(found) > 1 for found in targets),
         targets=_count(target for found in targets for target in found),
-        pairs=sum(len(found) * len(names) for found, names in zip(targets, asked, strict=True)),
+        pairs=sum(len(found) * len(names) for found, names in zip(targets, inventories, strict=True)),
         opinions=len(kept),
         polarities=dict(polarities.most_common()),
         aspects=dict(aspects.most_common()),
@@ -162,8 +162,8 @@ class _Reading:
         place, named = re.escape(str(self.path)), str(error)
         if start := re.match(rf"{place} (?:row|line) (\d+)[:,]? ", named):
             line, named = line or int(start[1]), named[start.end() :]
-        told = re.sub(rf"{place} (row|line) (?=\d)", r"\1 ", named)
-        self.findings.append(Finding("unreadable", line, told))
+        message = re.sub(rf"{place} (row|line) (?=\d)", r"\1 ", named)
+        self.findings.append(Finding("unreadable", line, message))
 
     def targets_of(self, draft: Draft) -> tuple[Target, ...]:
         """The targets as they would load; those that the text does not name are findings."""

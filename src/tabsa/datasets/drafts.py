@@ -19,7 +19,7 @@ class Draft:
     where: str
     targets: dict[str, Named] = field(default_factory=dict)
     opinions: list[Opinion] = field(default_factory=list)
-    asked: dict[str, None] | None = None  # aspects, each once; None where no row has a list of them
+    inventory: dict[str, None] | None = None  # aspects, each once; None where no row has a list of them
     tags: dict[str, str] = field(default_factory=dict)
     _judged: dict[str, str] = field(default_factory=dict)  # each aspect with the first row that has an opinion on it
 
@@ -32,13 +32,13 @@ class Draft:
             earlier = self.targets.get(target.name)
             self.targets[target.name] = _joined(earlier, target) if earlier else target
         if record.aspects is not None:
-            self.asked = (self.asked or {}) | dict.fromkeys(record.aspects)
+            self.inventory = (self.inventory or {}) | dict.fromkeys(record.aspects)
         self.tags = {**record.tags, **self.tags}
 
     @property
     def aspects(self) -> Iterable[str]:
         """The aspects asked of it; where there is no list of them, those it has opinions on."""
-        return self._judged if self.asked is None else self.asked
+        return self._judged if self.inventory is None else self.inventory
 
     def refuse_unasked(self) -> None:
         """Raise a DataError where there is an opinion on an aspect that was not asked."""

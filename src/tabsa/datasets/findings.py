@@ -94,8 +94,8 @@ def spellings(counts: Mapping[str, int], lines: Mapping[str, int]) -> Iterator[F
     for names in _families(counts).values():
         if len(names) > 1:
             ordered = sorted(names, key=lambda name: (-counts[name], lines[name]))
-            told = [f"{name!r} ({counts[name]:,})" for name in ordered]
-            message = f"{', '.join(told[:-1])} and {told[-1]}"
+            listed = [f"{name!r} ({counts[name]:,})" for name in ordered]
+            message = f"{', '.join(listed[:-1])} and {listed[-1]}"
             yield Finding("aspect_spellings", lines[ordered[-1]], message)
 
 

@@ -157,7 +157,7 @@ def _examples(where: str, drafts: Iterable[Draft], chosen: Sequence[str]) -> tup
         ]
         merged = merger.merge(opinion for opinion in draft.opinions if opinion.aspect in aspects)
         kept = tuple(opinion for opinion in merged if opinion.polarity != NONE)
-        wanted = None if draft.asked is None else tuple(aspect for aspect in draft.asked if aspect in aspects)
+        wanted = None if draft.inventory is None else tuple(aspect for aspect in draft.inventory if aspect in aspects)
         examples.append(Example(draft.id, draft.text, targets, kept, wanted, draft.tags))
     merger.warn(where)
     if implied:

@@ -1,7 +1,7 @@
 """Word vectors: read GloVe as published, and find a vector for every word.
 
-    asked = {spelling for word in words for spelling in candidates(word)}
-    vectors = read_vectors("glove.840B.300d.zip", asked)
+    wanted = {spelling for word in words for spelling in candidates(word)}
+    vectors = read_vectors("glove.840B.300d.zip", wanted)
     table = lookup(words, vectors)      # the vector of "n't" is that of "not", where the file has no "n't"
     print(coverage(table, token_counts))
 

@@ -156,9 +156,9 @@ def sentiment_labels(probabilities: FloatArray) -> IntArray:
 
 def row_accuracy(gold: IntArray, predicted: IntArray, weights: FloatArray | None = None) -> Score:
     """Share of rows whose label is right, `none` included; high for any predictor, as most are `none`."""
-    asked = gold >= 0
-    right = (gold == predicted) & asked
-    return _ratio(right.sum(axis=1), asked.sum(axis=1), weights)
+    labelled = gold >= 0
+    right = (gold == predicted) & labelled
+    return _ratio(right.sum(axis=1), labelled.sum(axis=1), weights)
 
 
 def detection(gold: IntArray, predicted: IntArray) -> Detection:

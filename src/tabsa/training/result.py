@@ -79,12 +79,12 @@ def _measured(
     dev = prepared.dev
     readings = reading_probabilities(model, dev)[0]
     fitted = calibrated(config, dev, readings)
-    after, asked = combine(dev, fitted.apply(readings)), dev.gold >= 0
+    after, labelled = combine(dev, fitted.apply(readings)), dev.gold >= 0
     calibration = {
         "temperature": fitted.temperature,
         "bias": list(fitted.bias),
-        "error_before": calibration_error(dev.gold[asked], combine(dev, readings)[asked]),
-        "error_after": calibration_error(dev.gold[asked], after[asked]),
+        "error_before": calibration_error(dev.gold[labelled], combine(dev, readings)[labelled]),
+        "error_after": calibration_error(dev.gold[labelled], after[labelled]),
     }
     return figures_of(dev.gold, after), calibration
 

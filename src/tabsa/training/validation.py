@@ -61,9 +61,9 @@ def calibrated(config: RunConfig, data: Encoded, readings: NDArray[np.float64]) 
     """What a run fits on dev, as it asks for, of one seed's answers to every reading, (N, K, A, labels)."""
     training = config.training
     classes = training.calibrate == "classes"
-    asked = data.gold >= 0
-    gold, said = data.gold[asked], combine(data, readings)[asked]
-    return fit_calibration(gold, said, classes=classes, share=training.bias_share)
+    labelled = data.gold >= 0
+    gold, probabilities = data.gold[labelled], combine(data, readings)[labelled]
+    return fit_calibration(gold, probabilities, classes=classes, share=training.bias_share)
 
 
 def figures_of(truth: NDArray[np.int64], probabilities: NDArray[np.float64]) -> Figures:
