@@ -37,12 +37,12 @@ MODEL = BertForSequenceClassification(BertConfig(num_labels=len(LABELS))).eval()
 
 
 @app.post("/v1/predict")
-def predict(asked: Asked) -> dict[str, object]:
+def predict(request: Asked) -> dict[str, object]:
     """Every target-aspect pair of a text."""
-    pairs = [(target, aspect) for target in asked.targets for aspect in ASPECTS]
+    pairs = [(target, aspect) for target in request.targets for aspect in ASPECTS]
     questions = [f"{target} - {aspect}" for target, aspect in pairs]
     with _one_at_a_time, torch.inference_mode():
-        inputs = TOKENISER([asked.text] * len(pairs), questions, padding=True, truncation=True, return_tensors="pt")
+        inputs = TOKENISER([request.text] * len(pairs), questions, padding=True, truncation=True, return_tensors="pt")
         shares = MODEL(**inputs).logits.softmax(-1).tolist()
     opinions = [
         {
@@ -53,7 +53,7 @@ def predict(asked: Asked) -> dict[str, object]:
         }
         for (target, aspect), row in zip(pairs, shares, strict=True)
     ]
-    return {"text": asked.text, "opinions": opinions}
+    return {"text": request.text, "opinions": opinions}
 
 
 if __name__ == "__main__":

@@ -45,23 +45,23 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=24, help="tables")
     parser.add_argument("--rows", type=int, default=2500, help="of each table")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the figures go")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     engines = {"local": ["--engine", "local"]}
     engines |= {
-        f"ray, {n} worker{'' if n == 1 else 's'}": ["--engine", "ray", "--workers", str(n)] for n in asked.workers
+        f"ray, {n} worker{'' if n == 1 else 's'}": ["--engine", "ray", "--workers", str(n)] for n in arguments.workers
     }
     runs: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "in").mkdir()
-        for number in range(asked.parts):
-            write_table(folder / "in" / f"{number:03}.csv", asked.rows)
+        for number in range(arguments.parts):
+            write_table(folder / "in" / f"{number:03}.csv", arguments.rows)
         measure(folder / "in" / "000.csv", folder / "warm", ["--engine", "ray"])
         for engine, options in engines.items():
             seconds = measure(folder / "in", folder / engine, options)
             if outputs(folder / engine) != outputs(folder / "local"):
                 sys.exit(f"{engine} wrote other bytes than local")
-            rate = asked.parts * asked.rows / seconds
+            rate = arguments.parts * arguments.rows / seconds
             times = rate / runs[0]["rows_per_second"] if runs else 1.0
             runs.append(
                 {
@@ -74,14 +74,14 @@ def main() -> None:
             print(f"{engine:16}{seconds:8.1f} s{rate:9,.0f} rows/s{times:7.2f} times local")
     result = {
         "what": "rows a second of `tabsa score FOLDER`, one thread a model, starting Ray included",
-        "command": f"python benchmarks/cluster.py --workers {' '.join(map(str, asked.workers))}",
-        "parts": asked.parts,
-        "rows": asked.parts * asked.rows,
+        "command": f"python benchmarks/cluster.py --workers {' '.join(map(str, arguments.workers))}",
+        "parts": arguments.parts,
+        "rows": arguments.parts * arguments.rows,
         "runs": runs,
         "machine": machine(),
     }
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

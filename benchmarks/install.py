@@ -82,13 +82,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the figures go")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         venv = Path(folder) / "venv"
         result = install(venv)
         commands = {name: [str(venv / "bin" / first), *rest] for name, (first, *rest) in COMMANDS.items()}
         times: dict[str, list[float]] = {name: [] for name in commands}
-        for _ in range(asked.runs + 1):
+        for _ in range(arguments.runs + 1):
             for name, command in commands.items():
                 times[name].append(seconds(command))
     starts = {name: round(statistics.median(values[1:]), 3) for name, values in times.items()}
@@ -98,9 +98,9 @@ def main() -> None:
         print(f"  {name:<24}{size:>8.1f} MB")
     for name, value in starts.items():
         print(f"{name:<26}{value:>8.2f} s")
-    content = {**result, "median_start_seconds": starts, "runs": asked.runs, "machine": machine()}
-    asked.out.parent.mkdir(exist_ok=True)
-    asked.out.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    content = {**result, "median_start_seconds": starts, "runs": arguments.runs, "machine": machine()}
+    arguments.out.parent.mkdir(exist_ok=True)
+    arguments.out.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

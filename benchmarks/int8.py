@@ -45,9 +45,9 @@ def table(found: list[Prediction], dataset: Dataset) -> np.ndarray[Any, np.dtype
     """Probabilities (groups, aspects, labels) in the dataset's order."""
     rows = []
     for prediction in found:
-        said = {(opinion.target, opinion.aspect): opinion.probabilities for opinion in prediction.opinions}
+        found = {(opinion.target, opinion.aspect): opinion.probabilities for opinion in prediction.opinions}
         targets = dict.fromkeys(opinion.target for opinion in prediction.opinions)
-        rows += [[[said[target, a][label] for label in dataset.labels] for a in dataset.aspects] for target in targets]
+        rows += [[[found[target, a][label] for label in dataset.labels] for a in dataset.aspects] for target in targets]
     probabilities = np.array(rows, np.float64)
     return np.asarray(probabilities / probabilities.sum(-1, keepdims=True))
 
@@ -85,10 +85,10 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, default=None)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--repeats", type=int, default=7)
-    asked = parser.parse_args()
-    models = {name: tabsa.load(asked.model, threads=asked.threads, precision=name) for name in PRECISIONS}
+    arguments = parser.parse_args()
+    models = {name: tabsa.load(arguments.model, threads=arguments.threads, precision=name) for name in PRECISIONS}
     aspects = {"four aspects": None, "all aspects": models["float32"].aspects}
-    data = {name: load("sentihood", "test", data_dir=asked.data_dir, aspects=a) for name, a in aspects.items()}
+    data = {name: load("sentihood", "test", data_dir=arguments.data_dir, aspects=a) for name, a in aspects.items()}
     found = {name: predictions(model, data["all aspects"]) for name, model in models.items()}
     metrics, differences = {}, {}
     for name, dataset in data.items():
@@ -101,7 +101,7 @@ def main() -> None:
             "largest_difference": float(np.abs(full - small).max()),
         }
     worst = max(values["loss"] for both in metrics.values() for family in both.values() for values in family.values())
-    speed = speeds(models, data["all aspects"], asked.repeats, asked.threads)
+    speed = speeds(models, data["all aspects"], arguments.repeats, arguments.threads)
     for name, both in metrics.items():
         for family, values in both.items():
             shown = ", ".join(f"{metric} {found['int8'] - found['float32']:+.2f}" for metric, found in values.items())
@@ -115,7 +115,7 @@ def main() -> None:
     content = {
         "what": "int8 against float32, Sentihood test, from text to opinions",
         "model": {
-            "name": asked.model or "the one in the box",
+            "name": arguments.model or "the one in the box",
             "kind": folder.config.kind,
             "vectors": folder.vectors.dim,
         },
@@ -127,7 +127,7 @@ def main() -> None:
         "times_as_fast": ratio,
         "megabytes": {name: (folder.path / GRAPHS[name]).stat().st_size / 1e6 for name in PRECISIONS},
         "machine": {
-            "threads": asked.threads,
+            "threads": arguments.threads,
             "vnni": "_vnni" in Path("/proc/cpuinfo").read_text(encoding="utf-8"),
             "system": f"{platform.system()} {platform.machine()}",
             "python": platform.python_version(),

@@ -78,25 +78,25 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs=2, default=(100_000, 1_000_000), help="the two sizes of the table")
     parser.add_argument("--model", help="a model's name or folder (default: the one in the box)")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the figures go")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     if not Path("/proc/self/status").exists():
         parser.error("this needs Linux, which tells a process's peak memory in /proc")
     with tempfile.TemporaryDirectory() as folder:
-        sizes = [measure(Path(folder), rows, asked.model) for rows in asked.rows]
+        sizes = [measure(Path(folder), rows, arguments.model) for rows in arguments.rows]
     for size in sizes:
         print(f"{size['rows']:>10,} rows{size['peak_mib']:>9.1f} MiB{size['rows_per_second']:>8,} rows/s")
     ratio = round(sizes[1]["peak_mib"] / sizes[0]["peak_mib"], 3)
-    print(f"{asked.rows[1] / asked.rows[0]:g} times the rows take {ratio} times the memory")
+    print(f"{arguments.rows[1] / arguments.rows[0]:g} times the rows take {ratio} times the memory")
     result = {
         "what": "peak resident memory of `tabsa score`, CSV to CSV",
-        "command": f"python benchmarks/score_memory.py --rows {asked.rows[0]} {asked.rows[1]}",
-        "model": asked.model or "the one in the box",
+        "command": f"python benchmarks/score_memory.py --rows {arguments.rows[0]} {arguments.rows[1]}",
+        "model": arguments.model or "the one in the box",
         "sizes": sizes,
         "ratio": ratio,
         "machine": machine(),
     }
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

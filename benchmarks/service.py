@@ -54,10 +54,10 @@ def sentences() -> list[tuple[str, list[str]]]:
     return [(example.text, [target.name for target in example.targets]) for example in dataset.examples]
 
 
-def requests(asked: list[tuple[str, list[str]]]) -> list[Request]:
+def requests(pairs: list[tuple[str, list[str]]]) -> list[Request]:
     """The sentences as HTTP."""
     made = []
-    for number, (text, targets) in enumerate(asked):
+    for number, (text, targets) in enumerate(pairs):
         body = json.dumps({"text": text, "targets": targets}).encode()
         head = "POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         made.append((f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body, number))
@@ -82,10 +82,10 @@ def service(command: list[str], workers: int = 1) -> Iterator[tuple[str, int]]:
         process.wait()
 
 
-def vocabulary(asked: list[tuple[str, list[str]]]) -> list[str]:
+def vocabulary(pairs: list[tuple[str, list[str]]]) -> list[str]:
     """The word pieces of all requests, for a tokeniser that has no vocabulary of its own here."""
     read = " ".join(
-        [*(text for text, _ in asked), *(name for _, names in asked for name in names), *tabsa.load().aspects]
+        [*(text for text, _ in pairs), *(name for _, names in pairs for name in names), *tabsa.load().aspects]
     )
     return ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(set(re.findall(r"\w+|[^\w\s]", read.lower())))]
 
@@ -155,8 +155,8 @@ def measure(address: str, made: list[Request], clients: int, seconds: float) -> 
 def compare(seconds: float, bert_python: str | None, folder: str) -> None:
     """Measure every service with every number of clients; print and write."""
     before = round(os.getloadavg()[0], 2)  # of others: the clients and the service want the machine to themselves
-    asked = sentences()
-    made = requests(asked)
+    pairs = sentences()
+    made = requests(pairs)
     cores = os.cpu_count() or 1
     commands = {
         "tabsa": ours(),
@@ -165,20 +165,20 @@ def compare(seconds: float, bert_python: str | None, folder: str) -> None:
     }
     if bert_python:
         words = Path(folder) / "vocab.txt"
-        words.write_text("\n".join(vocabulary(asked)))
+        words.write_text("\n".join(vocabulary(pairs)))
         commands["bert-base"] = [bert_python, str(HERE / "bert_service.py"), str(words)]
     results: dict[str, dict[str, Any]] = {}
     for name, command in commands.items():
         with service(command, cores if name == "tabsa-workers" else 1) as (address, _):
             measure(address, made, 2, 1)
             results[name] = {str(clients): measure(address, made, clients, seconds) for clients in (1, 8, 64)}
-        for clients, told in results[name].items():
-            rate, median, slowest = told["requests_per_second"], told["p50_ms"], told["p99_ms"]
+        for clients, figures in results[name].items():
+            rate, median, slowest = figures["requests_per_second"], figures["p50_ms"], figures["p99_ms"]
             print(f"{name:<16}{clients:>4} clients{rate:>9.1f}/s  p50 {median:>8.1f} ms  p99 {slowest:>8.1f} ms")
     if "bert-base" in results:
-        for clients, told in results["bert-base"].items():
+        for clients, figures in results["bert-base"].items():
             best = max(results[name][clients]["requests_per_second"] for name in results if name != "bert-base")
-            print(f"{clients:>4} clients: {best / told['requests_per_second']:.0f} times bert-base")
+            print(f"{clients:>4} clients: {best / figures['requests_per_second']:.0f} times bert-base")
     facts = {
         "python": platform.python_version(),
         "onnxruntime": onnxruntime.__version__,
@@ -195,20 +195,20 @@ def memory_of(process: int) -> int:
     total = 0
     for path in Path("/proc").glob("[0-9]*/status"):
         try:
-            told = dict(line.split(":\t", 1) for line in path.read_text().splitlines() if ":\t" in line)
+            status = dict(line.split(":\t", 1) for line in path.read_text().splitlines() if ":\t" in line)
         except OSError:
             continue
-        if int(told["Pid"]) == process or int(told["PPid"]) == process:
-            total += 1024 * int(told.get("VmRSS", "0 kB").split()[0])
+        if int(status["Pid"]) == process or int(status["PPid"]) == process:
+            total += 1024 * int(status.get("VmRSS", "0 kB").split()[0])
     return total
 
 
 def soak(seconds: float, clients: int = 64) -> None:
     """Full load; every answer is compared with the Predictor's own."""
-    asked = sentences()
-    made = requests(asked)
+    pairs = sentences()
+    made = requests(pairs)
     model = tabsa.load()
-    expected = [model.predict(text, targets).to_dict()["opinions"] for text, targets in asked]
+    expected = [model.predict(text, targets).to_dict()["opinions"] for text, targets in pairs]
     seen: dict[int, bytes] = {}
     counts = {"answers": 0, "failed": 0, "wrong": 0}
     memory: list[int] = []
@@ -232,10 +232,10 @@ def soak(seconds: float, clients: int = 64) -> None:
         asyncio.run(load_with(clients, ended, address, made, on_answer))
     settled = memory[len(memory) // 5 :]
     growth = statistics.mean(settled[-10:]) / statistics.mean(settled[:10]) - 1
-    told = {"seconds": seconds, "clients": clients, **counts, "different_sentences": len(seen)}
-    told |= {"memory_mb": round(max(memory) / 1e6), "memory_growth_after_a_fifth": round(growth, 4)}
-    print(json.dumps(told, indent=2))
-    _write({"soak": told})
+    figures = {"seconds": seconds, "clients": clients, **counts, "different_sentences": len(seen)}
+    figures |= {"memory_mb": round(max(memory) / 1e6), "memory_growth_after_a_fifth": round(growth, 4)}
+    print(json.dumps(figures, indent=2))
+    _write({"soak": figures})
     if counts["failed"] or counts["wrong"] or growth > 0.05:
         sys.exit("the soak failed")
 
@@ -253,12 +253,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10, help="of each measurement")
     parser.add_argument("--bert-python", metavar="PYTHON", help="an interpreter with torch and transformers")
     parser.add_argument("--soak", type=float, metavar="SECONDS", help="full load for so long, instead")
-    asked = parser.parse_args()
-    if asked.soak:
-        soak(asked.soak)
+    arguments = parser.parse_args()
+    if arguments.soak:
+        soak(arguments.soak)
     else:
         with TemporaryDirectory() as folder:
-            compare(asked.seconds, asked.bert_python, folder)
+            compare(arguments.seconds, arguments.bert_python, folder)
 
 
 if __name__ == "__main__":

@@ -156,12 +156,12 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=300, help="numbers a word (default 300)")
     parser.add_argument("--vocabulary", type=int, default=6_000, help="words asked for (default 6,000)")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the figures go")
-    asked = parser.parse_args()
-    if not 0 < asked.vocabulary <= asked.words:
+    arguments = parser.parse_args()
+    if not 0 < arguments.vocabulary <= arguments.words:
         parser.error("--vocabulary must be at least 1 and at most --words")
-    result = run(asked.words, asked.dim, asked.vocabulary)
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    result = run(arguments.words, arguments.dim, arguments.vocabulary)
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(f"tabsa is {result['times_faster_than_gensim']['seconds']} times faster than {BASELINE}")
 
 

@@ -130,8 +130,8 @@ def gpu(results: Path) -> str | None:
         figures = f"{row['ms']:.1f} | {row['times_eager']:.1f} | {row['tflops']:.0f} | {share} | {row['gigabytes']:.0f}"
         lines.append(f"| {name} | {figures} |")
     seconds, fastest = content["seconds_for_14400_updates_drawing_included"], content["updates"]["fused, bf16"]
-    told = f"The paper's 14,400 updates take {seconds:.0f} s, drawing included; the fastest is"
-    return "\n".join([*lines, "", f"{told} {fastest['times_eager']:.1f} times the eager step."])
+    sentence = f"The paper's 14,400 updates take {seconds:.0f} s, drawing included; the fastest is"
+    return "\n".join([*lines, "", f"{sentence} {fastest['times_eager']:.1f} times the eager step."])
 
 
 def speed(results: Path) -> str | None:

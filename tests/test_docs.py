@@ -99,7 +99,7 @@ def test_the_page_on_using_a_model_has_the_figures_of_int8():
     found = json.loads((ROOT / "benchmarks" / "results" / "int8.json").read_text(encoding="utf-8"))
     same, loss = found["probabilities"]["all aspects"]["same_label"], max(0, found["largest_loss"])
     cores = found["machine"]["threads"]
-    told = (
+    sentence = (
         f"Measured on Sentihood's test split from text to opinions (`benchmarks/int8.py`): "
         f"{found['times_as_fast']:.1f} times as fast on {cores} core{'s' * (cores > 1)} "
         f"with{'' if found['machine']['vnni'] else 'out'} VNNI instructions, the same label for "
@@ -110,7 +110,7 @@ def test_the_page_on_using_a_model_has_the_figures_of_int8():
         r"(<!-- made by tests/test_docs\.py from benchmarks/results/int8\.json -->\n).*?(?=\n\n)", re.S
     )
     assert paragraph.search(text)
-    made = paragraph.sub(lambda m: m[1] + textwrap.fill(told, 120), text)
+    made = paragraph.sub(lambda m: m[1] + textwrap.fill(sentence, 120), text)
     if os.environ.get("TABSA_WRITE_DOCS"):
         USING.write_text(made, encoding="utf-8")
     assert USING.read_text(encoding="utf-8") == made, "stale: run this test with TABSA_WRITE_DOCS=1"

@@ -29,18 +29,18 @@ def ask(model: Predictor, file: Path) -> dict[str, Any]:
         kind = example.id.partition(" ")[2]
         result = model.predict(example.text, [target.name for target in example.targets])
         gold = {(o.target, o.aspect): o.polarity for o in example.opinions}
-        said = {(o.target, o.aspect): o.polarity for o in result.opinions if o.polarity != NONE}
+        predicted = {(o.target, o.aspect): o.polarity for o in result.opinions if o.polarity != NONE}
         counts = kinds[kind]
         counts["sentences"] += 1
-        counts["without mistake"] += said == gold
+        counts["without mistake"] += predicted == gold
         counts["opinions"] += len(gold)
-        counts["right"] += sum(said.get(pair) == polarity for pair, polarity in gold.items())
-        counts["not there"] += sum(pair not in gold for pair in said)
-        answers.append({"text": example.text, "said": [[*pair, polarity] for pair, polarity in said.items()]})
-        print("ok " if said == gold else "   ", example.text)
-        for pair in gold.keys() | said.keys():
-            if gold.get(pair) != said.get(pair):
-                print("      ", *pair, "gold:", gold.get(pair, NONE), "said:", said.get(pair, NONE))
+        counts["right"] += sum(predicted.get(pair) == polarity for pair, polarity in gold.items())
+        counts["not there"] += sum(pair not in gold for pair in predicted)
+        answers.append({"text": example.text, "predicted": [[*pair, polarity] for pair, polarity in predicted.items()]})
+        print("ok " if predicted == gold else "   ", example.text)
+        for pair in gold.keys() | predicted.keys():
+            if gold.get(pair) != predicted.get(pair):
+                print("      ", *pair, "gold:", gold.get(pair, NONE), "predicted:", predicted.get(pair, NONE))
     total = {key: sum(counts[key] for counts in kinds.values()) for key in next(iter(kinds.values()))}
     for kind, counts in [*kinds.items(), ("all", total)]:
         print(f"{kind:<12}", ", ".join(f"{key} {value}" for key, value in counts.items()))

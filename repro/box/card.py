@@ -36,13 +36,13 @@ def card() -> str:
     config = json.loads((FOLDER / "config.json").read_text())
     metrics = json.loads((FOLDER / "metrics.json").read_text())
     test = json.loads((RESULTS / "box-test.json").read_text())
-    asked = json.loads((RESULTS / "box-sentences.json").read_text())
+    sentences = json.loads((RESULTS / "box-sentences.json").read_text())
     columns = (("benchmark", "sun"), ("benchmark", "ma"), ("twelve", "sun"), ("twelve", "ma"), ("places", "sun"))
     figures = "\n".join(
         f"| {name} | " + " | ".join(f"{100 * test[data][family][metric]:.1f}" for data, family in columns) + " |"
         for metric, name in NAMES.items()
     )
-    tables = {name: _kinds(found) for name, found in asked.items()}
+    tables = {name: _kinds(found) for name, found in sentences.items()}
     calibration = metrics["calibration"]
     return f"""# places: the model in the box
 

@@ -434,8 +434,8 @@ def main() -> None:
             seen.add(text)
             made += 1
             targets = [name for name in names if name in text]
-            said = [{"target": names[t], "aspect": aspect, "polarity": polarity} for t, aspect, polarity in opinions]
-            lines.append({"id": f"{len(lines) + 1:04d} {kind}", "text": text, "targets": targets, "opinions": said})
+            records = [{"target": names[t], "aspect": aspect, "polarity": polarity} for t, aspect, polarity in opinions]
+            lines.append({"id": f"{len(lines) + 1:04d} {kind}", "text": text, "targets": targets, "opinions": records})
     measured = {
         json.loads(line)["text"]
         for name in ("sentences.jsonl", "held-out.jsonl")

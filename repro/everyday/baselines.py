@@ -42,11 +42,11 @@ def figures(gold: Labels, found: Labels, likeliest: Labels | None = None) -> dic
     likeliest = likeliest or found
     right = sum(one == other != NONE for one, other in zip(gold, found, strict=True))
     there = sum(one != NONE != other for one, other in zip(gold, found, strict=True))
-    expected, said = sum(one != NONE for one in gold), sum(one != NONE for one in found)
+    expected, predicted = sum(one != NONE for one in gold), sum(one != NONE for one in found)
     opinions = [(one, other) for one, other in zip(gold, likeliest, strict=True) if one != NONE]
     return {
-        "opinion_f1": 2 * right / max(1, expected + said),
-        "presence_f1": 2 * there / max(1, expected + said),
+        "opinion_f1": 2 * right / max(1, expected + predicted),
+        "presence_f1": 2 * there / max(1, expected + predicted),
         "polarity_accuracy": sum(one == other for one, other in opinions) / max(1, len(opinions)),
         "pairs": len(gold),
     }
@@ -66,13 +66,13 @@ def features(example: Example, target: Target, aspect: str) -> Iterator[str]:
         else [words(t.text)[:1] or [t.text] if t.target is None else ["<t>"] for t in passage.tokens]
     )
     flat = [token for group in tokens for token in group]
-    asked = words(aspect)
-    places = [n for n, word in enumerate(flat) if word in asked]
+    aspect_words = words(aspect)
+    places = [n for n, word in enumerate(flat) if word in aspect_words]
     mentions = [n for n, word in enumerate(flat) if word == "<t>"]
     yield f"there {bool(places)}"
     yield f"named {bool(mentions)} of {len(example.targets)}"
     yield f"aspect {aspect}"
-    for word in asked:
+    for word in aspect_words:
         yield f"a {word}"
     near = {n for place in places for n in range(place - 4, place + 5)}
     close = {n for place in mentions for n in range(place - 8, place + 9)} if mentions else set(range(len(flat)))
@@ -86,7 +86,7 @@ def features(example: Example, target: Target, aspect: str) -> Iterator[str]:
         if n in close:
             yield f"t {word}"
             yield f"t {pair}"
-        for part in asked:
+        for part in aspect_words:
             yield f"x {part} {word}"
 
 
@@ -136,11 +136,11 @@ def package(others: dict[str, Dataset]) -> tuple[dict[str, dict[str, float]], in
     result = {}
     for split in others:
         data = load("everyday", split, aspects=aspects)
-        said, right = probabilities_of(fitted.model, data), gold_labels(data)
-        asked = right >= 0
+        probabilities, right = probabilities_of(fitted.model, data), gold_labels(data)
+        labelled = right >= 0
         labels = np.array(data.labels)
-        gold, found = labels[right[asked]].tolist(), labels[said[asked].argmax(-1)].tolist()
-        result[split] = figures(gold, found, labels[1 + said[asked][:, 1:].argmax(-1)].tolist())
+        gold, found = labels[right[labelled]].tolist(), labels[probabilities[labelled].argmax(-1)].tolist()
+        result[split] = figures(gold, found, labels[1 + probabilities[labelled][:, 1:].argmax(-1)].tolist())
     return result, len(aspects)
 
 

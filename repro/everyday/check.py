@@ -234,12 +234,12 @@ def with_tables(page: str, stats: Row, rows: list[Row]) -> str:
 
 def example(row: Row) -> str:
     """A row in one line: the text, then what it says."""
-    said = "; ".join(
+    opinions = "; ".join(
         f"{opinion['target'] or '(unnamed)'}, {opinion['aspect']}: {opinion['polarity']}" for opinion in row["opinions"]
     )
     silent = len(row["targets"]) * len(row["aspects"]) - len(row["opinions"])
     text = " ".join(row["text"].split()).replace("*", "\\*").replace("|", "\\|")
-    return f"{text} *({said or 'nothing'}; {silent} none)*"
+    return f"{text} *({opinions or 'nothing'}; {silent} none)*"
 
 
 if __name__ == "__main__":

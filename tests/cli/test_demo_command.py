@@ -18,10 +18,10 @@ def test_the_demo_prints_every_review_and_writes_a_page(command_line, tiny_model
     path = tmp_path / "look" / "demo.html"
     code, stdout, stderr = command_line("demo", "--model", tiny_model, "--out", path)
     assert (code, stderr) == (0, "")
-    told, page = " ".join(stdout.split()), path.read_text("utf-8")
+    printed, page = " ".join(stdout.split()), path.read_text("utf-8")
     for review in reviews:
-        assert review.text in told
-        assert review.id in told
+        assert review.text in printed
+        assert review.id in printed
     assert page.count("<article") == len(reviews)
     assert page.count("<mark") == sum(len(target.mentions) for review in reviews for target in review.targets)
     assert max(map(len, stdout.splitlines()[:-1])) <= 80

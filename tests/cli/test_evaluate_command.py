@@ -142,9 +142,9 @@ def one_line(result: tuple[int, str, str]) -> str:
 )
 def test_a_bad_predictions_file(tabsa: Tabsa, predictions: Path, reviews: Path, content: str, message: str) -> None:
     predictions.write_text(content)
-    said = one_line(tabsa("evaluate", predictions, "--data", reviews, "--split", "all", "--json"))
-    assert f"{predictions}" in said
-    assert message in said
+    error = one_line(tabsa("evaluate", predictions, "--data", reviews, "--split", "all", "--json"))
+    assert f"{predictions}" in error
+    assert message in error
 
 
 def test_a_folder_and_no_file(tabsa: Tabsa, tmp_path: Path, reviews: Path) -> None:

@@ -27,13 +27,13 @@ def test_export_in_int8(command_line, folder):
     code, stdout, stderr = command_line("export", folder, "--precision", "int8")
     assert (code, stderr) == (0, "")
     assert stdout.startswith(str(folder / "model.int8.onnx"))
-    said = load(folder, precision="int8").predict("Camden is cheap", ["Camden"]).opinions[0].probabilities
-    assert said == pytest.approx(
+    probabilities = load(folder, precision="int8").predict("Camden is cheap", ["Camden"]).opinions[0].probabilities
+    assert probabilities == pytest.approx(
         load(folder).predict("Camden is cheap", ["Camden"]).opinions[0].probabilities, abs=0.02
     )
     code, stdout, _ = command_line("predict", "Camden is cheap", "-t", "Camden", "--model", folder, *PRECISE, "--json")
     assert code == 0
-    assert json.loads(stdout)["opinions"][0]["probabilities"] == said
+    assert json.loads(stdout)["opinions"][0]["probabilities"] == probabilities
 
 
 def test_without_the_int8_graph(command_line, folder):

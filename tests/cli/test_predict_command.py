@@ -37,11 +37,11 @@ def typed(monkeypatch):
 def test_json_is_what_the_contract_says(predict, tiny_model):
     code, stdout, stderr = predict(TEXT, "-t", "Camden", "-t", "Brixton", "--json")
     assert (code, stderr) == (0, "")
-    told = json.loads(stdout)
-    assert told == load(tiny_model).predict(TEXT, ["Camden", "Brixton"]).to_dict()
-    assert list(told) == ["text", "opinions"]
-    assert [list(opinion) for opinion in told["opinions"]] == [["target", "aspect", "polarity", "probabilities"]] * 8
-    assert [list(opinion["probabilities"]) for opinion in told["opinions"]] == [["none", "positive", "negative"]] * 8
+    content = json.loads(stdout)
+    assert content == load(tiny_model).predict(TEXT, ["Camden", "Brixton"]).to_dict()
+    assert list(content) == ["text", "opinions"]
+    assert [list(opinion) for opinion in content["opinions"]] == [["target", "aspect", "polarity", "probabilities"]] * 8
+    assert [list(opinion["probabilities"]) for opinion in content["opinions"]] == [["none", "positive", "negative"]] * 8
 
 
 def test_aspects_can_be_chosen(predict):
@@ -183,8 +183,8 @@ def test_models_without_gates_are_told_of_before_anything_is_read(command_line, 
 def test_without_a_target_there_is_an_example(predict):
     code, stdout, stderr = predict(TEXT)
     assert (code, stdout) == (2, "")
-    told = " ".join(stderr.replace("│", " ").split())
-    assert 'such as: tabsa predict "Camden is lovely but far too dear" -t Camden' in told
+    shown = " ".join(stderr.replace("│", " ").split())
+    assert 'such as: tabsa predict "Camden is lovely but far too dear" -t Camden' in shown
 
 
 @pytest.mark.parametrize("options", [["=NW1"], [""], ["Camden", "Camden=NW1"]])
@@ -194,7 +194,7 @@ def test_targets_that_are_wrong_usage(predict, options):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ((TEXT, "-t", "Camden", "-a", "noise"), "it knows: general, price, safety, transit-location"),
         (("  ", "-t", "Camden"), "the text is empty"),
@@ -202,10 +202,10 @@ def test_targets_that_are_wrong_usage(predict, options):
         (("half \udcff", "-t", "Camden"), "not UTF-8"),
     ],
 )
-def test_errors_are_one_line(predict, arguments, told):
+def test_errors_are_one_line(predict, arguments, message):
     code, stdout, stderr = predict(*arguments)
     assert (code, stdout) == (1, "")
-    assert told in stderr
+    assert message in stderr
     assert stderr.startswith("error: ")
     assert stderr.count("\n") == 1
 

@@ -406,23 +406,23 @@ def test_a_copy_works_without_its_run(spoilt: Path, places: Trained) -> None:
 
 
 def test_spoilt_model_folders_are_one_clear_line(spoilt: Path) -> None:
-    def said() -> str:
+    def error() -> str:
         return refused("evaluate", spoilt, "--data", "places", "--bootstrap", 0)
 
     config = (spoilt / "config.json").read_text()
     change(spoilt, kind="crystal-ball")
-    assert "holds a 'crystal-ball', which is no system of this version; expected one of: lr, " in said()
+    assert "holds a 'crystal-ball', which is no system of this version; expected one of: lr, " in error()
     change(spoilt, kind="delayed-entnet", labels=["none", "positive", "negative", "mixed"])
-    assert "model.onnx does not fit the folder's other files; make it again with `tabsa export " in said()
+    assert "model.onnx does not fit the folder's other files; make it again with `tabsa export " in error()
     (spoilt / "config.json").write_text(config)
     (spoilt / "model.onnx").write_bytes(b"\x80\x04N.")
-    assert "model.onnx cannot be run (" in said()
+    assert "model.onnx cannot be run (" in error()
     (spoilt / "model.onnx").unlink()
-    assert f"has no model.onnx; make it with `tabsa export {spoilt}`" in said()
+    assert f"has no model.onnx; make it with `tabsa export {spoilt}`" in error()
     (spoilt / "vectors.safetensors").write_bytes(b"\x80\x04N.")
-    assert "vectors.safetensors is damaged" in said()
+    assert "vectors.safetensors is damaged" in error()
     (spoilt / "config.json").unlink()
-    assert "is a folder; expected a predictions file, or a model folder" in said()
+    assert "is a folder; expected a predictions file, or a model folder" in error()
 
 
 def test_spoilt_weights_are_one_clear_line(spoilt: Path) -> None:
@@ -431,7 +431,7 @@ def test_spoilt_weights_are_one_clear_line(spoilt: Path) -> None:
     from tabsa.errors import ModelError
     from tabsa.training.result import load_model
 
-    def said() -> str:
+    def error() -> str:
         with pytest.raises(ModelError) as error:
             load_model(read_folder(spoilt), np.zeros((3, 300), np.float32), (1, 2))
         assert "\n" not in str(error.value)
@@ -439,22 +439,22 @@ def test_spoilt_weights_are_one_clear_line(spoilt: Path) -> None:
 
     config, weights = (spoilt / "config.json").read_text(), load_file(spoilt / "weights.safetensors")
     change(spoilt, model={"chain": 6})
-    assert "config.json: unknown key 'model.chain'; did you mean 'chains'?" in said()
+    assert "config.json: unknown key 'model.chain'; did you mean 'chains'?" in error()
     change(spoilt, model={"chains": 1})
-    assert "config.json: 'model.chains' is 1; hybrid keys need at least 2" in said()
+    assert "config.json: 'model.chains' is 1; hybrid keys need at least 2" in error()
     change(spoilt, model={"chains": 7})
-    assert "the weights do not fit config.json: 'free_keys' has shape (4, 300), expected (5, 300)" in said()
+    assert "the weights do not fit config.json: 'free_keys' has shape (4, 300), expected (5, 300)" in error()
     (spoilt / "config.json").write_text(config)
 
     save_file({name: array for name, array in weights.items() if name != "output"}, spoilt / "weights.safetensors")
-    assert "'output' has shape None, expected (300, 3)" in said()
+    assert "'output' has shape None, expected (300, 3)" in error()
     assert "the weights do not fit config.json" in refused("export", spoilt)
     save_file(weights | {"more": weights["output"]}, spoilt / "weights.safetensors")
-    assert "'more' has shape (300, 3), expected None" in said()
+    assert "'more' has shape (300, 3), expected None" in error()
     save_file(weights | {"output": np.full_like(weights["output"], math.nan)}, spoilt / "weights.safetensors")
-    assert "'output' of the weights holds something that is not a finite number" in said()
+    assert "'output' of the weights holds something that is not a finite number" in error()
     (spoilt / "weights.safetensors").write_bytes(b"\x80\x04N.")
-    assert "weights.safetensors is damaged" in said()
+    assert "weights.safetensors is damaged" in error()
     assert "weights.safetensors is damaged" in refused("export", spoilt)
 
 
@@ -472,8 +472,8 @@ def test_a_run_with_teachers_goes_on_where_it_was_stopped(tmp_path: Path) -> Non
     settings = [word for option in options for word in ("--set", option)]
     arguments = ("train", REPOSITORY / "repro" / "quick" / "places.toml", *SMALL, *settings)
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    told = fine(*arguments, "--out", whole).stderr
-    assert "2 teachers: " in told
+    stderr = fine(*arguments, "--out", whole).stderr
+    assert "2 teachers: " in stderr
     assert (whole / "run" / "teachers-1" / "best.safetensors").exists()
     shutil.copytree(whole / "run" / "teachers-1", stopped / "run" / "teachers-1")
     (stopped / "run" / "teachers-1" / "last.safetensors").unlink()  # as if killed after the first of two epochs

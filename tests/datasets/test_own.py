@@ -174,9 +174,9 @@ def test_labels_are_none_then_positive_and_negative_then_others_as_they_appear(t
 
 
 def test_repeated_and_conflicting_opinions_are_counted_and_the_later_kept(tmp_path):
-    said = [["1", LEEDS, "Leeds", "fun", polarity] for polarity in ("positive", "positive", "negative")]
+    rows = [["1", LEEDS, "Leeds", "fun", polarity] for polarity in ("positive", "positive", "negative")]
     with pytest.warns(DataWarning, match=r"my\.csv all: dropped 1 repeated and 1 conflicting opinion$"):
-        dataset = load_csv(tmp_path, *said)
+        dataset = load_csv(tmp_path, *rows)
     assert dataset.examples[0].opinions == (Opinion("Leeds", "fun", "negative"),)
 
 

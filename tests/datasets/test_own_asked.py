@@ -178,8 +178,8 @@ def test_repeated_opinions_on_what_has_no_name_are_counted_as_any(tmp_path):
 
 def test_questions_are_the_aspects_asked_of_each_text(tmp_path):
     dataset = load_quietly(write(tmp_path / "my.jsonl", NESTED))
-    asked = [(example.id, target.name, aspect, polarity) for example, target, aspect, polarity in dataset.questions()]
-    assert asked == [
+    found = [(example.id, target.name, aspect, polarity) for example, target, aspect, polarity in dataset.questions()]
+    assert found == [
         ("1", "", "leg room", "negative"),
         ("1", "", "price", "none"),
         ("2", "Jet2", "punctuality", "positive"),

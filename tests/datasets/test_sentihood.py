@@ -22,7 +22,7 @@ COUNTS = {
 }
 
 
-def said(aspect="price", sentiment="Positive", target="LOCATION1"):
+def judged(aspect="price", sentiment="Positive", target="LOCATION1"):
     return {"target_entity": target, "aspect": aspect, "sentiment": sentiment}
 
 
@@ -50,7 +50,7 @@ def test_the_benchmark_has_its_published_counts(data_dir, name, split):
     dataset = load(name, split, data_dir=data_dir)
     groups = list(dataset.groups())
     rows = Counter(example.polarity(target.name, aspect) for example, target in groups for aspect in dataset.aspects)
-    silent = sum(all(said.target != target.name for said in example.opinions) for example, target in groups)
+    silent = sum(all(opinion.target != target.name for opinion in example.opinions) for example, target in groups)
     two = sum(len(example.targets) == 2 for example in dataset.examples)
     labels = (rows["positive"], rows["negative"], rows["none"])
     assert (len(dataset.examples), two, len(groups), silent, *labels) == COUNTS[split]
@@ -123,7 +123,7 @@ def test_targets_are_found_as_substrings(tmp_path, text, first, second):
 
 
 def test_opinions_off_the_benchmark_are_left_out_unless_asked_for(tmp_path):
-    record = sentence(opinions=[said("nightlife"), said("price", "Negative")])
+    record = sentence(opinions=[judged("nightlife"), judged("price", "Negative")])
     assert load_one(tmp_path, record).opinions == (Opinion("LOCATION1", "price", "negative"),)
     both = (Opinion("LOCATION1", "nightlife", "positive"), Opinion("LOCATION1", "price", "negative"))
     for every in ("all", ("all",), ALL_ASPECTS):
@@ -146,7 +146,7 @@ def test_an_unknown_aspect_is_refused_with_the_nearest_one(tmp_path):
 
 
 def test_the_later_of_two_conflicting_opinions_is_kept(tmp_path):
-    opinions = [said("safety", "Negative"), said("price"), said("safety"), said("price")]
+    opinions = [judged("safety", "Negative"), judged("price"), judged("safety"), judged("price")]
     with pytest.warns(DataWarning, match="^sentihood dev: dropped 1 repeated and 1 conflicting opinion$"):
         example = load_one(tmp_path, sentence(opinions=opinions))
     assert example.opinions == (
@@ -172,9 +172,12 @@ def test_the_later_of_two_conflicting_opinions_is_kept(tmp_path):
         ([{**sentence(), "id": "1"}], "{path} record 1: 'id' is text; expected a number"),
         ([sentence(), sentence()], "{path} record 2 has the id 1 of an earlier record"),
         ([sentence(opinions=["good"])], "{path} record 1, opinion 1 is text; expected an object"),
-        ([sentence(opinions=[said(target="LOCATION2")])], "opinion 1 is about 'LOCATION2'; the sentence has LOCATION1"),
-        ([sentence(opinions=[said("prise")])], "opinion 1 is on the aspect 'prise'; expected one of general"),
-        ([sentence(opinions=[said(sentiment="Neutral")])], "opinion 1 has the sentiment 'neutral'"),
+        (
+            [sentence(opinions=[judged(target="LOCATION2")])],
+            "opinion 1 is about 'LOCATION2'; the sentence has LOCATION1",
+        ),
+        ([sentence(opinions=[judged("prise")])], "opinion 1 is on the aspect 'prise'; expected one of general"),
+        ([sentence(opinions=[judged(sentiment="Neutral")])], "opinion 1 has the sentiment 'neutral'"),
         ([sentence(opinions=[{"aspect": "price"}])], "opinion 1 has no 'target_entity'; it has 'aspect'"),
     ],
 )

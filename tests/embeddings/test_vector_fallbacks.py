@@ -120,11 +120,11 @@ def test_a_random_vector_depends_on_its_word_alone(words, random):
 
 @given(text)
 def test_candidates_hold_every_spelling_that_lookup_uses(word):
-    asked = candidates(word)
-    assert asked[0] == word
-    assert len(set(asked)) == len(asked)
+    spellings = candidates(word)
+    assert spellings[0] == word
+    assert len(set(spellings)) == len(spellings)
     full = lookup([word], VECTORS)
-    kept = [w for w in VECTORS.words if w in asked] or ["the"]
+    kept = [w for w in VECTORS.words if w in spellings] or ["the"]
     rows = VECTORS.matrix[[VECTORS.index[w] for w in kept]]
     partial = lookup([word], WordVectors(tuple(kept), rows, VECTORS.scale))
     assert full.how == partial.how

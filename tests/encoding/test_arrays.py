@@ -84,8 +84,8 @@ def test_aspect_words(aspect: str, words: list[str]) -> None:
 
 def test_one_example_with_two_targets() -> None:
     text = "Camden is dear, Hull is safe"
-    said = (Opinion("Camden", "price", "negative"), Opinion("Hull", "safety", "positive"))
-    result, words = encoded(dataset(example(text, "Camden", "Hull", opinions=said)))
+    opinions = (Opinion("Camden", "price", "negative"), Opinion("Hull", "safety", "positive"))
+    result, words = encoded(dataset(example(text, "Camden", "Hull", opinions=opinions)))
     assert words == [["<target1>", "is", "dear", ",", "<target2>", "is", "safe"]]
     assert result.lengths.tolist() == [7]
     assert result.labels.tolist() == [[[2, 0], [0, 1]]]
@@ -103,9 +103,9 @@ def test_labels_follow_the_datasets_order_of_labels_and_aspects() -> None:
 def test_more_targets_than_the_model_knows_are_several_readings() -> None:
     text = "A1 B2 C3 D4 E5"
     names = text.split()
-    said = tuple(Opinion(name, "price", "positive") for name in ("B2", "C3", "E5"))
+    opinions = tuple(Opinion(name, "price", "positive") for name in ("B2", "C3", "E5"))
     first = example("X9 is far", "X9", number="0")
-    result, words = encoded(dataset(first, example(text, *names, opinions=said), example("Y8", "Y8", number="2")))
+    result, words = encoded(dataset(first, example(text, *names, opinions=opinions), example("Y8", "Y8", number="2")))
     assert words == [
         ["<target1>", "is", "far"],
         ["<target1>", "<target2>", "c3", "d4", "e5"],
@@ -149,9 +149,9 @@ def test_an_empty_text_is_not_read_and_silent() -> None:
     assert words == [["<target1>", "it", "is"]]
     assert result.groups.tolist() == [[1, -1]]
     assert result.gold.tolist() == [[0, 0], [0, 0]]
-    said = combine(result, np.full((1, 2, 2, 3), 1 / 3))
-    assert said[0].tolist() == [[1, 0, 0]] * 2
-    assert said[1].tolist() == [[1 / 3] * 3] * 2
+    combined = combine(result, np.full((1, 2, 2, 3), 1 / 3))
+    assert combined[0].tolist() == [[1, 0, 0]] * 2
+    assert combined[1].tolist() == [[1 / 3] * 3] * 2
 
 
 @pytest.mark.parametrize(("max_length", "words"), [(0, 10), (3, 5), (5, 5), (10, 10)])
@@ -164,8 +164,8 @@ def test_long_texts_are_cut_into_passages(max_length: int, words: int) -> None:
 
 def test_what_a_text_says_is_learnt_from_its_first_passage_and_silence_from_all() -> None:
     text = "Hull is so dear. Hull is so far. I like Hull."
-    said = (Opinion("Hull", "price", "negative"),)
-    result, words = encoded(dataset(example(text, "Hull", opinions=said)), max_length=5)
+    opinions = (Opinion("Hull", "price", "negative"),)
+    result, words = encoded(dataset(example(text, "Hull", opinions=opinions)), max_length=5)
     assert [row[-1] for row in words] == [".", ".", "."]
     assert result.labels[:, 0].tolist() == [[2, 0], [NOT_ASKED, 0], [NOT_ASKED, 0]]
     assert result.groups[:, 0].tolist() == [0, 0, 0]
@@ -176,8 +176,8 @@ def test_what_a_text_says_is_learnt_from_its_first_passage_and_silence_from_all(
 def test_passage_labels_say_no_more_than_is_known(labels: list[int], first: bool) -> None:
     gold = np.array(labels)
     assert all(
-        said == right if first or right == 0 else said == NOT_ASKED
-        for said, right in zip(passage_labels(gold, first=first), labels, strict=True)
+        label == right if first or right == 0 else label == NOT_ASKED
+        for label, right in zip(passage_labels(gold, first=first), labels, strict=True)
     )
 
 
@@ -187,7 +187,7 @@ def test_combining_is_a_loop_over_readings(data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     readings_, targets, aspects, groups = (data.draw(st.integers(1, 4)) for _ in range(4))
     numbers = rng.integers(-1, groups, (readings_, targets))
-    said = rng.dirichlet(np.ones(3), (2, readings_, targets, aspects)).round(1)
+    probabilities = rng.dirichlet(np.ones(3), (2, readings_, targets, aspects)).round(1)
     arrays = Encoded(
         np.zeros((readings_, 1), np.int32),
         np.ones(readings_, np.int32),
@@ -195,15 +195,15 @@ def test_combining_is_a_loop_over_readings(data: st.DataObject) -> None:
         numbers.astype(np.int32),
         np.zeros((groups, aspects), np.int64),
     )
-    found = combine(arrays, said)
+    found = combine(arrays, probabilities)
     for seed in range(2):
         for group in range(groups):
             for aspect in range(aspects):
                 best = [1.0, 0.0, 0.0]
                 places = [(n, k) for n in range(readings_) for k in range(targets) if numbers[n, k] == group]
                 for number, (n, k) in enumerate(places):
-                    if number == 0 or said[seed, n, k, aspect, 0] < best[0]:
-                        best = said[seed, n, k, aspect].tolist()
+                    if number == 0 or probabilities[seed, n, k, aspect, 0] < best[0]:
+                        best = probabilities[seed, n, k, aspect].tolist()
                 assert found[seed, group, aspect].tolist() == best
 
 
@@ -235,8 +235,8 @@ def test_every_group_is_asked_exactly_once(counts: list[int], targets: int) -> N
         for n, count in enumerate(counts)
     ]
     result, _ = encoded(dataset(*examples), targets=targets)
-    asked = result.groups[result.groups >= 0]
-    assert asked.tolist() == list(range(sum(counts)))
+    groups = result.groups[result.groups >= 0]
+    assert groups.tolist() == list(range(sum(counts)))
     assert len(result) == sum(-(-count // targets) for count in counts)
 
 

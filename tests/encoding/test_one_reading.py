@@ -117,8 +117,8 @@ def test_evaluating_is_asking_the_predictor(tiny_model, example, max_length):
     predictor = Predictor(folder, threads=1)
     data = Dataset("random", "all", ASPECTS, LABELS, [example])
     evaluated = predict_examples(predictor, data)
-    asked = predictor.predict(example.text, example.targets)
-    assert evaluated.reshape(-1, 3).tolist() == [list(opinion.probabilities.values()) for opinion in asked.opinions]
+    single = predictor.predict(example.text, example.targets)
+    assert evaluated.reshape(-1, 3).tolist() == [list(opinion.probabilities.values()) for opinion in single.opinions]
 
 
 @settings(max_examples=40, deadline=None)

@@ -83,14 +83,14 @@ def test_every_mention_is_asked_about_once_and_offsets_are_the_texts(words, at_o
     targets = TargetFinder(["Camden", "Leith", "Oslo", "東京"]).find(text)
     found = list(passages(text, targets, at_once=at_once, max_length=max_length))
     mentions = sorted((span, target.name) for target in targets for span in target.mentions)
-    asked = []
+    replaced = []
     for passage in found:
         assert 1 <= len(passage.targets) <= at_once
         for token in passage.tokens:
             assert text[token.start : token.end] == token.text
             if token.target is not None:
-                asked.append((Span(token.start, token.end), passage.targets[token.target]))
-    assert sorted(asked) == mentions
+                replaced.append((Span(token.start, token.end), passage.targets[token.target]))
+    assert sorted(replaced) == mentions
 
 
 def test_a_whole_text_has_the_tokens_of_training():

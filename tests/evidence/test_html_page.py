@@ -146,7 +146,7 @@ def test_all_probabilities_are_there():
 
 
 @pytest.mark.parametrize(
-    ("prediction", "told"),
+    ("prediction", "message"),
     [
         (made_up(found={}), "no opinion found"),
         (made_up(targets=["Oslo"]), "not mentioned in the text"),
@@ -155,8 +155,8 @@ def test_all_probabilities_are_there():
         (made_up(found=dict(list(FOUND.items())[:1])), "No opinion on general, price."),
     ],
 )
-def test_what_is_not_there_is_said(prediction, told):
-    assert told in html_page([prediction])
+def test_what_is_not_there_is_said(prediction, message):
+    assert message in html_page([prediction])
 
 
 def test_a_long_text_has_a_figure_for_each_passage():

@@ -47,8 +47,8 @@ def test_wide_keeps_the_rows_and_adds_a_column_for_each_pair(model, frame):
     assert list(result.columns) == ["text", "stars", "Camden/price", "Brixton/price"]
     assert result[["text", "stars"]].equals(frame)
     for label, text in zip("abc", TEXTS, strict=True):
-        told = [opinion.polarity for opinion in model.predict(text, ["Camden", "Brixton"], ["price"]).opinions]
-        assert list(result.loc[label, ["Camden/price", "Brixton/price"]]) == told
+        polarities = [opinion.polarity for opinion in model.predict(text, ["Camden", "Brixton"], ["price"]).opinions]
+        assert list(result.loc[label, ["Camden/price", "Brixton/price"]]) == polarities
 
 
 def test_targets_of_each_row(model, frame):
@@ -84,7 +84,7 @@ def test_the_frame_given_is_not_changed(model, frame):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({}, "either targets"),
         ({"targets": ["x"], "target_column": "stars"}, "either targets"),
@@ -95,8 +95,8 @@ def test_the_frame_given_is_not_changed(model, frame):
         ({"targets": ["x"], "aspects": ["noise"]}, "it knows"),
     ],
 )
-def test_what_is_wrong_is_said(model, frame, arguments, told):
-    with pytest.raises(DataError, match=told):
+def test_what_is_wrong_is_said(model, frame, arguments, message):
+    with pytest.raises(DataError, match=message):
         predict_frame(model, frame, **arguments)
 
 

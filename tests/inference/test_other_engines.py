@@ -174,8 +174,8 @@ def tags(words: object) -> list[str]:
 def fitted(folder: ModelFolder, data: Dataset, tagger: object = None) -> np.ndarray:
     """What the regressions themselves say of every target of texts that are read whole."""
     read = list(readings(data, targets=9))
-    said = read_model(folder).predict([reading.passage for reading in read], tagger)  # type: ignore[arg-type]
-    return said[np.argsort([group for reading in read for group in reading.groups])]
+    probabilities = read_model(folder).predict([reading.passage for reading in read], tagger)  # type: ignore[arg-type]
+    return probabilities[np.argsort([group for reading in read for group in reading.groups])]
 
 
 def test_the_linear_model_predicts_as_in_training(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_marked_targets_are_taken_as_they_stand(model: Predictor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("targets", "told"),
+    ("targets", "message"),
     [
         ("Camden", r"such as \['Camden'\]"),
         (["Camden", Target("Brixton")], "mixes"),
@@ -98,8 +98,8 @@ def test_marked_targets_are_taken_as_they_stand(model: Predictor) -> None:
         ([""], "empty"),
     ],
 )
-def test_wrong_targets_are_refused(model: Predictor, targets: object, told: str) -> None:
-    with pytest.raises(DataError, match=told):
+def test_wrong_targets_are_refused(model: Predictor, targets: object, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         model.predict(TEXT, targets)
 
 
@@ -199,7 +199,7 @@ def test_without_explaining_there_are_only_opinions(model: Predictor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({"texts": ["a"]}, "either targets"),
         ({"texts": ["a"], "targets": ["b"], "targets_of_each": [["b"]]}, "either targets"),
@@ -209,8 +209,8 @@ def test_without_explaining_there_are_only_opinions(model: Predictor) -> None:
         ({"texts": "abc", "targets": ["b"]}, "use predict"),
     ],
 )
-def test_what_does_not_go_together_is_refused(model: Predictor, arguments: dict, told: str) -> None:
-    with pytest.raises(DataError, match=told):
+def test_what_does_not_go_together_is_refused(model: Predictor, arguments: dict, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         list(model.predict_many(**arguments))
 
 

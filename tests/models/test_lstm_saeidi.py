@@ -20,11 +20,11 @@ def make(system, seeds=(3, 4), targets=(1, 2), **options):
 
 def slow_logits(model, seed, sentence, target):
     """What one reading of one sentence, for one target, says of each aspect."""
-    asked, other = model.marks[seed, 0].detach().numpy(), model.marks[seed, -1].detach().numpy()
+    own, other = model.marks[seed, 0].detach().numpy(), model.marks[seed, -1].detach().numpy()
     words = []
     for token in sentence:
         if token == model.targets[target]:
-            words.append(asked)
+            words.append(own)
         else:
             words.append(other if token in model.targets else model.words[token].numpy())
     letters = [slow_lstm.lstm_letters(model.reader, seed, way) for way in (0, 1)]

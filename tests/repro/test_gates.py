@@ -90,9 +90,9 @@ def test_measured_gates_are_the_models(trained, sentence):
             np.testing.assert_allclose(found["sentence"]["mean"], gates.mean((0, 1)), atol=2e-5)
             probabilities = answer.logits[:, 0, 0].softmax(-1).mean(0).numpy()
             for aspect, expected in zip(prepared.aspects, probabilities, strict=True):
-                told = found["opinions"][aspect]
-                np.testing.assert_allclose(list(told["probabilities"].values()), expected, atol=2e-5)
-                assert sum(told["votes"].values()) == len(SEEDS)
+                opinion = found["opinions"][aspect]
+                np.testing.assert_allclose(list(opinion["probabilities"].values()), expected, atol=2e-5)
+                assert sum(opinion["votes"].values()) == len(SEEDS)
         mentions = [n for n, token in enumerate(tokens.tolist()) if token in prepared.targets]
         for place in range(length if mentions else 0):
             apart = min(abs(place - mention) for mention in mentions)
@@ -135,18 +135,18 @@ def test_figure_2_takes_the_weights_of_table_1(trained, sentence, tmp_path, monk
     paper = {name: [0.5] * len(words) for name in FIGURE2_GATES}
     monkeypatch.setattr("tabsa_repro.running.published", lambda: paper)
     run(request("table1", tmp_path, "entnet"))
-    said = []
-    run(request("figure2", tmp_path), say=said.append)
-    assert said == ["entnet: with the weights of table1's entnet", "delayed-entnet: training with 2 seeds on cpu"]
+    messages = []
+    run(request("figure2", tmp_path), say=messages.append)
+    assert messages == ["entnet: with the weights of table1's entnet", "delayed-entnet: training with 2 seeds on cpu"]
     content = json.loads((tmp_path / "figure2.json").read_text())
     assert content["words"] == ["LOC1", *words[1:]]
     assert [record["system"] for record in content["systems"]] == ["entnet", "delayed-entnet"]
     (entnet,) = json.loads((tmp_path / "table1.json").read_text())
     assert content["systems"][0]["mean"] == entnet["mean"]
     assert len(content["systems"][0]["gates"]["sentence"]["runs"]) == 2
-    said.clear()
-    run(request("figure2", tmp_path), say=said.append)
-    assert said == ["entnet: already there", "delayed-entnet: already there"]
+    messages.clear()
+    run(request("figure2", tmp_path), say=messages.append)
+    assert messages == ["entnet: already there", "delayed-entnet: already there"]
     pytest.importorskip("matplotlib")
     pictures = write_pictures("figure2", content, tmp_path)
     assert [path.name for path in pictures] == [

@@ -115,12 +115,12 @@ def test_the_results_are_those_of_one_process(cluster, folder, tmp_path, model, 
 def test_a_worker_that_is_killed_costs_nothing_but_time(cluster, folder, tmp_path, model, job, expected, brisk):
     out = tmp_path / "out"
     pool = DeadlyPool(job, out, kills=1, workers=2)
-    told: list[str] = []
-    score_parts(folder, out, job, model, lambda _: pool, on_change=lambda _, outcome: told.append(outcome.why))
+    reasons: list[str] = []
+    score_parts(folder, out, job, model, lambda _: pool, on_change=lambda _, outcome: reasons.append(outcome.why))
     assert files(out) == expected
     assert len(pool.attempts) == 2
     assert pool.attempts[1] > 16  # it went on from there
-    assert [why for why in told if why] == ["its worker died (ActorDiedError)"]
+    assert [why for why in reasons if why] == ["its worker died (ActorDiedError)"]
 
 
 def test_a_part_that_always_dies_is_given_up_and_can_be_resumed(cluster, folder, tmp_path, model, job, expected, brisk):
@@ -191,15 +191,15 @@ def test_documented_commands_run(cluster, command_line, tmp_path, monkeypatch, t
 
 
 @pytest.mark.parametrize(
-    ("address", "told", "code"),
+    ("address", "message", "code"),
     [
         ("127.0.0.1:1", r"the Ray cluster at 127\.0\.0\.1:1: Connection refused; start it with", "bad_config"),
         ("ray://head:10001", "is for Ray's client; run this on a node of the cluster", "ray_client"),
         ("nonsense", "cannot join the Ray cluster at nonsense: Invalid address", "bad_config"),
     ],
 )
-def test_addresses_where_no_cluster_is(address, told, code, monkeypatch):
+def test_addresses_where_no_cluster_is(address, message, code, monkeypatch):
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    with pytest.raises(ConfigError, match=told) as error:
+    with pytest.raises(ConfigError, match=message) as error:
         connect(address)
     assert error.value.code == code

@@ -80,8 +80,14 @@ def test_each_output_is_what_its_table_gives_alone(folder, tmp_path, model):
     assert {"bad.csv.rejects.jsonl", "c.jsonl.rejects.jsonl", "sub/b.tsv"} <= set(files(tmp_path / "out"))
     assert (ended.parts, ended.counts.rows, ended.counts.scored, ended.counts.rejected) == (6, 77, 72, 5)
     assert (tmp_path / "out" / "_SUCCESS").read_bytes() == b""
-    told = summary(tmp_path / "out")
-    assert (told["parts"], told["rows"], told["scored"], told["rejected"], told["failed"]) == (6, 77, 72, 5, {})
+    summed = summary(tmp_path / "out")
+    assert (summed["parts"], summed["rows"], summed["scored"], summed["rejected"], summed["failed"]) == (
+        6,
+        77,
+        72,
+        5,
+        {},
+    )
     assert [standing.done for standing in seen] == [1, 2, 3, 4, 5, 6]
     assert (seen[-1].rows, seen[-1].share) == (77, 1.0)
 
@@ -218,9 +224,9 @@ def test_a_folder_that_is_in_use_is_left_alone(folder, tmp_path, model):
 def test_damaged_and_foreign_jobs(folder, tmp_path, model):
     out = tmp_path / "out"
     run(folder, out, model)
-    for content, told in (("{", "is damaged"), ('{"format": "x", "asked": {}}', "is of another version")):
+    for content, message in (("{", "is damaged"), ('{"format": "x", "identity": {}}', "is of another version")):
         (out / "_job.json").write_text(content)
-        with pytest.raises(OutputError, match=f"_job.json {told}") as error:
+        with pytest.raises(OutputError, match=f"_job.json {message}") as error:
             run(folder, out, model, resume=True)
         assert error.value.code == "job_unusable"
 
@@ -318,8 +324,8 @@ def test_a_worker_with_another_model_says_so(model, tiny_model, tmp_path):
     other = shutil.copytree(tiny_model, tmp_path / "other")
     with (other / "config.json").open("a") as stream:
         stream.write("\n")
-    told = Worker(replace(job, model=str(other)).plain()).prepare()
-    assert told.startswith("the model is not the same on ")
+    error = Worker(replace(job, model=str(other)).plain()).prepare()
+    assert error.startswith("the model is not the same on ")
     assert "no model 'nowhere'" in Worker(replace(job, model="nowhere").plain()).prepare()
 
 

@@ -101,7 +101,7 @@ def _services(model: Path) -> Iterator[Callable[..., Served]]:
             for line in process.stderr:
                 served.log.append(line)
                 served.address = served.address or next(iter(re.findall(r"http://\S+:\d+", line)), "")
-                if sum("startup complete" in told for told in served.log) >= ready:
+                if sum("startup complete" in line for line in served.log) >= ready:
                     up.set()
             up.set()
 

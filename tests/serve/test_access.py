@@ -55,8 +55,8 @@ def test_cors_for_those_allowed(make_client: Any) -> None:
 def test_pages_allowed_in_can_send_a_key_and_read_what_is_refused(make_client: Any) -> None:
     client = make_client(cors_origins=("https://example.com",), api_key=KEY)
     origin = {"Origin": "https://example.com"}
-    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
-    assert client.options("/v1/predict", headers=origin | asked).status_code == 200  # browsers ask without the key
+    probe = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
+    assert client.options("/v1/predict", headers=origin | probe).status_code == 200  # browsers ask without the key
     answers = [
         client.post("/v1/predict", json=body(), headers=origin | {"Authorization": f"Bearer {KEY}"}),
         client.post("/v1/predict", json=body(), headers=origin),
@@ -110,8 +110,8 @@ def test_the_key_is_asked_for_below_another_address_too(settings: Any) -> None:
             assert client.get(f"/tabsa{path}").status_code == 200
         files = {"file": ("a.csv", b"text\nCamden\n" * 20)}  # more than a body may have, but not more than a file may
         assert client.post("/tabsa/v1/score", files=files, headers={"X-API-Key": KEY}).status_code == 422
-        told = client.get("/tabsa/metrics", headers={"X-API-Key": KEY}).text
-        assert 'route="/static"' in told
+        metrics = client.get("/tabsa/metrics", headers={"X-API-Key": KEY}).text
+        assert 'route="/static"' in metrics
 
 
 def test_without_the_key_there_are_the_page_and_the_health(make_client: Any) -> None:
@@ -123,9 +123,9 @@ def test_without_the_key_there_are_the_page_and_the_health(make_client: Any) -> 
 
 
 def test_the_document_tells_of_the_key(make_client: Any, client: TestClient) -> None:
-    told = make_client(api_key=KEY).get("/openapi.json").json()
-    assert told["components"]["securitySchemes"] == {"HTTPBearer": {"type": "http", "scheme": "bearer"}}
-    assert told["paths"]["/v1/predict"]["post"]["security"] == [{"HTTPBearer": []}]
+    schema = make_client(api_key=KEY).get("/openapi.json").json()
+    assert schema["components"]["securitySchemes"] == {"HTTPBearer": {"type": "http", "scheme": "bearer"}}
+    assert schema["paths"]["/v1/predict"]["post"]["security"] == [{"HTTPBearer": []}]
     assert "securitySchemes" not in client.get("/openapi.json").json()["components"]
 
 
@@ -143,9 +143,9 @@ def test_a_full_request_must_find_room() -> None:
 def test_the_service_tells_of_itself(client: TestClient) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json() == {"status": "ready"}
-    told = client.get("/v1/models").json()
-    assert told["default"] == "tiny"
-    (model,) = told["models"]
+    listing = client.get("/v1/models").json()
+    assert listing["default"] == "tiny"
+    (model,) = listing["models"]
     assert model["kind"] == "delayed-entnet"
     assert model["aspects"] == ["general", "price", "safety", "transit-location"]
     assert model["labels"] == ["none", "positive", "negative"]
@@ -163,8 +163,8 @@ def test_counts_have_no_labels_that_clients_make_up(client: TestClient) -> None:
     client.get("/made/up/by/me")
     client.request("MADEUP", "/healthz")
     client.get("/v1/jobs/secret-job-name")
-    told = client.get("/metrics").text
-    assert "made" not in told.lower()
-    assert "secret" not in told
-    assert 'tabsa_requests_total{method="GET",route="other",status="404"}' in told
-    assert "/v1/jobs/{" in told
+    metrics = client.get("/metrics").text
+    assert "made" not in metrics.lower()
+    assert "secret" not in metrics
+    assert 'tabsa_requests_total{method="GET",route="other",status="404"}' in metrics
+    assert "/v1/jobs/{" in metrics

@@ -54,7 +54,7 @@ def test_what_is_read_beside_a_text_changes_nothing(settings: Any, predictor: Pr
             {"text": text, "targets": NAMES[: 1 + n % 3], "aspects": aspects[n % 3], "explain": n % 7 == 0}
             for n, text in enumerate(read)
         ]
-        return await asyncio.gather(*(client.post("/v1/predict", json=asked) for asked in posted))
+        return await asyncio.gather(*(client.post("/v1/predict", json=body) for body in posted))
 
     answers = asking(settings(batch_texts=batch_texts), ask)
     for n, (text, answer) in enumerate(zip(read, answers, strict=True)):
@@ -72,15 +72,15 @@ def test_the_model_in_the_box_answers_as_if_asked_alone() -> None:
     from tabsa.inference import load
 
     examples = load_data("places", "test").examples[:40]
-    asked = [(example.text, [target.name for target in example.targets]) for example in examples]
+    questions = [(example.text, [target.name for target in example.targets]) for example in examples]
 
     async def ask(client: httpx2.AsyncClient, app: FastAPI) -> list[Any]:
-        posts = (client.post("/v1/predict", json={"text": text, "targets": targets}) for text, targets in asked)
+        posts = (client.post("/v1/predict", json={"text": text, "targets": targets}) for text, targets in questions)
         return await asyncio.gather(*posts)
 
     answers = asking(Settings(threads=1, batch_texts=16), ask)
     model = load(threads=1)
-    for answer, (text, targets) in zip(answers, asked, strict=True):
+    for answer, (text, targets) in zip(answers, questions, strict=True):
         assert answer.json()["opinions"] == model.predict(text, targets).to_dict()["opinions"]
 
 
@@ -88,16 +88,16 @@ def test_clients_share_model_calls_and_one_alone_does_not_wait(settings: Any) ->
     async def ask(client: httpx2.AsyncClient, app: FastAPI) -> tuple[str, float]:
         for round_number in range(5):
             posted = [{"text": text, "targets": NAMES} for text in texts(40, round_number)]
-            await asyncio.gather(*(client.post("/v1/predict", json=asked) for asked in posted))
-        told = (await client.get("/metrics")).text
+            await asyncio.gather(*(client.post("/v1/predict", json=body) for body in posted))
+        metrics = (await client.get("/metrics")).text
         await client.post("/v1/predict", json={"text": "Camden", "targets": NAMES})  # the first after a crowd
         start = time.perf_counter()
         for _ in range(10):
             await client.post("/v1/predict", json={"text": "Camden", "targets": NAMES})
-        return told, time.perf_counter() - start
+        return metrics, time.perf_counter() - start
 
-    told, alone = asking(settings(batch_texts=20, batch_window_ms=300), ask)
-    counts = {line.split()[0]: float(line.split()[1]) for line in told.splitlines() if not line.startswith("#")}
+    metrics, alone = asking(settings(batch_texts=20, batch_window_ms=300), ask)
+    counts = {line.split()[0]: float(line.split()[1]) for line in metrics.splitlines() if not line.startswith("#")}
     assert counts["tabsa_texts_total"] == 200
     assert counts["tabsa_batch_texts_sum"] == 200
     assert counts["tabsa_batch_texts_count"] <= 40  # of 200, had each been asked alone
@@ -112,12 +112,12 @@ class SlowPredictor:
         self._predictor, self._wait = predictor, wait
         self.calls: list[int] = []
 
-    def predict_many(self, texts: list[str], **asked: Any) -> list[Any]:
+    def predict_many(self, texts: list[str], **options: Any) -> list[Any]:
         self.calls.append(len(texts))
         self._wait()
         if any("poison" in text for text in texts):
             raise RuntimeError("poisoned")
-        return list(self._predictor.predict_many(texts, **asked))
+        return list(self._predictor.predict_many(texts, **options))
 
 
 def with_batcher(predictor: Any, settings: Settings, use: Callable[[Batcher], Awaitable[Any]]) -> Any:
@@ -176,8 +176,10 @@ def test_a_request_is_taken_whole_or_not_at_all(settings: Any, predictor: Predic
 
 def test_a_text_that_breaks_the_model_breaks_only_its_own_answer(settings: Any, predictor: Predictor) -> None:
     async def use(batcher: Batcher) -> list[Any]:
-        asked = ["Camden is nice", "poison", "Leeds is far"]
-        return list(await asyncio.gather(*(batcher.ask([question(text)]) for text in asked), return_exceptions=True))
+        texts_sent = ["Camden is nice", "poison", "Leeds is far"]
+        return list(
+            await asyncio.gather(*(batcher.ask([question(text)]) for text in texts_sent), return_exceptions=True)
+        )
 
     first, second, third = with_batcher(SlowPredictor(predictor), settings(), use)
     assert isinstance(first[0], BatchAnswer)
@@ -202,10 +204,10 @@ def test_stopping_answers_what_is_waiting(settings: Any, predictor: Predictor) -
     async def run() -> list[Any]:
         batcher = Batcher(slow, settings(batch_texts=4), Metrics())  # type: ignore[arg-type]
         batcher.start()
-        asked = [asyncio.create_task(batcher.ask([question(text)])) for text in texts(20)]
+        tasks = [asyncio.create_task(batcher.ask([question(text)])) for text in texts(20)]
         await asyncio.sleep(0)
         await batcher.stop()
-        return await asyncio.gather(*asked)
+        return await asyncio.gather(*tasks)
 
     assert len(asyncio.run(run())) == 20
     assert sum(slow.calls) == 20

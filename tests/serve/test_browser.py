@@ -333,11 +333,11 @@ def test_what_the_service_says_is_shown_kindly(page: Page, status: int, retry: b
     )
     page.add_target("Hampstead")
     until(lambda: page.one("#problem").is_displayed())
-    told = page.text_of("#problem")
-    assert told.startswith("The text: too much is <waiting>.")
+    problem = page.text_of("#problem")
+    assert problem.startswith("The text: too much is <waiting>.")
     assert page.one("#text").get_attribute("aria-invalid") == "true"
     if retry:
-        assert "Trying again in 1 second." in told
+        assert "Trying again in 1 second." in problem
         assert page.grid()
         page.answered("Brixton", "Hampstead")
         assert not page.one("#problem").is_displayed()
@@ -481,10 +481,10 @@ def test_targets_from_a_column_and_a_row_an_opinion(page: Page, downloads: Path,
 
 def test_a_table_that_cannot_be_scored(page: Page, tmp_path: Path) -> None:
     page.one("#tab-file").click()
-    for name, content, told in (("a.xlsx", "x", "of another kind"), ("a.csv", "", "has no rows")):
+    for name, content, message in (("a.xlsx", "x", "of another kind"), ("a.csv", "", "has no rows")):
         (tmp_path / name).write_text(content, encoding="utf-8")
         page.one("#file").send_keys(str(tmp_path / name))
-        until(lambda told=told: told in page.text_of("#score-problem"))
+        until(lambda message=message: message in page.text_of("#score-problem"))
     assert not page.one("#score").is_displayed()
 
 

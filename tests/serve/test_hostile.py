@@ -64,14 +64,14 @@ def test_wrong_types(client: TestClient, name: str, wrong: Any) -> None:
 @pytest.mark.parametrize("spelling", ["\ud800", "a\udfffb", "\0", "a\0"])
 @pytest.mark.parametrize("place", ["text", "texts", "targets", "aliases", "aspects"])
 def test_half_characters_and_null_characters(client: TestClient, place: str, spelling: str) -> None:
-    asked = {
+    content = {
         "text": body(text=spelling),
         "texts": body(text=None, texts=["fine", spelling]),
         "targets": body(targets=[spelling]),
         "aliases": body(targets=[{"name": "Camden", "aliases": [spelling]}]),
         "aspects": body(aspects=[spelling]),
     }[place]
-    error = error_of(client.post("/v1/predict", **as_json(asked)), 422)
+    error = error_of(client.post("/v1/predict", **as_json(content)), 422)
     assert error["field"].startswith("targets" if place == "aliases" else place)
 
 
@@ -155,10 +155,10 @@ requests = st.fixed_dictionaries(
 )
 
 
-@given(asked=requests | anything)
+@given(body=requests | anything)
 @hypothesis_settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_is_sent_is_answered_or_refused(client: TestClient, asked: Any) -> None:
-    response = client.post("/v1/predict", **as_json(asked))
+def test_whatever_is_sent_is_answered_or_refused(client: TestClient, body: Any) -> None:
+    response = client.post("/v1/predict", **as_json(body))
     assert response.status_code in (200, 400, 422), response.text
     if response.status_code != 200:
         error_of(response, response.status_code)

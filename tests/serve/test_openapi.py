@@ -97,6 +97,6 @@ def test_the_document_is_of_our_errors_only(client: TestClient) -> None:
         for method, operation in methods.items():
             for status, response in operation["responses"].items():
                 if status >= "400":
-                    told = response["content"]["application/json"]["schema"]
-                    assert told == {"$ref": "#/components/schemas/ErrorResponse"}, (path, method, status)
+                    schema = response["content"]["application/json"]["schema"]
+                    assert schema == {"$ref": "#/components/schemas/ErrorResponse"}, (path, method, status)
     assert "code points" in str(document)

@@ -68,11 +68,11 @@ def test_offsets_count_code_points(client: TestClient) -> None:
 @pytest.mark.parametrize("text", [TEXT, "Camden " + "is not nice and " * 40 + ". Camden.", "nobody here"])
 def test_an_explanation_is_the_predictors(client: TestClient, predictor: Predictor, text: str) -> None:
     aspects = ["price", "general"]
-    told = predict(client, text=text, targets=TARGETS, aspects=aspects, explain=True)
+    answer = predict(client, text=text, targets=TARGETS, aspects=aspects, explain=True)
     expected = predictor.predict(text, TARGETS, aspects)
-    assert told["opinions"] == expected.to_dict()["opinions"]
-    explanation = told["explanation"]
-    PredictOne.model_validate(told)
+    assert answer["opinions"] == expected.to_dict()["opinions"]
+    explanation = answer["explanation"]
+    PredictOne.model_validate(answer)
     assert explanation["aspects"] == aspects
     assert explanation["tied"] == expected.tied
     assert explanation["directions"] == (["forward", "backward"] if expected.passages else [])
@@ -108,13 +108,13 @@ def test_a_model_without_a_memory_explains_what_it_can(make_client: Any, tmp_pat
     )
     write_model(tmp_path / "words", model, {}, "# words\n")
     client = make_client(model=str(tmp_path / "words"))
-    told = predict(client, text="Camden is cheap", explain=True)
-    assert told["explanation"]["attention"] is None
-    assert told["explanation"]["directions"] == []
-    assert [passage["gates"] for passage in told["explanation"]["passages"]] == [None]
-    (model_told,) = client.get("/v1/models").json()["models"]
-    assert (model_told["chains"], model_told["kind"], model_told["metrics"]) == (None, "lr", None)
-    assert model_told["targets_at_once"] == 100
+    answer = predict(client, text="Camden is cheap", explain=True)
+    assert answer["explanation"]["attention"] is None
+    assert answer["explanation"]["directions"] == []
+    assert [passage["gates"] for passage in answer["explanation"]["passages"]] == [None]
+    (described,) = client.get("/v1/models").json()["models"]
+    assert (described["chains"], described["kind"], described["metrics"]) == (None, "lr", None)
+    assert described["targets_at_once"] == 100
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,9 @@ LIMITS = {
 
 @pytest.mark.parametrize("name", LIMITS)
 def test_every_limit_is_a_setting(make_client: Any, client: TestClient, name: str) -> None:
-    asked, most = LIMITS[name]
-    assert client.post("/v1/predict", json=asked).status_code == 200
-    error = error_of(make_client(**{name: most}).post("/v1/predict", json=asked), 422)
+    body, most = LIMITS[name]
+    assert client.post("/v1/predict", json=body).status_code == 200
+    error = error_of(make_client(**{name: most}).post("/v1/predict", json=body), 422)
     assert error["code"] == "limit"
     assert f"{most}" in error["message"]
 

@@ -138,10 +138,10 @@ def test_a_killed_worker_is_replaced_and_the_service_stays_up(serve: Any) -> Non
         assert len(after) == 2
         assert before[0] not in after
         assert before[1] in after
-        told = client.get("/metrics").text
-    counted = [line for line in told.splitlines() if line.startswith("tabsa_texts_total")]
+        metrics = client.get("/metrics").text
+    counted = [line for line in metrics.splitlines() if line.startswith("tabsa_texts_total")]
     assert float(counted[0].split()[1]) >= served + 10  # of all workers, the dead one too
-    assert "tabsa_waiting_texts 0.0" in told
+    assert "tabsa_waiting_texts 0.0" in metrics
 
 
 def test_jobs_are_every_workers(serve: Any) -> None:
@@ -151,20 +151,20 @@ def test_jobs_are_every_workers(serve: Any) -> None:
         identity = client.post("/v1/score?job=true", files=files, data={"targets": "Camden"}).json()["id"]
         states = []
         for _ in range(200):
-            told = client.get(f"/v1/jobs/{identity}").json()
-            states.append(told["state"])
-            if told["state"] != "running":
+            job = client.get(f"/v1/jobs/{identity}").json()
+            states.append(job["state"])
+            if job["state"] != "running":
                 break
             time.sleep(0.05)
-        assert (told["state"], told["scored"]) == ("done", 500)
+        assert (job["state"], job["scored"]) == ("done", 500)
         sizes = {len(client.get(f"/v1/jobs/{identity}/result").content) for _ in range(10)}
         assert len(sizes) == 1
 
 
 def memory(process: int) -> int:
     """Resident megabytes."""
-    told = Path(f"/proc/{process}/status").read_text()
-    return int(next(line for line in told.splitlines() if line.startswith("VmRSS")).split()[1]) // 1024
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) // 1024
 
 
 def test_overload_is_refused_and_memory_stays_where_it_is(serve: Any) -> None:

@@ -34,25 +34,25 @@ def table(rows: list[tuple[str, str]] = ROWS) -> bytes:
 
 def post(client: TestClient, content: bytes | None = None, name: str = "reviews.csv", **fields: Any) -> Any:
     job = fields.pop("job", None)
-    asked = {"targets": ["Camden", "Leeds"]} | fields
-    asked = {key: value for key, value in asked.items() if value is not None}
+    form = {"targets": ["Camden", "Leeds"]} | fields
+    form = {key: value for key, value in form.items() if value is not None}
     files = {"file": (name, table() if content is None else content)}
-    return client.post("/v1/score", params={"job": "true"} if job else {}, files=files, data=asked)
+    return client.post("/v1/score", params={"job": "true"} if job else {}, files=files, data=form)
 
 
-def by_hand(tmp_path: Path, predictor: Predictor, suffix: str, **asked: Any) -> bytes:
+def by_hand(tmp_path: Path, predictor: Predictor, suffix: str, **options: Any) -> bytes:
     """What `tabsa score` would have written."""
     (tmp_path / "in.csv").write_bytes(table())
-    request = Request(**{"targets": {"Camden": (), "Leeds": ()}} | asked)
+    request = Request(**{"targets": {"Camden": (), "Leeds": ()}} | options)
     score(tmp_path / "in.csv", tmp_path / f"out{suffix}", predictor, request, overwrite=True)
     return (tmp_path / f"out{suffix}").read_bytes()
 
 
 def finished(client: TestClient, identity: str) -> dict[str, Any]:
     for _ in range(200):
-        told: dict[str, Any] = client.get(f"/v1/jobs/{identity}").json()
-        if told["state"] != "running":
-            return told
+        status: dict[str, Any] = client.get(f"/v1/jobs/{identity}").json()
+        if status["state"] != "running":
+            return status
         time.sleep(0.02)
     raise AssertionError("the job does not end")
 
@@ -79,8 +79,8 @@ FORMS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 def test_the_result_is_that_of_the_command(
     client: TestClient, predictor: Predictor, tmp_path: Path, name: str, job: bool
 ) -> None:
-    fields, asked, suffix = FORMS[name]
-    expected = by_hand(tmp_path, predictor, suffix, **asked)
+    fields, options, suffix = FORMS[name]
+    expected = by_hand(tmp_path, predictor, suffix, **options)
     response = post(client, job=job, **fields)
     if job:
         assert response.status_code == 202, response.text
@@ -151,11 +151,11 @@ def test_files_that_cannot_be_scored(
 ) -> None:
     response = post(client, content, job=job, **fields)
     if job:
-        told = finished(client, response.json()["id"])
-        assert told["state"] == "failed"
-        message = told["error"]
-        error_of(client.get(f"/v1/jobs/{told['id']}/result"), 404)
-        client.delete(f"/v1/jobs/{told['id']}")
+        status = finished(client, response.json()["id"])
+        assert status["state"] == "failed"
+        message = status["error"]
+        error_of(client.get(f"/v1/jobs/{status['id']}/result"), 404)
+        client.delete(f"/v1/jobs/{status['id']}")
     else:
         error = error_of(response, 422)
         assert (error["code"], error["field"]) == ("bad_file", "file")
@@ -218,9 +218,9 @@ def test_files_that_are_too_large_packed_or_not(make_client: Any, tmp_path: Path
 
 
 def test_rows_that_cannot_be_scored_are_kept_with_the_reason(client: TestClient) -> None:
-    told = finished(client, post(client, b"id,text\n1,Camden\n2,\n3\n", job=True).json()["id"])
-    assert (told["state"], told["scored"], told["rejected"]) == ("done", 1, 2)
-    lines = client.get(f"/v1/jobs/{told['id']}/rejects").text.splitlines()
+    status = finished(client, post(client, b"id,text\n1,Camden\n2,\n3\n", job=True).json()["id"])
+    assert (status["state"], status["scored"], status["rejected"]) == ("done", 1, 2)
+    lines = client.get(f"/v1/jobs/{status['id']}/rejects").text.splitlines()
     assert [json.loads(line)["row"] for line in lines] == [3, 4]
 
 
@@ -282,9 +282,9 @@ class Slow:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._predictor, name)
 
-    def predict_many(self, *given: Any, **asked: Any) -> Any:
+    def predict_many(self, *given: Any, **options: Any) -> Any:
         time.sleep(0.05)
-        return self._predictor.predict_many(*given, **asked)
+        return self._predictor.predict_many(*given, **options)
 
 
 def long_job(client: TestClient) -> str:
@@ -299,9 +299,9 @@ def long_job(client: TestClient) -> str:
 def test_a_running_job_tells_how_far_it_is_and_can_be_stopped(make_client: Any, tmp_path: Path) -> None:
     client = make_client(folder=str(tmp_path))
     identity = long_job(client)
-    told = client.get(f"/v1/jobs/{identity}").json()
-    assert told["state"] == "running"
-    assert 0 < told["share"] < 1
+    status = client.get(f"/v1/jobs/{identity}").json()
+    assert status["state"] == "running"
+    assert 0 < status["share"] < 1
     error_of(client.get(f"/v1/jobs/{identity}/result"), 404)
     error_of(client.get(f"/v1/jobs/{identity}/rejects"), 404)
     assert client.delete(f"/v1/jobs/{identity}").status_code == 204
@@ -316,8 +316,8 @@ def test_a_running_job_tells_how_far_it_is_and_can_be_stopped(make_client: Any, 
 def test_a_job_that_waits_for_its_turn_can_be_deleted(make_client: Any, tmp_path: Path) -> None:
     client = make_client(folder=str(tmp_path), max_scoring=1)
     first, second = long_job(client), post(client, job=True).json()["id"]
-    told = client.get(f"/v1/jobs/{second}").json()
-    assert (told["state"], told["scored"]) == ("running", 0)
+    status = client.get(f"/v1/jobs/{second}").json()
+    assert (status["state"], status["scored"]) == ("running", 0)
     for identity in (second, first):
         assert client.delete(f"/v1/jobs/{identity}").status_code == 204
         error_of(client.get(f"/v1/jobs/{identity}"), 404)
@@ -352,8 +352,8 @@ def test_any_worker_answers_for_a_job_and_knows_when_its_own_was_killed(make_cli
     assert other.get(f"/v1/jobs/{identity}/result").content == client.get(f"/v1/jobs/{identity}/result").content
     path = tmp_path / "jobs" / identity / "job.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"state": "running", "process": 2**22 + 1}))
-    told = other.get(f"/v1/jobs/{identity}").json()
-    assert (told["state"], told["error"]) == ("failed", "the worker that scored it was stopped; send the file again")
+    job = other.get(f"/v1/jobs/{identity}").json()
+    assert (job["state"], job["error"]) == ("failed", "the worker that scored it was stopped; send the file again")
 
 
 def test_a_job_that_ends_while_it_is_looked_at_has_not_failed(make_client: Any, monkeypatch: Any) -> None:
@@ -377,9 +377,9 @@ def test_a_stop_ends_jobs_and_says_so(make_client: Any, tmp_path: Path) -> None:
     client = make_client(folder=str(tmp_path))
     identity = long_job(client)
     client.app.state.service.jobs.close()
-    told = client.get(f"/v1/jobs/{identity}").json()
-    assert told["state"] == "failed"
-    assert "stopped" in told["error"]
+    status = client.get(f"/v1/jobs/{identity}").json()
+    assert status["state"] == "failed"
+    assert "stopped" in status["error"]
 
 
 def test_an_unforeseen_error_does_not_leave_a_job_running(make_client: Any, monkeypatch: Any, caplog: Any) -> None:
@@ -389,7 +389,7 @@ def test_an_unforeseen_error_does_not_leave_a_job_running(make_client: Any, monk
     monkeypatch.setattr(module, "score", broken)
     client = make_client()
     with caplog.at_level("ERROR", "uvicorn.error"):
-        told = finished(client, post(client, job=True).json()["id"])
-    assert told["state"] == "failed"
-    assert "secret" not in told["error"]
+        status = finished(client, post(client, job=True).json()["id"])
+    assert status["state"] == "failed"
+    assert "secret" not in status["error"]
     assert "secret inside" in caplog.text

@@ -92,8 +92,8 @@ def test_a_service_open_to_all_is_warned_of(started: dict[str, Any], tiny_model:
 
 
 def test_help_has_examples() -> None:
-    told = CliRunner().invoke(app, ["serve", "--help"]).output
-    assert "tabsa serve --port 9000 --workers 2" in " ".join(told.replace("│", " ").split())
+    shown = CliRunner().invoke(app, ["serve", "--help"]).output
+    assert "tabsa serve --port 9000 --workers 2" in " ".join(shown.replace("│", " ").split())
 
 
 def test_it_serves_and_says_where(serve: Any) -> None:

@@ -208,10 +208,10 @@ def test_an_answer_must_be_taken(connect: Connect) -> None:
 
 def refused(connection: socket.socket, sent: bytes) -> bool:
     connection.sendall(sent)
-    told = connection.recv(12)
+    answer = connection.recv(12)
     connection.close()
-    assert told in (b"HTTP/1.1 503", b"HTTP/1.1 200")
-    return told.endswith(b"503")
+    assert answer in (b"HTTP/1.1 503", b"HTTP/1.1 200")
+    return answer.endswith(b"503")
 
 
 def test_too_many_connections_are_told_so(serve: Any) -> None:

@@ -161,7 +161,7 @@ class FileOutput:
             raise OutputError(f"cannot write {self.out}: {reason(e)}") from e
 
     def _write_state(self) -> None:
-        content = {"format": FORMAT, "asked": self._identity, **dataclasses.asdict(self.state)}
+        content = {"format": FORMAT, "identity": self._identity, **dataclasses.asdict(self.state)}
         with replacing(self._state_path) as stream:
             json.dump(content, stream, indent=2)
 
@@ -169,7 +169,7 @@ class FileOutput:
         path = self._state_path
         try:
             content = json.loads(read_text(path, OutputError))
-            before, form = content.pop("asked"), content.pop("format")
+            before, form = content.pop("identity"), content.pop("format")
             state = State(**(content | {"counts": Counts(**content["counts"])}))
         except (ValueError, TypeError, KeyError, AttributeError) as e:
             raise OutputError(f"{path} is damaged", code="job_unusable") from e

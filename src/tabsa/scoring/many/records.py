@@ -81,7 +81,7 @@ class Records:
         except OutputError:
             file.close()
             raise
-        _write(self._job, {"format": FORMAT, "asked": self._identity})
+        _write(self._job, {"format": FORMAT, "identity": self._identity})
         return file
 
     def _refuse_existing(self, *, resume: bool, overwrite: bool) -> None:
@@ -113,7 +113,7 @@ class Records:
     def _compare(self) -> None:
         try:
             content = json.loads(read_text(self._job, OutputError))
-            form, before = content["format"], dict(content["asked"])
+            form, before = content["format"], dict(content["identity"])
         except (ValueError, TypeError, KeyError) as e:
             raise OutputError(f"{self._job} is damaged", code="job_unusable") from e
         if form != FORMAT:
