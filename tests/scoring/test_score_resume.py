@@ -256,7 +256,13 @@ def test_parts_that_were_tampered_with_are_one_clear_line(stopped, model):
     with pytest.raises(OutputError, match=r"out\.csv\.part is shorter than its state says") as error:
         score(source, out, model, request, resume=True)
     assert error.value.code == "job_unusable"
-    for content, match in [("{", "is damaged"), ('{"format": "x", "identity": {}, "counts": {}}', "another version")]:
+    for content, match in [
+        ("{", "is damaged"),
+        ("[1]", "is damaged"),
+        ('{"format": "tabsa score 2", "counts": {}}', "is damaged"),
+        ('{"format": "x", "identity": {}, "counts": {}}', "another version"),
+        ('{"format": "tabsa score 1", "asked": {}, "counts": {}}', "another version"),
+    ]:
         state.write_text(content)
         with pytest.raises(OutputError, match=match) as error:
             score(source, out, model, request, resume=True)

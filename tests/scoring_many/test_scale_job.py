@@ -224,7 +224,13 @@ def test_a_folder_that_is_in_use_is_left_alone(folder, tmp_path, model):
 def test_damaged_and_foreign_jobs(folder, tmp_path, model):
     out = tmp_path / "out"
     run(folder, out, model)
-    for content, message in (("{", "is damaged"), ('{"format": "x", "identity": {}}', "is of another version")):
+    for content, message in (
+        ("{", "is damaged"),
+        ("[1]", "is damaged"),
+        ('{"format": "tabsa score job 2"}', "is damaged"),
+        ('{"format": "x", "identity": {}}', "is of another version"),
+        ('{"format": "tabsa score job 1", "asked": {}}', "is of another version"),
+    ):
         (out / "_job.json").write_text(content)
         with pytest.raises(OutputError, match=f"_job.json {message}") as error:
             run(folder, out, model, resume=True)

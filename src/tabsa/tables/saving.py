@@ -12,6 +12,7 @@ import glob
 import json
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -167,18 +168,13 @@ class FileOutput:
 
     def _read_state(self) -> State:
         path = self._state_path
+        content = read_record(path, FORMAT)
         try:
-            content = json.loads(read_text(path, OutputError))
-            before, form = content.pop("identity"), content.pop("format")
+            before = dict(content.pop("identity"))
             state = State(**(content | {"counts": Counts(**content["counts"])}))
         except (ValueError, TypeError, KeyError, AttributeError) as e:
             raise OutputError(f"{path} is damaged", code="job_unusable") from e
-        if form != FORMAT:
-            raise OutputError(f"{path} is of another version of tabsa", code="job_unusable")
-        for name, value in self._identity.items():
-            if before.get(name) != value:
-                why = f"{name} is not what it was when the run began"
-                raise OutputError(f"cannot resume {self.out}: {why}", code="job_differs")
+        refuse_other(self.out, "run", before, self._identity)
         return state
 
     def _close(self) -> None:
@@ -224,6 +220,26 @@ class StandardOutput:
 
 def _beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
+
+
+def read_record(path: Path, form: str) -> dict[str, Any]:
+    """What a run or a job of this `form` wrote down, less its format; another version's is refused."""
+    try:
+        content = dict(json.loads(read_text(path, OutputError)))
+        found = content.pop("format")
+    except (ValueError, TypeError, KeyError) as e:
+        raise OutputError(f"{path} is damaged", code="job_unusable") from e
+    if found != form:
+        raise OutputError(f"{path} is of another version of tabsa", code="job_unusable")
+    return content
+
+
+def refuse_other(out: Path, what: str, before: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
+    """Raise where a run or a job is resumed with something else than it began with."""
+    for name, value in identity.items():
+        if before.get(name) != value:
+            why = f"{name} is not what it was when the {what} began"
+            raise OutputError(f"cannot resume {out}: {why}", code="job_differs")
 
 
 def open_locked(path: Path, out: Path) -> BinaryIO:

@@ -16,11 +16,11 @@ from types import TracebackType
 from typing import Any, BinaryIO, Final
 
 from tabsa.errors import OutputError
-from tabsa.files import read_text, reason, replacing
+from tabsa.files import reason, replacing
 from tabsa.scoring import Counts
 from tabsa.scoring.many.parts import Part
 from tabsa.scoring.many.worker import Outcome, finished_files, unfinished_files
-from tabsa.tables.saving import open_locked
+from tabsa.tables.saving import open_locked, read_record, refuse_other
 
 FORMAT: Final = "tabsa score job 2"
 
@@ -111,17 +111,12 @@ class Records:
                     path.unlink(missing_ok=True)
 
     def _compare(self) -> None:
+        content = read_record(self._job, FORMAT)
         try:
-            content = json.loads(read_text(self._job, OutputError))
-            form, before = content["format"], dict(content["identity"])
+            before = dict(content["identity"])
         except (ValueError, TypeError, KeyError) as e:
             raise OutputError(f"{self._job} is damaged", code="job_unusable") from e
-        if form != FORMAT:
-            raise OutputError(f"{self._job} is of another version of tabsa", code="job_unusable")
-        for name, value in self._identity.items():
-            if before.get(name) != value:
-                why = f"{name} is not what it was when the job began"
-                raise OutputError(f"cannot resume {self._folder}: {why}", code="job_differs")
+        refuse_other(self._folder, "job", before, self._identity)
 
     def _read(self, parts: list[Part], file: BinaryIO) -> None:
         """Learn what is done; a line that a kill left unfinished is cut off."""
