@@ -22,8 +22,8 @@ import torch
 from tabsa.encoding import Encoded
 from tabsa.nn.fast.graphs import Graphs
 from tabsa.training.config import run_config
-from tabsa.training.loop import Trainer
 from tabsa.training.preparation import Prepared
+from tabsa.training.words import Trainer
 
 SEEDS, WORDS, SIZE, CHAINS, WAYS = 5, 50, 300, 6, 2
 

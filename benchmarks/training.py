@@ -21,9 +21,9 @@ import torch
 
 from tabsa.encoding import Encoded
 from tabsa.training.config import run_config
-from tabsa.training.loop import Trainer
 from tabsa.training.preparation import Prepared
 from tabsa.training.sampling import Drawn
+from tabsa.training.words import Trainer
 
 RESULTS = Path(__file__).parent / "results" / "training.json"
 

@@ -15,9 +15,9 @@ from tabsa.encoding import Encoded
 from tabsa.errors import DataError
 from tabsa.models.base import Model
 from tabsa.training.config import RunConfig
-from tabsa.training.loop import build_model
 from tabsa.training.preparation import Prepared
 from tabsa.training.validation import read
+from tabsa.training.words import build_model
 from tabsa_repro.paper import FIGURE2_GATES, FIGURE2_WORDS, SENTENCE
 from tabsa_repro.training import probabilities
 

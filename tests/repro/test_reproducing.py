@@ -12,9 +12,9 @@ from result_factory import made_up, request
 from tabsa.errors import ConfigError, DataError, DataNotFoundError, OutputError
 from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.training import loop
-from tabsa.training.loop import Trainer
 from tabsa.training.preparation import Prepared, prepare
 from tabsa.training.validation import figures_of, predict, reading_probabilities
+from tabsa.training.words import Trainer
 from tabsa_repro import experiments, training
 from tabsa_repro.experiments import EXPERIMENTS
 from tabsa_repro.preparation import load_prepared, prepared_file, write_prepared

@@ -15,8 +15,9 @@ from tabsa.training.callbacks import Callback
 from tabsa.training.config import DistillationConfig, RunConfig, run_config, teachers_config
 from tabsa.training.distillation import version, with_soft_labels
 from tabsa.training.fit import train_seeds
-from tabsa.training.loop import Trainer, cross_entropy
+from tabsa.training.loop import cross_entropy
 from tabsa.training.preparation import Prepared, prepare
+from tabsa.training.words import Trainer
 
 
 def config(**distillation: Any) -> RunConfig:

@@ -13,12 +13,13 @@ from tabsa.errors import ConfigError
 from tabsa.evaluation.metrics import all_metrics
 from tabsa.models import SYSTEMS
 from tabsa.training.config import RunConfig, TrainingConfig, run_config
-from tabsa.training.loop import Trainer, Validation, build_model, cross_entropy, moved, rate_factor
+from tabsa.training.loop import Validation, cross_entropy, rate_factor
 from tabsa.training.preparation import Prepared, prepare
 from tabsa.training.result import write_result
 from tabsa.training.validation import predict, selected
+from tabsa.training.words import Trainer, build_model, moved
 
-NEURAL = [name for name, system in SYSTEMS.items() if system.neural]
+NEURAL = [name for name, system in SYSTEMS.items() if system.neural and not system.open_aspects]
 
 
 @pytest.fixture(scope="module")

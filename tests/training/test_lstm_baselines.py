@@ -18,10 +18,10 @@ from tabsa.inference import load as load_predictor
 from tabsa.models.export import export
 from tabsa.schema import Dataset, Example, Span, Target
 from tabsa.training.config import run_config
-from tabsa.training.loop import Trainer
 from tabsa.training.preparation import Prepared, prepare
 from tabsa.training.result import write_result
 from tabsa.training.validation import predict
+from tabsa.training.words import Trainer
 
 KINDS = ["lstm-final", "lstm-loc", "lstm-ta-sa", "sentic-lstm"]
 ASPECTS = ["general", "price"]

@@ -10,7 +10,7 @@ from tabsa.training.callbacks import Callback
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tabsa.training.loop import Trainer, Validation
+    from tabsa.training.loop import Loop, Validation
 
 SHOWN = (
     ("ma", "strict_accuracy", "strict (ma)"),
@@ -28,7 +28,7 @@ class ProgressBar(Callback):
         self.bar: Any = None
         self.task: Any = None
 
-    def on_start(self, trainer: "Trainer", role: str, folder: Path | None) -> None:  # noqa: ARG002
+    def on_start(self, trainer: "Loop[Any]", role: str, folder: Path | None) -> None:  # noqa: ARG002
         """Say what is trained, and show the bar."""
         from rich import progress as bars
 
@@ -51,19 +51,19 @@ class ProgressBar(Callback):
             "", total=total, completed=progress.update, epoch=progress.epoch, speed="", shown=""
         )
 
-    def on_update(self, trainer: "Trainer", update: int, losses: "Tensor") -> None:  # noqa: ARG002
+    def on_update(self, trainer: "Loop[Any]", update: int, losses: "Tensor") -> None:  # noqa: ARG002
         """Move the bar."""
         speed = self.bar.tasks[0].speed
         self.bar.update(self.task, completed=update, speed=f"{speed:.1f} updates/s" if speed else "")
 
-    def on_validation(self, trainer: "Trainer", validation: "Validation") -> None:  # noqa: ARG002
+    def on_validation(self, trainer: "Loop[Any]", validation: "Validation") -> None:  # noqa: ARG002
         """Show the figures; where there is no bar, only better ones."""
         line = _line(validation)
         self.bar.update(self.task, epoch=validation.epoch, shown=line)
         if any(validation.improved) and not err.is_terminal:
             err.print(f"epoch {validation.epoch}: {line}", highlight=False, soft_wrap=True)
 
-    def on_end(self, trainer: "Trainer") -> None:  # noqa: ARG002
+    def on_end(self, trainer: "Loop[Any]") -> None:  # noqa: ARG002
         """Leave the bar as it stands."""
         self.bar.stop()
 

@@ -1,18 +1,19 @@
 """What a model says of passages, and of a text that was read in several."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.encoding.passages import Passage
+from tabsa.schema import Target
 
 
 class PassageAnswer(NamedTuple):
     """What a model says of one passage."""
 
-    probabilities: NDArray[np.float32]  # (K, A, labels)
+    probabilities: NDArray[np.float32]  # of the passage's targets and the aspects asked, (K, A, labels)
     gates: NDArray[np.float32] | None  # (directions, tokens, chains), where they were asked for and the model has them
 
 
@@ -23,10 +24,15 @@ class Engine(Protocol):
 
     @property
     def attention(self) -> NDArray[np.float32] | None:
-        """The share of each chain in each question, (K, A, n), where the model has chains."""
+        """The share of each chain in each question of the model's own, (K, A, n), where the model has chains."""
 
-    def read_passages(self, passages: Sequence[Passage], *, gates: bool = False) -> list[PassageAnswer]:
-        """Read passages; answers are in the same order."""
+    def cut(self, text: str, targets: Sequence[Target]) -> Iterable[Passage]:
+        """What is read of a text at once, and for whom."""
+
+    def read_passages(
+        self, passages: Sequence[Passage], aspects: Sequence[str] | None = None, *, gates: bool = False
+    ) -> list[PassageAnswer]:
+        """What is said of some aspects, or of the model's own, in passages that `cut` gave; answers are in order."""
 
 
 def keep_strongest(best: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.checkpoint import GRAPHS, ModelFolder, Precision, open_folder
-from tabsa.encoding import Passage, PassageAnswer, keep_strongest, passages
+from tabsa.encoding import Passage, PassageAnswer, keep_strongest
 from tabsa.errors import DataError, ModelError
 from tabsa.inference.result import PredictedOpinion, Prediction
 from tabsa.models import system_of
@@ -80,15 +80,13 @@ class Predictor:
         """A window of texts at a time: cut into passages, read, put together again."""
         while window := [self.query(text, finder) for text, finder in islice(texts, _WINDOW)]:
             cut = [passage for item in window for passage in item.passages]
-            answers = iter(self.engine.read_passages(cut, gates=explain))
+            answers = iter(self.engine.read_passages(cut, aspects, gates=explain))
             for item in window:
                 yield self._prediction(item, list(islice(answers, len(item.passages))), aspects, explain)
 
     def query(self, text: str, finder: "_Finder") -> _Query:
         """What is read of a text, and for whom."""
-        config = self.folder.config
-        cut = passages(text, finder.find(text), at_once=self.engine.at_once, max_length=config.max_length)
-        return _Query(text, finder.names, list(cut))
+        return _Query(text, finder.names, list(self.engine.cut(text, finder.find(text))))
 
     def _aspects(self, aspects: Sequence[str] | None) -> tuple[str, ...]:
         if aspects is None:
@@ -104,12 +102,11 @@ class Predictor:
         self, item: _Query, answers: list[PassageAnswer], aspects: tuple[str, ...], explain: bool
     ) -> Prediction:
         best = _strongest(item.passages, answers)
-        silent = np.zeros((len(self.aspects), len(self.labels)), np.float32)
+        silent = np.zeros((len(aspects), len(self.labels)), np.float32)
         silent[:, 0] = 1
-        columns = [self.aspects.index(aspect) for aspect in aspects]
         opinions = []
         for name in item.names:
-            table = best.get(name, silent)[columns]
+            table = best.get(name, silent)
             for aspect, row, likeliest in zip(aspects, table.tolist(), table.argmax(1).tolist(), strict=True):
                 shares = dict(zip(self.labels, row, strict=True))
                 opinions.append(PredictedOpinion(name, aspect, self.labels[likeliest], shares))
@@ -119,7 +116,7 @@ class Predictor:
             replace(passage, gates=answer.gates) for passage, answer in zip(item.passages, answers, strict=True)
         )
         attention = self.engine.attention if shown else None
-        chosen = None if attention is None else attention[:, columns]
+        chosen = None if attention is None else attention[:, [self.aspects.index(aspect) for aspect in aspects]]
         return Prediction(item.text, tuple(opinions), shown, chosen, aspects, 0 if chosen is None else self.tied)
 
     @property

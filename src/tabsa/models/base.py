@@ -31,39 +31,49 @@ class Answer:
     penalty: Tensor | None = None  # added to the loss of each seed, (S,)
 
 
-class Model(nn.Module):
-    """A system of Table 1 for `S` seeds at once; parameters and answers carry the seeds in front.
+class Network(nn.Module):
+    """A neural system for `S` seeds at once; parameters and answers carry the seeds in front."""
+
+    capturable: ClassVar[bool] = False  # whether `forward` never waits for the GPU, given `Context.live`
+
+    def __init__(self, labels: int, seeds: Sequence[int]) -> None:
+        super().__init__()
+        self.labels, self.seeds = labels, tuple(seeds)
+
+    def starts(self) -> list[torch.Generator]:
+        """One generator a seed, for drawing the initial weights."""
+        return [torch.Generator().manual_seed(seed) for seed in self.seeds]
+
+    def rate_factors(self) -> dict[str, float]:
+        """What the learning rate of some parameters is multiplied by; that of the others is as it is."""
+        return {}
+
+    @property
+    def size(self) -> int:
+        """Trained numbers of one seed."""
+        return sum(p[0].numel() for p in self.parameters())
+
+
+class Model(Network):
+    """A system of Table 1.
 
     A sentence is read once: `forward` answers all its targets and aspects.
     """
-
-    capturable: ClassVar[bool] = False  # whether `forward` never waits for the GPU, given `Context.live`
 
     words: Tensor
     target_vectors: Tensor
     aspect_vectors: Tensor
 
     def __init__(self, vocabulary: Vocabulary, seeds: Sequence[int]) -> None:
-        super().__init__()
-        self.seeds = tuple(seeds)
+        super().__init__(vocabulary.labels, seeds)
         self.targets = vocabulary.targets
-        self.labels = vocabulary.labels
         self.register_buffer("words", vocabulary.words, persistent=False)
         self.register_buffer("target_vectors", vocabulary.words[list(vocabulary.targets)], persistent=False)
         self.register_buffer("aspect_vectors", vocabulary.aspects, persistent=False)
 
-    def starts(self) -> list[torch.Generator]:
-        """One generator a seed, for drawing the initial weights."""
-        return [torch.Generator().manual_seed(seed) for seed in self.seeds]
-
     def forward(self, tokens: Tensor, lengths: Tensor, *, context: Context) -> Answer:
         """Read sentences `tokens` (S, B, T), rows of `words`, of `lengths` (S, B)."""
         raise NotImplementedError
-
-    @property
-    def size(self) -> int:
-        """Trained numbers of one seed."""
-        return sum(p[0].numel() for p in self.parameters())
 
 
 class ModelClass(Protocol):

@@ -16,6 +16,7 @@ from tabsa.errors import ModelError
 from tabsa.models.entnet.config import DelayedEntNetConfig, EntNetConfig
 from tabsa.models.linear.config import LRConfig
 from tabsa.models.lstm.config import LSTMConfig, LSTMTASAConfig
+from tabsa.models.reader.config import ContextualEntNetConfig, ReaderConfig
 from tabsa.models.sentic.config import SenticLSTMConfig
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ def _part(name: str) -> Any:
 
 _SAEIDI, _MA, _LIU = "Saeidi et al. (2016)", "Ma et al. (2018)", "Liu, Cohn and Baldwin (2018)"
 _PYTORCH: Final = "PyTorch"
+_OURS: Final = "this project"
+_READER_ENGINE: Final = "tabsa.models.reader.engine:ReaderEngine"
 _ALL: Final = (
     System(
         name="lr",
@@ -138,6 +141,34 @@ _ALL: Final = (
         graph="tabsa.models.entnet.onnx:graph",
         gates=True,
         int8=True,
+    ),
+    *(
+        System(
+            name=name,
+            about=about,
+            paper=_OURS,
+            needs=(_PYTORCH, "an encoder"),
+            config_class=ReaderConfig,
+            network="tabsa.models.reader.network:Reader",
+            graph="tabsa.models.reader.onnx:graph",
+            engine=_READER_ENGINE,
+            int8=True,
+            open_aspects=True,
+        )
+        for name, about in (
+            ("reader", "a small contextual encoder with question layers: any aspects, in the user's words"),
+            ("reader-large", "the same with a large encoder, for the tables and as a teacher"),
+        )
+    ),
+    System(
+        name="delayed-entnet-contextual",
+        about="the paper's delayed memory over an encoder's states, in place of the question layers",
+        paper=_LIU,
+        needs=(_PYTORCH, "an encoder"),
+        config_class=ContextualEntNetConfig,
+        network="tabsa.models.reader.contextual:ContextualEntNet",
+        engine="",
+        open_aspects=True,
     ),
 )
 SYSTEMS: Final[dict[str, System]] = {system.name: system for system in _ALL}

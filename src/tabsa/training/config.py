@@ -21,6 +21,8 @@ Selection = Literal[
     "aspect_auc",
     "sentiment_accuracy",
     "sentiment_auc",
+    "opinion_f1",
+    "last",
 ]
 
 
@@ -73,6 +75,10 @@ class TrainingConfig:
     schedule: Literal["constant", "linear", "cosine"] = option("constant", "how the rate falls to 0, or not")
     warmup: int = option(0, "updates over which the rate rises from 0", low=0)
     weight_decay: float = option(0.0, "AdamW's", low=0)
+    beta2: float = option(0.999, "Adam's and AdamW's second decay", low=0, high=0.99999)
+    layer_decay: float = option(1.0, "layer-wise rates: what an encoder's rate falls by, layer by layer", low=0, high=1)
+    head_rate: float = option(1.0, "what the rate is multiplied by for what is not the encoder's", low=0)
+    r_drop: float = option(0.0, "R-drop: weight of how two readings with other dropout differ", low=0)
     ema: float = option(
         0.0, "decay of the exponential moving average of the weights, which is kept; 0: none", low=0, high=0.9999
     )
@@ -98,6 +104,19 @@ class DistillationConfig:
 
     teachers: int = option(0, "seeds trained first, whose mean answers are learnt; 0: none", low=0)
     settings: tuple[str, ...] = option((), "what is different in their configuration, each as SECTION.KEY=VALUE")
+    weight: float = option(1.0, "of the soft labels in the loss; the rest is the labels'", low=0, high=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionsConfig:
+    """What a model with any aspects is asked in training: drawn anew in every epoch."""
+
+    sets: tuple[str, ...] = option((), "further datasets, each NAME, NAME:SPLIT or a file, and * N to read it N times")
+    dev_aspects: tuple[str, ...] = option((), "the aspects that dev is judged by; none named: those of training")
+    none: int = option(4, "aspects without an opinion, for each target of a text with an inventory", low=0)
+    elsewhere: float = option(0.15, "share of those that are of another dataset's inventory", low=0, high=1)
+    named: float = option(0.0, "share of the texts about an unnamed thing that give it a name", low=0, high=1)
+    ask_all: int = option(16, "an inventory of at most this many aspects is asked whole", low=0)
 
 
 @dataclass(frozen=True)
@@ -111,6 +130,7 @@ class RunConfig:
     augmentation: AugmentationConfig = AugmentationConfig()
     training: TrainingConfig = TrainingConfig()
     distillation: DistillationConfig = DistillationConfig()
+    questions: QuestionsConfig = QuestionsConfig()
 
     @property
     def system(self) -> System:
@@ -124,6 +144,7 @@ _SECTIONS: Final[dict[str, type[Any]]] = {
     "augmentation": AugmentationConfig,
     "training": TrainingConfig,
     "distillation": DistillationConfig,
+    "questions": QuestionsConfig,
 }
 # What options were called before; saved configurations have them, and keep loading.
 _RENAMED: Final = {

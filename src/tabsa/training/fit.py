@@ -7,6 +7,7 @@ import gc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -15,11 +16,12 @@ from tabsa.errors import ConfigError
 from tabsa.training.callbacks import Callback, TensorBoard
 from tabsa.training.config import RunConfig, teachers_config
 from tabsa.training.distillation import teacher_seeds, with_soft_labels
-from tabsa.training.loop import Trainer
+from tabsa.training.loop import Loop
 from tabsa.training.preparation import Prepared, prepare
 from tabsa.training.result import write_result
 from tabsa.training.run_folder import RunFolder
 from tabsa.training.validation import Figures
+from tabsa.training.words import Trainer
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,9 @@ def train_seeds(
     return trainer
 
 
-def _train(trainer: Trainer, role: str, run: RunFolder | None, callbacks: Sequence[Callback], *, resume: bool) -> None:
+def _train(
+    trainer: Loop[Any], role: str, run: RunFolder | None, callbacks: Sequence[Callback], *, resume: bool
+) -> None:
     """Train to the end, telling the callbacks, and saving after every validation."""
     if run is not None:
         if resume:

@@ -2,40 +2,32 @@
 
 A seed has its own initial weights, its own order of the data and its own dropout, and no seed's numbers enter
 another's, so a seed goes the same way alone and in a group, up to the rounding of differently shaped products.
+What a batch is, what is lost on it and how dev is scored is a subclass's: `words.Trainer` for the paper's systems,
+`reader.ReaderTrainer` for those that are asked questions.
 """
 
 import math
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tabsa.encoding import NOT_ASKED, combine
-from tabsa.models.base import Model, Vocabulary
-from tabsa.nn.context import Context, ScanPath
-from tabsa.nn.fast.graphs import Batch, Graphs
-from tabsa.nn.fast.packed import live_rows
+from tabsa.encoding import NOT_ASKED
+from tabsa.models.base import Network
+from tabsa.nn.context import Context
 from tabsa.training import optimisers
 from tabsa.training.config import RunConfig, TrainingConfig
-from tabsa.training.preparation import Prepared
-from tabsa.training.sampling import Drawn, Sampler, class_weights
-from tabsa.training.validation import (
-    Figures,
-    calibrated,
-    figures_of,
-    plain,
-    plain_number,
-    reading_probabilities,
-    selected,
-)
+from tabsa.training.validation import Figures, plain, plain_number
+
+Batch = TypeVar("Batch")
 
 
 @dataclass
@@ -73,40 +65,37 @@ class Validation:
         }
 
 
-def build_model(config: RunConfig, prepared: Prepared, seeds: Sequence[int]) -> Model:
-    """The untrained model of a run."""
-    vocabulary = Vocabulary(
-        torch.from_numpy(prepared.matrix),
-        prepared.targets,
-        torch.from_numpy(prepared.aspect_vectors),
-        len(prepared.labels),
-        None if prepared.concepts is None else torch.from_numpy(prepared.concepts),
-    )
-    return config.system.network_class()(config.model, vocabulary, seeds)
+@dataclass(frozen=True)
+class Scored:
+    """What a seed came to on dev."""
+
+    figures: Figures
+    score: float  # by which states are compared
+    finite: bool
 
 
-class Trainer:
+class Loop(ABC, Generic[Batch]):
     """A run in progress: model, optimiser, generators and progress."""
 
-    def __init__(self, config: RunConfig, prepared: Prepared, seeds: Sequence[int], device: str = "cpu") -> None:
-        self.config, self.prepared, self.seeds = config, prepared, tuple(seeds)
-        self.device = torch.device(device)
+    def __init__(self, config: RunConfig, model: Network, seeds: Sequence[int], device: str = "cpu") -> None:
+        self.config, self.seeds, self.device = config, tuple(seeds), torch.device(device)
         training = config.training
-        # bf16 is the recurrence's; the few other products are as precise as that is.
+        # bf16 is the recurrence's and the encoder's; the few other products are as precise as that is.
         torch.backends.cuda.matmul.allow_tf32 = training.precision != "float32"
         torch.backends.cudnn.allow_tf32 = training.precision != "float32"
         if training.threads:
             torch.set_num_threads(training.threads)
-        self.model = build_model(config, prepared, seeds).to(self.device)
+        self.model = model.to(self.device)
         half = training.precision == "bf16" and self.device.type == "cuda"  # a CPU's bf16 products are never chosen
         self.products = torch.bfloat16 if half else torch.float32
-        self.scan_path: ScanPath = "auto"  # which benchmarks compare
         self.optimiser = optimisers.optimiser(
-            training.optimiser, self.model.parameters(), rate=training.rate, weight_decay=training.weight_decay
+            training.optimiser,
+            self.rates(),
+            rate=training.rate,
+            weight_decay=training.weight_decay,
+            beta2=training.beta2,
+            fused=not model.capturable,
         )
-        self.samplers = [
-            Sampler(prepared.train, training.balance, training.batch_size, seed=seed) for seed in self.seeds
-        ]
         self.orders = [np.random.default_rng([seed, 0]) for seed in self.seeds]
         self.draws = [torch.Generator(self.device).manual_seed(2**32 + seed) for seed in self.seeds]
         self.progress = TrainingProgress(
@@ -117,87 +106,96 @@ class Trainer:
         )
         self.best = self.weights()
         self.ema = self.weights() if training.ema else {}
-        self.tokens = torch.from_numpy(prepared.train.tokens).to(self.device, torch.long)
-        self.lengths = torch.from_numpy(prepared.train.lengths).to(torch.long)
-        concepts = prepared.train.concepts
-        self.concepts = None if concepts is None else torch.from_numpy(concepts).to(self.device, torch.long)
-        soft = prepared.soft_labels
-        self.soft_labels = None if soft is None else torch.from_numpy(soft).to(self.device)
-        weights = class_weights(prepared.train, len(prepared.labels), training.class_power)
-        self.class_weights = torch.from_numpy(weights).to(self.device) if training.balance == "sentence" else None
-        captured = self.device.type == "cuda" and self.model.capturable and training.optimiser != "adagrad"
-        self.graphs = Graphs(self.learn, self.draws, self.tokens.shape[1]) if captured else None
+        self.limit = 0  # updates after which a run ends, whatever its epochs; 0: none
 
     @property
+    @abstractmethod
     def updates(self) -> int:
         """Updates in an epoch."""
-        return self.samplers[0].updates
+
+    @abstractmethod
+    def batches(self) -> Iterator[Batch]:
+        """The batches of the next epoch, each with a part for every seed."""
+
+    @abstractmethod
+    def losses(self, batch: Batch, context: Context) -> tuple[Tensor, Tensor | None]:
+        """Each seed's loss on a batch, (S,), and what is added to it for learning."""
+
+    @abstractmethod
+    def score(self) -> list[Scored]:
+        """How every seed does on dev."""
+
+    def rates(self) -> dict[float, list[Tensor]]:
+        """The parameters by what their learning rate is multiplied by."""
+        factors = self.model.rate_factors()
+        groups: dict[float, list[Tensor]] = {}
+        for name, parameter in self.model.named_parameters():
+            groups.setdefault(factors.get(name, 1.0), []).append(parameter)
+        return groups
 
     @property
     def done(self) -> bool:
         """Whether there is nothing left to do."""
-        return self.progress.epoch >= self.config.training.epochs or all(self.progress.stopped)
+        ended = self.progress.epoch >= self.config.training.epochs or bool(
+            self.limit and self.progress.update >= self.limit
+        )
+        return ended or all(self.progress.stopped)
+
+    @property
+    def total(self) -> int:
+        """Updates of the whole run."""
+        planned = self.config.training.epochs * self.updates
+        return min(planned, self.limit) if self.limit else planned
 
     def run(self, on_update: Callable[[int, Tensor], None] = lambda _, __: None) -> Iterator[Validation]:
         """Train, pausing after each validation; `on_update` hears of every update and its losses."""
         training = self.config.training
         started, losses = time.perf_counter(), []
         while not self.done:
-            for drawn in zip(*(s.epoch(rng) for s, rng in zip(self.samplers, self.orders, strict=True)), strict=True):
-                losses.append(self.update(drawn))
+            for batch in self.batches():
+                losses.append(self.update(batch))
                 on_update(self.progress.update, losses[-1])
+                if self.limit and self.progress.update >= self.limit:
+                    break
             self.progress.epoch += 1
-            if self.progress.epoch % training.validate_every == 0 or self.progress.epoch == training.epochs:
+            if self.progress.epoch % training.validate_every == 0 or self.done:
                 loss = torch.stack(losses).mean(0).tolist()
                 yield self.validate(loss, time.perf_counter() - started)
                 started, losses = time.perf_counter(), []
 
-    def update(self, drawn: Sequence[Drawn]) -> Tensor:
-        """One update of every seed, each on its own batch; returns the losses (S,)."""
+    def update(self, batch: Batch) -> Tensor:
+        """One update of every seed, each on its own part of a batch; returns the losses (S,)."""
         training = self.config.training
-        factor = rate_factor(training, self.progress.update, training.epochs * self.updates)
+        factor = rate_factor(training, self.progress.update, self.total)
         optimisers.set_rate(self.optimiser, training.rate * factor)
-        batch = self.batch(drawn)
-        losses = self.learn(batch) if self.graphs is None else self.graphs.learn(batch)
+        losses = self.learn(batch)
         self.progress.update += 1
         self.move_ema()
         return losses
 
-    def batch(self, drawn: Sequence[Drawn]) -> Batch:
-        """What was drawn, on the device."""
-        rows = torch.from_numpy(np.stack([d.rows for d in drawn]))  # (S, B)
-        labels = self.send(torch.from_numpy(np.stack([d.labels for d in drawn]).astype(np.int64)))
-        lengths = self.lengths[rows]
-        live = live_rows(lengths)
-        rows = self.send(rows)
-        tokens, *concepts = (words[rows, : len(live)] for words in (self.tokens, self.concepts) if words is not None)
-        soft = None if self.soft_labels is None else self.soft_labels[rows]
-        if self.config.training.shuffle_targets:
-            slots = self.drawn_slots(labels)
-            tokens, labels = self.renamed(tokens, slots), moved(labels, slots)
-            soft = None if soft is None else moved(soft, slots)
-        return Batch(tokens, self.send(lengths), labels, concepts[0] if concepts else None, live, soft)
+    def context(self, **also: Any) -> Context:
+        """How a batch is read in training."""
+        return Context(training=True, generators=self.draws, products=self.products, **also)
+
+    def learn(self, batch: Batch) -> Tensor:
+        """Change the weights by what a batch says; returns the losses (S,)."""
+        return self.step(*self.losses(batch, self.context()))
+
+    def step(self, losses: Tensor, penalty: Tensor | None) -> Tensor:
+        """Change the weights by losses, (S,). On a GPU nothing here waits for it."""
+        training = self.config.training
+        total = losses.sum() if penalty is None else (losses + penalty).sum()
+        self.optimiser.zero_grad(set_to_none=True)
+        total.backward()
+        optimisers.clip(self.model.parameters(), training.clip, training.clip_norm)
+        self.optimiser.step()
+        return losses.detach()
 
     def send(self, tensor: Tensor) -> Tensor:
         """To the device, without waiting for what it is doing."""
         if self.device.type == "cpu":
             return tensor
         return tensor.pin_memory().to(self.device, non_blocking=True)
-
-    def learn(self, batch: Batch) -> Tensor:
-        """Change the weights by what a batch says; returns the losses (S,). On a GPU nothing here waits for it."""
-        training = self.config.training
-        context = Context(
-            training=True, generators=self.draws, live=batch.live, products=self.products, path=self.scan_path
-        )
-        answer = self.model(*batch.inputs, context=context)
-        losses = cross_entropy(answer.logits, batch.labels, self.class_weights, batch.soft_labels)
-        total = losses.sum() if answer.penalty is None else (losses + answer.penalty).sum()
-        self.optimiser.zero_grad(set_to_none=True)
-        total.backward()
-        optimisers.clip(self.model.parameters(), training.clip, training.clip_norm)
-        self.optimiser.step()
-        return losses.detach()
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of the model's weights."""
@@ -227,29 +225,6 @@ class Trainer:
             if name in weights:
                 tensor.copy_(weights[name])
 
-    def drawn_slots(self, labels: Tensor) -> Tensor:
-        """Other slots for each sentence's targets, drawn for each seed, (S, B, K)."""
-        places = np.tile(np.arange(labels.shape[2]), (labels.shape[1], 1))
-        return self.send(torch.from_numpy(np.stack([order.permuted(places, axis=1) for order in self.orders])))
-
-    def renamed(self, tokens: Tensor, slots: Tensor) -> Tensor:
-        """Targets under the tokens of their new slots."""
-        rows = torch.tensor(self.model.targets, device=self.device)
-        result = tokens
-        for target in range(slots.shape[2]):
-            result = torch.where(tokens == rows[target], rows[slots[:, :, target]].unsqueeze(2), result)
-        return result
-
-    def decided(self, readings: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A seed's dev probabilities, (groups, A, labels), by which it is judged, of those of every reading.
-
-        They are calibrated where that changes decisions.
-        """
-        dev = self.prepared.dev
-        if self.config.training.calibrate == "classes" and np.isfinite(readings).all():
-            readings = np.asarray(calibrated(self.config, dev, readings).apply(readings), np.float64)
-        return combine(dev, readings)
-
     def validate(self, loss: list[float], seconds: float) -> Validation:
         """Score every seed on dev, and keep each one's best state; a seed that is no longer finite stops."""
         with self.with_ema():
@@ -257,16 +232,13 @@ class Trainer:
 
     def _validate(self, loss: list[float], seconds: float) -> Validation:
         progress = self.progress
-        readings = reading_probabilities(self.model, self.prepared.dev)
         figures, improved = [], []
-        for number in range(len(self.seeds)):
-            finite = bool(np.isfinite(readings[number]).all())
-            of_seed = figures_of(self.prepared.dev.gold, self.decided(readings[number]))
-            score = selected(of_seed, self.config.training.select)
-            better = finite and not progress.stopped[number] and score > progress.best[number]
+        for number, scored in enumerate(self.score()):
+            finite = scored.finite
+            better = finite and not progress.stopped[number] and scored.score > progress.best[number]
             if better:
-                progress.best[number], progress.best_epoch[number] = score, progress.epoch
-                progress.best_figures[number] = of_seed
+                progress.best[number], progress.best_epoch[number] = scored.score, progress.epoch
+                progress.best_figures[number] = scored.figures
                 for name, tensor in self.model.named_parameters():
                     self.best[name][number] = tensor.detach()[number]
             if not finite and not progress.stopped[number]:
@@ -275,7 +247,7 @@ class Trainer:
             waited = progress.epoch - progress.best_epoch[number]
             limit = self.config.training.patience * self.config.training.validate_every
             progress.stopped[number] |= not finite or bool(limit and waited >= limit)
-            figures.append(of_seed)
+            figures.append(scored.figures)
             improved.append(better)
         return Validation(progress.epoch, progress.update, loss, figures, improved, seconds)
 
@@ -286,12 +258,6 @@ def rate_factor(training: TrainingConfig, update: int, total: int) -> float:
         return (update + 1) / training.warmup
     left = 1 - (update - training.warmup) / max(1, total - training.warmup)
     return {"constant": 1.0, "linear": left, "cosine": 0.5 * (1 + math.cos(math.pi * (1 - left)))}[training.schedule]
-
-
-def moved(of_targets: Tensor, slots: Tensor) -> Tensor:
-    """What is said of targets, (S, B, K, ...), under their new slots."""
-    index = slots.view(*slots.shape, *[1] * (of_targets.dim() - slots.dim())).expand_as(of_targets)
-    return torch.empty_like(of_targets).scatter_(2, index, of_targets)
 
 
 def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None, soft: Tensor | None = None) -> Tensor:

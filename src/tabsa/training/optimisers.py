@@ -3,7 +3,7 @@
 All of them work number by number, so that seeds stacked in one parameter do not touch each other.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import torch
@@ -67,34 +67,46 @@ _OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "ftrl": lambda p, lr, **_: FTRL(p, lr, keep_start=True),
     "ftrl-tf": lambda p, lr, **_: FTRL(p, lr, keep_start=False),
     "adagrad": lambda p, lr, **_: torch.optim.Adagrad(p, lr, initial_accumulator_value=START),
-    "adam": lambda p, lr, **_: torch.optim.Adam(p, lr, capturable=_on_gpu(p)),
-    "adamw": lambda p, lr, weight_decay: torch.optim.AdamW(p, lr, weight_decay=weight_decay, capturable=_on_gpu(p)),
+    "adam": lambda p, lr, beta2, on_gpu, **_: torch.optim.Adam(p, lr, (0.9, beta2), **on_gpu),
+    "adamw": lambda p, lr, beta2, weight_decay, on_gpu: torch.optim.AdamW(
+        p, lr, (0.9, beta2), weight_decay=weight_decay, **on_gpu
+    ),
 }
 
 
-def _on_gpu(parameters: list[Tensor]) -> bool:
-    return parameters[0].is_cuda
-
-
 def optimiser(
-    name: Name, parameters: Iterable[Tensor], *, rate: float, weight_decay: float = 0.0
+    name: Name,
+    parameters: Iterable[Tensor] | Mapping[float, Sequence[Tensor]],
+    *,
+    rate: float,
+    weight_decay: float = 0.0,
+    beta2: float = 0.999,
+    fused: bool = False,
 ) -> torch.optim.Optimizer:
-    """The optimiser called `name`; `weight_decay` is AdamW's. On a GPU its rate is a tensor there, to be filled."""
-    own = list(parameters)
-    made = _OPTIMISERS[name](own, rate, weight_decay=weight_decay)
-    if _on_gpu(own) and name != "adagrad":  # PyTorch's Adagrad takes no tensor, so it is not captured
+    """The optimiser called `name`; `weight_decay` and `beta2` are those of AdamW and Adam.
+
+    A mapping gives parameters by what their rate is multiplied by. On a GPU a rate is a tensor there, to be filled, and
+    `fused` asks for one kernel in place of several.
+    """
+    factors = parameters if isinstance(parameters, Mapping) else {1.0: list(parameters)}
+    groups = [{"params": list(own), "factor": factor} for factor, own in factors.items()]
+    device = groups[0]["params"][0].device  # type: ignore[index]
+    on_gpu = {"capturable": not fused, "fused": fused} if device.type == "cuda" else {}
+    made = _OPTIMISERS[name](groups, rate, weight_decay=weight_decay, beta2=beta2, on_gpu=on_gpu)
+    if device.type == "cuda" and name != "adagrad":  # PyTorch's Adagrad takes no tensor, so it is not captured
         for group in made.param_groups:
-            group["lr"] = torch.tensor(rate, device=own[0].device)
+            group["lr"] = torch.tensor(rate * group["factor"], device=device)
     return made
 
 
 def set_rate(opt: torch.optim.Optimizer, rate: float) -> None:
-    """The learning rate of the next step."""
+    """The learning rate of the next step, times each group's factor."""
     for group in opt.param_groups:
+        own = rate * group.get("factor", 1.0)
         if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(rate)
+            group["lr"].fill_(own)
         else:
-            group["lr"] = rate
+            group["lr"] = own
 
 
 def clip(parameters: Iterable[Tensor], how: Clip, norm: float) -> None:

@@ -18,9 +18,10 @@ from tabsa.models import system_of
 from tabsa.models.base import Model, Vocabulary
 from tabsa.models.export import export
 from tabsa.training.config import RunConfig
-from tabsa.training.loop import TrainingProgress, build_model
+from tabsa.training.loop import TrainingProgress
 from tabsa.training.preparation import KeptVocabulary, Prepared
 from tabsa.training.validation import Figures, calibrated, figures_of, plain, reading_probabilities
+from tabsa.training.words import build_model
 
 
 def write_result(

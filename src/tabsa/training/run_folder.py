@@ -27,7 +27,7 @@ from tabsa.errors import ModelError, OutputError
 from tabsa.files import read_text, reason, replacing
 from tabsa.training import optimisers
 from tabsa.training.config import RunConfig, run_config
-from tabsa.training.loop import Trainer, TrainingProgress, Validation
+from tabsa.training.loop import Loop, TrainingProgress, Validation
 
 _FORMAT = "tabsa run 1"
 
@@ -52,7 +52,7 @@ class RunFolder:
         with replacing(self.config) as stream:
             stream.write(_described(config, seeds))
 
-    def resume(self, config: RunConfig, seeds: tuple[int, ...], trainer: Trainer) -> None:
+    def resume(self, config: RunConfig, seeds: tuple[int, ...], trainer: Loop[Any]) -> None:
         """Put a trainer where the run stopped; a folder with no run, or none saved yet, starts it."""
         for leftover in self.path.glob(".*.tmp"):  # of writes that a kill cut short
             leftover.unlink(missing_ok=True)
@@ -65,7 +65,7 @@ class RunFolder:
         self._keep_metrics(trainer.progress.epoch)
         return None
 
-    def save(self, trainer: Trainer, validation: Validation) -> None:
+    def save(self, trainer: Loop[Any], validation: Validation) -> None:
         """Record a validation; the last state is written last, so that a kill in between repeats the epoch."""
         line = json.dumps(validation.to_dict(), allow_nan=False)
         try:
@@ -79,7 +79,7 @@ class RunFolder:
             raise OutputError(f"cannot write in {self.path}: {reason(e)}") from e
         _write(self.last, *_snapshot(trainer))
 
-    def _restore(self, trainer: Trainer) -> None:
+    def _restore(self, trainer: Loop[Any]) -> None:
         """Load the newest state that can be used; where none was written yet, leave the trainer as it is."""
         unusable: list[str] = []
         for path in (self.last, self.previous):
@@ -142,7 +142,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             return
 
 
-def _snapshot(trainer: Trainer) -> tuple[dict[str, Tensor], dict[str, str]]:
+def _snapshot(trainer: Loop[Any]) -> tuple[dict[str, Tensor], dict[str, str]]:
     tensors = {f"model.{name}": tensor.detach() for name, tensor in trainer.model.named_parameters()}
     tensors |= {f"best.{name}": tensor for name, tensor in trainer.best.items()}
     tensors |= {f"ema.{name}": tensor for name, tensor in trainer.ema.items()}
@@ -155,7 +155,7 @@ def _snapshot(trainer: Trainer) -> tuple[dict[str, Tensor], dict[str, str]]:
     return tensors, facts
 
 
-def _restore(trainer: Trainer, path: Path) -> None:
+def _restore(trainer: Loop[Any], path: Path) -> None:
     tensors, facts = _read(path, trainer.device)
     shapes = {name: tensor.shape for name, tensor in trainer.model.named_parameters()}
 

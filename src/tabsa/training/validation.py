@@ -82,6 +82,8 @@ def selected(figures: Figures, metric: Selection) -> float:
         names = [("ma", "strict_accuracy"), ("sun", "macro_f1")]
         names += [("sun", name) for name in ("aspect_auc", "sentiment_accuracy", "sentiment_auc")]
         return sum(_number(figures[family][name]) for family, name in names) / len(names)
+    if metric == "opinion_f1":
+        return _number(figures["questions"]["opinion_f1"])
     family, _, name = metric.rpartition(".")
     return _number(figures[family or "sun"][name])
 

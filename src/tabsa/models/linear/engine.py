@@ -1,16 +1,18 @@
 """The linear model run on passages: from its own arrays, with NumPy alone."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from tabsa.checkpoint import ModelFolder, Precision
 from tabsa.encoding import Passage, PassageAnswer
+from tabsa.encoding import passages as cut_passages
 from tabsa.errors import ModelError
 from tabsa.models.linear.model import LinearModel, read_model
 from tabsa.models.linear.tagging import Tagger, tagger_for
+from tabsa.schema import Target
 
 
 class LinearEngine:
@@ -37,10 +39,22 @@ class LinearEngine:
         """The tagger that the model needs; None where it reads words only."""
         return tagger_for(self.model.config)
 
-    def read_passages(self, passages: Sequence[Passage], *, gates: bool = False) -> list[PassageAnswer]:  # noqa: ARG002
+    def cut(self, text: str, targets: Sequence[Target]) -> Iterator[Passage]:
+        """Passages of at most the words that the model was trained with; it knows any number of targets."""
+        return cut_passages(text, targets, at_once=self.at_once, max_length=self.folder.config.max_length)
+
+    def read_passages(
+        self,
+        passages: Sequence[Passage],
+        aspects: Sequence[str] | None = None,
+        *,
+        gates: bool = False,  # noqa: ARG002
+    ) -> list[PassageAnswer]:
         """Read passages; a linear model has no gates to give."""
         if not passages:
             return []
-        probabilities = self.model.predict(passages, self.tagger).astype(np.float32)
+        own = self.folder.config.aspects
+        columns = [own.index(aspect) for aspect in (own if aspects is None else aspects)]
+        probabilities = self.model.predict(passages, self.tagger)[:, columns].astype(np.float32)
         ends = np.cumsum([len(passage.targets) for passage in passages])
         return [PassageAnswer(part, None) for part in np.split(probabilities, ends[:-1])]

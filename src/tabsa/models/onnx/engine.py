@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from tabsa.checkpoint import GRAPHS, ModelFolder, Precision
 from tabsa.embeddings import WordVectors, lookup
 from tabsa.encoding import Passage, PassageAnswer, neighbours, passage_words, slots
+from tabsa.encoding import passages as cut_passages
 from tabsa.errors import ModelError
+from tabsa.schema import Target
 from tabsa.text import Token
 
 # Tokens in a batch, padding included. At most: small enough for the cache. At least: large enough for full products.
@@ -126,8 +128,17 @@ class OnnxEngine:
                 row[: len(its_words)] = self.folder.concepts.match(its_words)
         return inputs
 
-    def read_passages(self, passages: Sequence[Passage], *, gates: bool = False) -> list[PassageAnswer]:
-        """Read passages, sorted by length inside, answered in order."""
+    def cut(self, text: str, targets: Sequence[Target]) -> Iterator[Passage]:
+        """Passages of at most the words that the model was trained with, for as many targets as it knows at a time."""
+        config = self.folder.config
+        return cut_passages(text, targets, at_once=self.at_once, max_length=config.max_length)
+
+    def read_passages(
+        self, passages: Sequence[Passage], aspects: Sequence[str] | None = None, *, gates: bool = False
+    ) -> list[PassageAnswer]:
+        """Read passages, sorted by length inside, answered in order; the graph answers all of the model's aspects."""
+        own = self.folder.config.aspects
+        columns = [own.index(aspect) for aspect in (own if aspects is None else aspects)]
         results: list[PassageAnswer | None] = [None] * len(passages)
         batches = list(_batches([len(passage.tokens) for passage in passages], self.threads))
         if not batches:
@@ -142,7 +153,7 @@ class OnnxEngine:
         for batch, answer in zip(batches, answers, strict=True):
             for number, result in zip(batch, answer, strict=True):
                 results[number] = result
-        return [result for result in results if result is not None]
+        return [result._replace(probabilities=result.probabilities[:, columns]) for result in results if result]
 
     def _read_batch(self, session: Any, passages: Sequence[Passage], *, gates: bool) -> list[PassageAnswer]:
         # A lone passage's products are rounded otherwise than those of several: in company always, no answer depends

@@ -1,0 +1,99 @@
+"""The paper's own network taught by readers: a row of Table 1, and the weights of `places`.
+
+python repro/reader/paper_network.py prepare READY --encoder FOLDER --data-dir DIR
+python repro/reader/paper_network.py train READY STORE          # after `run.py soften` of paper and places
+"""
+
+import argparse
+import json
+import os
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+from safetensors.torch import save_file as save_tensors
+
+from tabsa.encoding.pieces import PieceReader
+from tabsa.encoding.questions import AspectTable, Questions
+from tabsa.training.augmentation import joined, near_words
+from tabsa.training.config import DistillationConfig, RunConfig, read_config
+from tabsa.training.distillation import as_questions, version, with_answers
+from tabsa.training.preparation import Prepared
+from tabsa.training.preparation import prepare as prepare_words
+from tabsa.training.questions import PreparedQuestions
+from tabsa.training.validation import plain
+from tabsa_repro.experiments import TAUGHT, Variant, config_of
+from tabsa_repro.training import train as train_seeds
+
+ROOT = Path(__file__).parents[2]
+
+
+def configs() -> dict[str, RunConfig]:
+    """The row of Table 1 and the model in the package, without teachers of their own."""
+    both = {"paper": config_of(Variant(TAUGHT, base=TAUGHT)), "places": read_config(ROOT / "repro/box/places.toml")}
+    return {name: replace(config, distillation=DistillationConfig()) for name, config in both.items()}
+
+
+def prepare(ready: Path, encoder: Path, data_dir: Path) -> None:
+    """Every version of the training sentences, as words and as questions."""
+    reader = PieceReader.read(encoder / "tokenizer.json")
+    known = PreparedQuestions.read(ready / "sentihood-large.safetensors").aspects
+    for name, config in configs().items():
+        prepared, _ = prepare_words(config, data_dir, test="test")
+        near = near_words(prepared.train.tokens, prepared.words, prepared.targets, prepared.matrix)
+        train = joined([version(config, prepared, near, number) for number in range(config.augmentation.copies)])
+        table = AspectTable(reader, known)
+        asked = as_questions(prepared, train, reader, table)
+        if tuple(table.rows) != known:
+            raise SystemExit(f"{name} has aspects that the readers' data has not")
+        save_file(asked.arrays(), ready / f"{name}.safetensors")
+        replace(prepared, train=train).save(ready / f"{name}-words.safetensors")
+        print(name, len(train), "sentences", len(asked.targets), "questions")
+
+
+def train(ready: Path, store: Path) -> None:
+    """Five seeds of each, from the readers' answers."""
+    out = Path(os.environ.get("RESULTS", store))
+    for name, config in configs().items():
+        started = time.perf_counter()
+        prepared = Prepared.read(ready / f"{name}-words.safetensors")
+        asked = Questions.of(load_file(store / f"{name}.safetensors"))
+        if asked.soft_labels is None:
+            raise SystemExit(f"{store / name} has no answers")
+        taught = with_answers(prepared, prepared.train, asked, asked.soft_labels.astype(np.float32))
+        done = train_seeds(config, taught, range(1, 6), "cuda")
+        record = {
+            "system": name,
+            "seeds": [1, 2, 3, 4, 5],
+            "runs": [run.to_dict() for run in done.runs],
+            "together": {split: plain(figures) for split, figures in done.together.items()},
+            "config": json.loads(json.dumps(asdict(config))),
+            "seconds": round(time.perf_counter() - started, 1),
+        }
+        (out / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+        scores = [np.mean([*run.dev["sun"].values()]) for run in done.runs]
+        best = {key: tensor[int(np.argmax(scores))].contiguous() for key, tensor in done.weights.items()}
+        save_tensors(best, out / f"{name}.weights.safetensors")
+        mean = {m: np.mean([run.test["sun"][m] for run in done.runs]) for m in done.runs[0].test["sun"]}
+        print(name, {key: round(100 * float(value), 1) for key, value in mean.items()}, record["seconds"], flush=True)
+
+
+def main() -> None:
+    """One of the two steps."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("step", choices=("prepare", "train"))
+    parser.add_argument("ready", type=Path)
+    parser.add_argument("store", type=Path, nargs="?", default=Path("runs"))
+    parser.add_argument("--encoder", type=Path)
+    parser.add_argument("--data-dir", type=Path)
+    args = parser.parse_args()
+    if args.step == "prepare":
+        prepare(args.ready, args.encoder, args.data_dir)
+    else:
+        train(args.ready, args.store)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,254 @@
+"""The readers: prepared where the data is, trained where the GPU is.
+
+    python repro/reader/run.py prepare READY --encoder FOLDER --other FOLDER    # arrays of every configuration
+    python repro/reader/run.py train READY STORE NAME --encoder FOLDER [--start NAME] [--pool NAME] [--set ...]
+    python repro/reader/run.py soften READY STORE NAME --teachers NAME,...  # teachers answer a pool of drawn texts
+
+A configuration is NAME.toml here. STORE keeps trained weights, (seeds, ...), and pools. What was measured is printed
+and written to $RESULTS or the store as NAME.json; test figures are computed with `--test` alone.
+"""
+
+import argparse
+import json
+import os
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.numpy import load_file as load_arrays
+from safetensors.numpy import save_file as save_arrays
+from safetensors.torch import load_file, save_file
+
+from tabsa.encoding.questions import Questions
+from tabsa.models.reader.encoder import read_encoder
+from tabsa.models.reader.network import Reader
+from tabsa.training.config import RunConfig, read_config
+from tabsa.training.drawing import Drawer
+from tabsa.training.questions import (
+    LABELS,
+    Pieces,
+    PreparedQuestions,
+    known_pieces,
+    named_dataset,
+    piece_rows,
+    prepare_questions,
+    translated,
+)
+from tabsa.training.reader import ReaderTrainer, held_figures, probabilities_of
+
+HERE = Path(__file__).parent
+DEV = (
+    ("everyday", "dev-seen", None), ("everyday", "dev-unseen", None), ("sentihood", "dev", None),
+    ("semeval2014", "dev", None), ("open", "mams-categories-dev", None), ("places", "dev", None),
+)  # fmt: skip
+TEST = (
+    ("everyday", "test-seen", None), ("everyday", "test-unseen", None), ("sentihood", "test", None),
+    ("semeval2014", "test", None), ("places", "test", None),
+    ("repro/box/held-out.jsonl", "all", ("sentihood",)),
+)  # fmt: skip
+SAME = ("reader", "sentihood", "sentihood-contextual")  # configurations that train on another's arrays
+
+
+def prepare(ready: Path, encoder: Path, other: Path) -> None:
+    """Encode the data of every configuration, and what every reader is judged by."""
+    from tabsa.datasets.sentihood import ALL_ASPECTS
+    from tabsa.encoding.pieces import PieceReader
+
+    ready.mkdir(parents=True, exist_ok=True)
+    reader, new = PieceReader.read(encoder / "tokenizer.json"), PieceReader.read(other / "tokenizer.json")
+    judged = tuple(
+        named_dataset(name, split, ALL_ASPECTS if aspects == ("sentihood",) else aspects, None)
+        for name, split, aspects in (*DEV, *TEST)
+    )
+    for file in sorted(HERE.glob("*.toml")):
+        if file.stem in SAME:
+            continue
+        config = read_config(file)
+        known = prepare_questions(config, reader).labels if not file.stem.startswith("open") else LABELS
+        suited = tuple(dataset for dataset in judged if set(dataset.labels) <= set(known))
+        prepared = prepare_questions(config, reader, judged=suited)
+        prepared.save(ready / f"{file.stem}.safetensors")
+        print(file.stem, len(prepared.train), "texts", len(prepared.train.targets), "questions", prepared.labels)
+    save_arrays({"rows": piece_rows(reader, new)}, ready / "mpnet-pieces.safetensors")
+    (ready / "mpnet-pieces.json").write_text(json.dumps(vars(known_pieces(new))), "utf-8")
+
+
+def prepared_for(ready: Path, name: str, kind: str) -> PreparedQuestions:
+    """A configuration's arrays in an encoder's pieces."""
+    prepared = PreparedQuestions.read(ready / f"{name}.safetensors")
+    if kind != "mpnet":
+        return prepared
+    values = json.loads((ready / "mpnet-pieces.json").read_text("utf-8"))
+    values["placeholders"] = tuple(map(tuple, values["placeholders"]))
+    pieces = Pieces(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+    return translated(prepared, load_arrays(ready / "mpnet-pieces.safetensors")["rows"], pieces)
+
+
+def network(config: RunConfig, prepared: PreparedQuestions, encoder: Path, seeds: list[int]) -> Reader:
+    """The untrained model."""
+    shape, weights = read_encoder(encoder)
+    model: Reader = config.system.network_class()(config.model, shape, weights, len(prepared.labels), seeds)  # type: ignore[call-arg, arg-type]
+    return model
+
+
+def train(ready: Path, store: Path, name: str, args: argparse.Namespace) -> None:
+    """Train seeds of a configuration, and say what they are worth."""
+    started = time.perf_counter()
+    config = read_config(HERE / f"{args.config or name}.toml", tuple(args.set))
+    seeds = list(range(1, args.seeds + 1))
+    kind = json.loads((args.encoder / "config.json").read_text("utf-8"))["model_type"]
+    prepared = prepared_for(ready, args.data or args.config or name, kind)
+    prepared = repeated(prepared, args.repeats)
+    model = network(config, prepared, args.encoder, seeds)
+    if args.start:
+        begin = load_file(store / f"{args.start}.safetensors")
+        columns = [LABELS.index(label) for label in prepared.labels]
+        with torch.no_grad():
+            for key, tensor in model.named_parameters():
+                if key in begin:
+                    value = begin[key][..., columns] if key.startswith("output") else begin[key]
+                    tensor.copy_(value[: len(seeds)].expand_as(tensor))
+    pool = None
+    if args.pool:
+        pool = Questions.of(load_arrays(store / f"{args.pool}.safetensors"))
+        if kind == "mpnet":
+            pool = replace(pool, pieces=load_arrays(ready / "mpnet-pieces.safetensors")["rows"][pool.pieces])
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    trainer = ReaderTrainer(config, prepared, model, device, pool)
+    last = [time.perf_counter()]
+
+    def on_update(update: int, losses: torch.Tensor) -> None:
+        if update in (20, 80) and args.seconds:
+            losses.tolist()  # waits for the GPU
+            each = (time.perf_counter() - last[0]) / 60
+            last[0] = time.perf_counter()
+            if update == 80:
+                trainer.limit = max(100, 80 + int((args.seconds - (time.perf_counter() - started)) / each))
+                print(f"  {name}: {1000 * each:.0f} ms an update, {trainer.total} updates", flush=True)
+        if update % 250 == 0:
+            now = time.perf_counter()
+            print(f"  {name} {update}/{config.training.epochs * trainer.updates} {losses.mean().item():.3f} "
+                  f"{1000 * (now - last[0]) / 250:.0f} ms", flush=True)  # fmt: skip
+            last[0] = now
+
+    for validation in trainer.run(on_update):
+        print(f"  {name} epoch {validation.epoch}:", [short(f) for f in validation.figures], flush=True)
+    trainer.put(trainer.best)
+    save_file({key: tensor.contiguous().cpu() for key, tensor in trainer.best.items()}, store / f"{name}.safetensors")
+    seconds = time.perf_counter() - started
+    result: dict[str, Any] = {"seeds": seeds, "epochs": trainer.progress.best_epoch, "seconds": round(seconds, 1)}
+    result["updates"] = trainer.progress.update
+    result["config"] = json.loads(json.dumps(asdict(config)))
+    result["held"], answers = measured(trainer, test=args.test)
+    out = Path(os.environ.get("RESULTS", store))
+    out.mkdir(parents=True, exist_ok=True)
+    (out / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+    save_arrays(answers, out / f"{name}.answers.safetensors")
+    for data, runs in result["held"].items():
+        print(f"{name:<16} {data:<28}", mean_line(runs), flush=True)
+    print(f"{name} {seconds:.0f} s", flush=True)
+
+
+def measured(trainer: ReaderTrainer, *, test: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The figures of every seed, and of the mean of their answers, on what is held out; and the answers."""
+    prepared, found, said = trainer.prepared, {}, {}
+    for held in prepared.held[1:]:
+        if test or not (held.name.rpartition(" ")[2].startswith("test") or "held-out" in held.name):
+            answers = probabilities_of(trainer.model, prepared, held.data, trainer.products)
+            runs = [held_figures(held, prepared.labels, own) for own in answers]
+            said[held.name] = answers.astype(np.float16)
+            found[held.name] = {"runs": runs, "ensemble": held_figures(held, prepared.labels, answers.mean(0))}
+    return found, said
+
+
+def mean_line(found: dict[str, Any]) -> str:
+    """One line of a data set's figures: the mean of the seeds, and the ensemble."""
+    runs = found["runs"]
+    mean = {f: {m: float(np.mean([run[f][m] for run in runs])) for m in runs[0][f]} for f in runs[0]}
+    return f"{short(mean)} | together {short(found['ensemble'])}"
+
+
+def short(figures: dict[str, dict[str, float]]) -> str:
+    """Figures in a few characters."""
+    text = " ".join(f"{100 * value:.1f}" for value in figures.get("sun", {}).values())
+    return f"{text} / " + " ".join(f"{100 * value:.1f}" for value in figures["questions"].values())
+
+
+def soften(ready: Path, store: Path, name: str, args: argparse.Namespace) -> None:
+    """Have every seed of a teacher answer a pool of texts: drawn ones, or those of READY/NAME.safetensors."""
+    config = read_config(HERE / f"{args.config}.toml", tuple(args.set))
+    data = args.data or args.config
+    kind = json.loads((args.encoder / "config.json").read_text("utf-8"))["model_type"]
+    prepared = prepared_for(ready, data, kind)
+    given = ready / f"{name}.safetensors"
+    if given.exists():
+        pool = Questions.of(load_arrays(given))
+    else:
+        plain = repeated(PreparedQuestions.read(ready / f"{data}.safetensors"), args.repeats)
+        pool = Drawer(config, plain).pool(args.draws, extra=args.extra, dropped=0.1)
+    rows = load_arrays(ready / "mpnet-pieces.safetensors")["rows"]
+    asked = replace(pool, pieces=rows[pool.pieces]) if kind == "mpnet" else pool
+    weights = load_file(store / f"{args.teachers}.safetensors")
+    labels = known_labels(len(weights["output_bias"][0]), prepared)
+    model = network(config, replace(prepared, labels=labels), args.encoder, list(range(len(weights["output"]))))
+    with torch.no_grad():
+        for key, tensor in model.named_parameters():
+            tensor.copy_(weights[key])
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    products = torch.bfloat16 if device == "cuda" else torch.float32
+    soft = probabilities_of(model.to(device), prepared, asked, products).mean(0).astype(np.float16)
+    agree = float((soft.argmax(-1) == pool.labels)[pool.labels >= 0].mean())
+    pool = replace(
+        pool, soft_labels=soft, labels=np.where(pool.labels < 0, soft.argmax(-1), pool.labels).astype(np.int8)
+    )
+    save_arrays(pool.arrays(), store / f"{name}.safetensors")
+    print(f"pool {name}: {len(pool)} texts, {len(pool.targets)} questions, labels agree with teachers {agree:.3f}")
+
+
+def known_labels(count: int, prepared: PreparedQuestions) -> tuple[str, ...]:
+    """The labels of a teacher with `count` of them."""
+    return prepared.labels if len(prepared.labels) == count else LABELS[:count]
+
+
+def repeated(prepared: PreparedQuestions, text: str) -> PreparedQuestions:
+    """With some datasets read more often: NUMBER=TIMES,..."""
+    changed = dict(tuple(map(int, pair.split("="))) for pair in text.split(",") if pair)
+    return replace(prepared, repeats=tuple(changed.get(n, times) for n, times in enumerate(prepared.repeats)))
+
+
+def main() -> None:
+    """One of the three steps."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("step", choices=("prepare", "train", "soften"))
+    parser.add_argument("ready", type=Path)
+    parser.add_argument("store", type=Path, nargs="?", default=Path("runs"))
+    parser.add_argument("name", nargs="?", default="")
+    parser.add_argument("--encoder", type=Path, required=True)
+    parser.add_argument("--other", type=Path, help="with prepare: the MPNet whose pieces are wanted too")
+    parser.add_argument("--config", default="", help="the configuration's name, where it is not NAME")
+    parser.add_argument("--data", default="", help="whose prepared data, where it is not the configuration's")
+    parser.add_argument("--extra", type=int, default=2, help="with soften: questions more for each target")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--start", default="", help="trained weights in the store to start from")
+    parser.add_argument("--pool", default="", help="a pool in the store to learn from")
+    parser.add_argument("--teachers", default="")
+    parser.add_argument("--repeats", default="", help="NUMBER=TIMES,...: how often datasets are read, by number")
+    parser.add_argument("--seconds", type=float, default=0, help="with train: fit the updates into this time")
+    parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--test", action="store_true", help="look at the test sets too")
+    parser.add_argument("--set", action="append", default=[], help="section.key=value")
+    args = parser.parse_args()
+    args.store.mkdir(parents=True, exist_ok=True)
+    if args.step == "prepare":
+        prepare(args.ready, args.encoder, args.other)
+    elif args.step == "train":
+        train(args.ready, args.store, args.name, args)
+    else:
+        soften(args.ready, args.store, args.name, args)
+
+
+if __name__ == "__main__":
+    main()

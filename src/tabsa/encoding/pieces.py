@@ -1,0 +1,153 @@
+"""A text as word pieces, each mention of a target as a placeholder of its own; NumPy and `tokenizers` only.
+
+`Camden is dear, Hull is not` is read as `entity1 is dear, entity2 is not`: names carry no opinion, and any number of
+targets can be told apart. A text of more pieces than are read at once is read in passages that overlap.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from tabsa.encoding.passages import Passage
+from tabsa.errors import ModelError
+from tabsa.schema import Target
+from tabsa.text import Token
+
+NO_SLOT: Final = -1  # of a piece that stands for no target, and of a target that the text only implies
+_OVERLAP: Final = 4  # a passage begins with the last 1 / this of the one before
+
+
+class Piece(NamedTuple):
+    """A word piece, where it stands in the text, and the slot of the target it stands for."""
+
+    id: int
+    start: int
+    end: int
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class PiecePassage(Passage):
+    """A passage as word pieces; `tokens` are the same pieces, a mention as one token."""
+
+    pieces: tuple[Piece, ...] = ()
+
+
+class PieceReader:
+    """Cuts texts into word pieces with a `tokenizer.json`; safe to use from several threads."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        self.tokenizer = tokenizer
+        around = tokenizer.encode("").ids
+        if len(around) != 2:
+            raise ModelError(f"the tokeniser puts {len(around)} pieces around a text; expected two")
+        self.first, self.last = around
+
+    @classmethod
+    def read(cls, path: Path) -> "PieceReader":
+        """The one in a `tokenizer.json`."""
+        from tokenizers import Tokenizer
+
+        try:
+            return cls(Tokenizer.from_file(str(path)))
+        except ModelError:
+            raise
+        except Exception as e:  # tokenizers raises plain Exceptions
+            raise ModelError(f"cannot read {path}: {str(e).splitlines()[0] if str(e) else 'no reason given'}") from e
+
+    def placeholder(self, slot: int) -> tuple[int, ...]:
+        """The pieces that stand for the target of a slot."""
+        return self._word(f"entity{slot + 1}")
+
+    def words(self, text: str) -> tuple[int, ...]:
+        """The pieces of a few words, without those around a text."""
+        return self._word(text)
+
+    @lru_cache(maxsize=4096)  # noqa: B019 (readers live as long as the process)
+    def _word(self, text: str) -> tuple[int, ...]:
+        return tuple(self.tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def pieces(self, text: str, targets: Sequence[Target], slots: dict[int, int]) -> list[Piece]:
+        """A whole text; `slots` gives the slot of each target, by its number, that is marked in it."""
+        marks = sorted(
+            (span.start, span.end, slots[number])
+            for number, target in enumerate(targets)
+            if number in slots
+            for span in target.mentions
+        )
+        found: list[Piece] = []
+        reached = 0
+        for start, end, slot in [*marks, (len(text), len(text), NO_SLOT)]:
+            if start < reached:
+                continue  # inside a mention that began before it
+            if reached < start:
+                coded = self.tokenizer.encode(text[reached:start], add_special_tokens=False)
+                found += [
+                    Piece(number, reached + a, reached + b, NO_SLOT)
+                    for number, (a, b) in zip(coded.ids, coded.offsets, strict=True)
+                ]
+            if slot != NO_SLOT:
+                found += [Piece(number, start, end, slot) for number in self.placeholder(slot)]
+            reached = end
+        return found
+
+    def cut(self, text: str, targets: Sequence[Target], *, longest: int) -> Iterator[PiecePassage]:
+        """What is read of a text at once: at most `longest` pieces, the two around them included.
+
+        A passage is read for the targets it mentions, whose slots are in the order of first mention in it, and for
+        those that the text only implies. Where that is nobody, it is left out.
+        """
+        named = {number: number for number, target in enumerate(targets) if target.mentions}
+        implied = [target.name for target in targets if target.implied and not target.mentions]
+        for part in _windows(self.pieces(text, targets, named), longest - 2):
+            present = [*dict.fromkeys(piece.slot for piece in part if piece.slot != NO_SLOT)]
+            if present or implied:
+                numbered = tuple(self._numbered(part, {number: slot for slot, number in enumerate(present)}))
+                names = (*(targets[number].name for number in present), *implied)
+                tokens = tuple(_tokens(text, numbered))
+                yield PiecePassage(part[0].start, part[-1].end, tokens, names, None, numbered[: longest - 2])
+
+    def _numbered(self, pieces: Sequence[Piece], slots: dict[int, int]) -> Iterator[Piece]:
+        """The pieces with targets under other slots, and so with other placeholders."""
+        before: Piece | None = None
+        for piece in pieces:
+            if piece.slot == NO_SLOT:
+                yield piece
+            elif before is None or before[1:] != piece[1:]:
+                slot = slots[piece.slot]
+                for number in self.placeholder(slot):
+                    yield Piece(number, piece.start, piece.end, slot)
+            before = piece
+
+
+def _windows(pieces: Sequence[Piece], longest: int) -> Iterator[tuple[Piece, ...]]:
+    """All pieces, or parts of them that overlap; none begins or ends inside a word or a mention."""
+    start = 0
+    while pieces:
+        end = min(start + longest, len(pieces))
+        while end < len(pieces) and end > start + 1 and _joined(pieces[end - 1], pieces[end]):
+            end -= 1
+        yield tuple(pieces[start:end])
+        if end == len(pieces):
+            return
+        again = max(start + 1, end - longest // _OVERLAP)
+        while again < end and _joined(pieces[again - 1], pieces[again]):
+            again += 1
+        start = again
+
+
+def _joined(one: Piece, other: Piece) -> bool:
+    """Whether two pieces are of one word or of one mention."""
+    return one.end == other.start or (one.slot != NO_SLOT and one[1:] == other[1:])
+
+
+def _tokens(text: str, pieces: Sequence[Piece]) -> Iterator[Token]:
+    for before, piece in zip([None, *pieces[:-1]], pieces, strict=True):
+        if piece.slot == NO_SLOT:
+            yield Token(text[piece.start : piece.end], piece.start, piece.end)
+        elif before is None or before[1:] != piece[1:]:
+            yield Token(text[piece.start : piece.end], piece.start, piece.end, piece.slot)

@@ -1,0 +1,227 @@
+"""A pretrained encoder from its folder: config.json, tokenizer.json and model.safetensors, nothing that can run."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from tabsa.errors import ModelError
+from tabsa.files import read_text, reason
+from tabsa.nn.context import Context
+from tabsa.nn.seeds import dropout
+from tabsa.nn.transformer import block, layer_norm, padding_mask, relative_buckets
+
+Arrays = Mapping[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class EncoderShape:
+    """What an encoder is, of its config.json."""
+
+    kind: str  # bert or mpnet
+    size: int  # d
+    layers: int
+    heads: int
+    inner: int
+    vocabulary: int
+    positions: int
+    epsilon: float
+    buckets: int = 0  # of MPNet's relative positions
+
+    @property
+    def first_position(self) -> int:
+        """MPNet counts positions from behind its padding's."""
+        return 2 if self.kind == "mpnet" else 0
+
+    @property
+    def longest(self) -> int:
+        """The most word pieces it can read at once."""
+        return self.positions - self.first_position
+
+
+_SIZES: Final = {
+    "size": "hidden_size", "layers": "num_hidden_layers", "heads": "num_attention_heads",
+    "inner": "intermediate_size", "vocabulary": "vocab_size", "positions": "max_position_embeddings",
+}  # fmt: skip
+
+
+def read_shape(folder: Path) -> EncoderShape:
+    """What `config.json` says; raises a one-line ModelError for what is no BERT or MPNet."""
+    path = folder / "config.json"
+    try:
+        values: dict[str, Any] = json.loads(read_text(path, ModelError))
+        kind = str(values["model_type"])
+        if kind not in ("bert", "mpnet"):
+            raise ModelError(f"{path} describes a '{kind}'; expected a bert or an mpnet")
+        if values.get("hidden_act", "gelu") != "gelu":
+            raise ModelError(f"{path}: its activation is '{values['hidden_act']}'; expected gelu")
+        if values.get("position_embedding_type", "absolute") != "absolute":
+            raise ModelError(f"{path}: its positions are '{values['position_embedding_type']}'; expected absolute ones")
+        sizes = {own: int(values[name]) for own, name in _SIZES.items()}
+        if min(sizes.values()) < 1 or sizes["size"] % sizes["heads"]:
+            raise ModelError(f"{path}: its sizes are {sizes}; expected at least 1, and a size that its heads divide")
+        return EncoderShape(
+            kind=kind,
+            epsilon=float(values["layer_norm_eps"]),
+            buckets=int(values.get("relative_attention_num_buckets", 32)) if kind == "mpnet" else 0,
+            **sizes,
+        )
+    except (KeyError, TypeError, ValueError) as e:
+        raise ModelError(f"{path} does not describe an encoder ({e})") from e
+
+
+_LAYER: Final = {
+    "bert": {
+        "q": "attention.self.query", "k": "attention.self.key", "v": "attention.self.value",
+        "out": "attention.output.dense", "norm": "attention.output.LayerNorm",
+    },
+    "mpnet": {
+        "q": "attention.attn.q", "k": "attention.attn.k", "v": "attention.attn.v",
+        "out": "attention.attn.o", "norm": "attention.LayerNorm",
+    },
+}  # fmt: skip
+_BOTH: Final = {"inner": "intermediate.dense", "outer": "output.dense", "last_norm": "output.LayerNorm"}
+
+
+def read_encoder(folder: Path) -> tuple[EncoderShape, dict[str, NDArray[np.float32]]]:
+    """An encoder's shape and its weights under the names of `Encoder`; matrices act from the right."""
+    from safetensors import SafetensorError, safe_open
+
+    shape = read_shape(folder)
+    path = folder / "model.safetensors"
+    try:
+        with safe_open(path, "numpy") as stream:
+            names = {_plain_name(name, shape.kind): name for name in stream.keys()}  # noqa: SIM118
+
+            def get(name: str) -> NDArray[np.float32]:
+                array: NDArray[np.float32] = stream.get_tensor(names[name]).astype(np.float32)
+                if not np.isfinite(array).all():
+                    raise ModelError(f"{path}: '{name}' holds something that is not a finite number")
+                return array
+
+            weights = _renamed(shape, get)
+    except OSError as e:
+        raise ModelError(f"cannot read {path}: {reason(e)}") from e
+    except KeyError as e:
+        raise ModelError(f"{path} has no {e}; expected the weights of a {shape.kind}") from e
+    except SafetensorError as e:
+        raise ModelError(f"{path} is damaged ({e})") from e
+    for name, size in weight_sizes(shape).items():
+        if weights[name].shape != size:
+            raise ModelError(f"{path}: '{name}' is {weights[name].shape}; its config.json promises {size}")
+    return shape, weights
+
+
+def _plain_name(name: str, kind: str) -> str:
+    """A weight's name without its model's, and with the names that a normalisation's weights have today."""
+    name = name.removeprefix(f"{kind}.")
+    for old, new in ((".LayerNorm.gamma", ".LayerNorm.weight"), (".LayerNorm.beta", ".LayerNorm.bias")):
+        name = name.replace(old, new)
+    return name
+
+
+def _renamed(shape: EncoderShape, get: Any) -> dict[str, NDArray[np.float32]]:
+    places = get("embeddings.position_embeddings.weight")[shape.first_position :]
+    if shape.kind == "bert":
+        places = places + get("embeddings.token_type_embeddings.weight")[0]  # every piece is of the first type
+    weights = {
+        "words": get("embeddings.word_embeddings.weight"),
+        "places": places,
+        "norm": get("embeddings.LayerNorm.weight"),
+        "norm_bias": get("embeddings.LayerNorm.bias"),
+    }
+    if shape.kind == "mpnet":
+        weights["distances"] = get("encoder.relative_attention_bias.weight")
+    for number in range(shape.layers):
+        old = {part: f"encoder.layer.{number}.{name}" for part, name in (_LAYER[shape.kind] | _BOTH).items()}
+        new = f"layers.{number}."
+        weights[new + "qkv"] = np.concatenate([get(f"{old[part]}.weight").T for part in "qkv"], axis=1)
+        weights[new + "qkv_bias"] = np.concatenate([get(f"{old[part]}.bias") for part in "qkv"])
+        for part in ("out", "inner", "outer"):
+            weights[new + part] = np.ascontiguousarray(get(f"{old[part]}.weight").T)
+            weights[new + part + "_bias"] = get(f"{old[part]}.bias")
+        for part in ("norm", "last_norm"):
+            weights[new + part], weights[new + part + "_bias"] = get(f"{old[part]}.weight"), get(f"{old[part]}.bias")
+    return weights
+
+
+class Encoder(nn.Module):
+    """Word pieces to states that know their neighbours; each seed has weights of its own."""
+
+    places: Tensor
+    distances: Tensor | None
+
+    def __init__(self, shape: EncoderShape, weights: Arrays, seeds: int, rate: float) -> None:
+        super().__init__()
+        self.shape, self.rate = shape, rate
+
+        def parameter(name: str) -> nn.Parameter:
+            return nn.Parameter(torch.from_numpy(weights[name]).expand(seeds, *weights[name].shape).contiguous())
+
+        for name in ("words", "places", "norm", "norm_bias"):
+            self.register_parameter(name, parameter(name))
+        self.distances = parameter("distances") if "distances" in weights else None
+        self.layers = nn.ModuleList()
+        for number in range(shape.layers):
+            layer, prefix = nn.Module(), f"layers.{number}."
+            for name in weights:
+                if name.startswith(prefix):
+                    layer.register_parameter(name.removeprefix(prefix), parameter(name))
+            self.layers.append(layer)
+        if shape.buckets:
+            self.register_buffer("bucket", relative_buckets(shape.longest, shape.buckets), persistent=False)
+
+    def forward(self, pieces: Tensor, lengths: Tensor, context: Context) -> Tensor:
+        """The states of `pieces` (S, B, T), each text of its own of `lengths` (S, B): (S, B, T, d)."""
+        seeds, _, longest = pieces.shape
+        number = torch.arange(seeds, device=pieces.device)[:, None, None]
+        words: Tensor = self.words[number, pieces]  # type: ignore[index]
+        states = words + self.places[:, None, :longest]
+        states = layer_norm(states, self.norm, self.norm_bias, self.shape.epsilon)  # type: ignore[arg-type]
+        states = dropout(states, self.rate, context, shape=states.shape[1:])
+        mask = padding_mask(lengths, longest)
+        if self.distances is not None:
+            bias = self.distances[:, self.bucket[:longest, :longest]]  # type: ignore[index]
+            mask = mask + bias.permute(0, 3, 1, 2).unsqueeze(1)  # (S, B, h, T, T)
+        for layer in self.layers:
+            states = block(
+                states, dict(layer.named_parameters()), mask,
+                heads=self.shape.heads, epsilon=self.shape.epsilon, rate=self.rate, context=context,
+            )  # fmt: skip
+        return states
+
+
+def weight_sizes(shape: EncoderShape) -> dict[str, tuple[int, ...]]:
+    """The size of every weight of an encoder, by its name in `Encoder`."""
+    d, inner = shape.size, shape.inner
+    sizes: dict[str, tuple[int, ...]] = {"words": (shape.vocabulary, d), "places": (shape.longest, d)}
+    sizes |= {"norm": (d,), "norm_bias": (d,)}
+    if shape.buckets:
+        sizes["distances"] = (shape.buckets, shape.heads)
+    matrices = {"qkv": (d, 3 * d), "out": (d, d), "inner": (d, inner), "outer": (inner, d)}
+    for number in range(shape.layers):
+        for name, size in matrices.items():
+            sizes[f"layers.{number}.{name}"] = size
+            sizes[f"layers.{number}.{name}_bias"] = size[1:]
+        for name in ("norm", "last_norm"):
+            sizes[f"layers.{number}.{name}"] = sizes[f"layers.{number}.{name}_bias"] = (d,)
+    return sizes
+
+
+def random_weights(shape: EncoderShape, rng: np.random.Generator) -> dict[str, NDArray[np.float32]]:
+    """Weights of an encoder that nothing was learnt by: for tests, and for training from nothing."""
+    weights = {}
+    for name, size in weight_sizes(shape).items():
+        kind = name.rpartition(".")[2]
+        if "norm" in kind:
+            weights[name] = np.full(size, 0 if kind.endswith("_bias") else 1, np.float32)
+        else:
+            weights[name] = rng.normal(0, 1 / math.sqrt(shape.size), size).astype(np.float32)
+    return weights

@@ -1,0 +1,163 @@
+"""The reader: a text is read once into states, and every question is answered from them.
+
+    t   the mean state of the target's mentions, or the first state where the text is about it and does not name it
+    a   the mean state of the aspect's own words, read by the same encoder
+    q   = W [t; a; t * a]                                   the question
+    q   = LN(q + attention(q, states)); LN(q + W2 gelu(W1 q))      in each question layer
+    y   = R tanh(H q)
+
+The text does not depend on the questions and no question on another, so no answer changes with what else is asked.
+Shapes at line ends use S seeds, B texts, T word pieces, M questions of a text, U aspects, d dimensions.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from tabsa.models.base import Answer, Network
+from tabsa.models.reader.config import ReaderConfig
+from tabsa.models.reader.encoder import Arrays, Encoder, EncoderShape
+from tabsa.nn.attention import mean_over
+from tabsa.nn.context import Context
+from tabsa.nn.seeds import Init, constant, dropout, normal, parameter, xavier
+from tabsa.nn.transformer import attend, feed_forward, layer_norm, linear, padding_mask
+
+_EPSILON: Final = 1e-6  # of the question layers' normalisation
+
+
+@dataclass(frozen=True)
+class QuestionBatch:
+    """Texts and what is asked of them; each seed has its own."""
+
+    pieces: Tensor  # (S, B, T)
+    lengths: Tensor  # (S, B)
+    slots: Tensor  # the slot of the target that a piece stands for, -1 for none, (S, B, T)
+    aspects: Tensor  # word pieces of the aspects that are asked of any of the texts, (S, U, L)
+    aspect_lengths: Tensor  # (S, U)
+    targets: Tensor  # the slot of each question's target, -1 where the text only implies it, (S, B, M)
+    asked: Tensor  # the row in `aspects` of its aspect, (S, B, M)
+    labels: Tensor  # NOT_ASKED where there is no question, (S, B, M)
+    soft_labels: Tensor | None = None  # (S, B, M, labels)
+
+    def pinned(self) -> "QuestionBatch":
+        """The same in memory that a GPU copies from without waiting."""
+        return self._each(Tensor.pin_memory)
+
+    def to(self, device: torch.device) -> "QuestionBatch":
+        """The same on a device."""
+        return self._each(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "QuestionBatch":
+        own: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        return QuestionBatch(**own | {name: change(tensor) for name, tensor in own.items() if tensor is not None})
+
+
+class Reader(Network):
+    """An encoder with question layers."""
+
+    def __init__(
+        self, config: ReaderConfig, shape: EncoderShape, weights: Arrays, labels: int, seeds: Sequence[int]
+    ) -> None:
+        super().__init__(labels, seeds)
+        self.config = config
+        self.encoder = Encoder(shape, weights, len(seeds), config.dropout)
+        d, starts = shape.size, self.starts()
+        self.question = parameter(starts, 3 * d, d, init=xavier)
+        self.question_bias = parameter(starts, d, init=constant(0))
+        self.add_head(starts, d)
+        self.hidden = parameter(starts, d, d, init=xavier)
+        self.hidden_bias = parameter(starts, d, init=constant(0))
+        self.output = parameter(starts, d, labels, init=normal(0.02))
+        self.output_bias = parameter(starts, labels, init=constant(0))
+
+    def add_head(self, starts: list[torch.Generator], d: int) -> None:
+        """The layers that carry a question to its answer."""
+        inner = self.config.inner * d
+        sizes: dict[str, tuple[tuple[int, ...], Init]] = {
+            "query": ((d, d), xavier), "keys_values": ((d, 2 * d), xavier), "out": ((d, d), xavier),
+            "inner": ((d, inner), xavier), "outer": ((inner, d), xavier),
+        }  # fmt: skip
+        self.layers = nn.ModuleList()
+        for _ in range(self.config.layers):
+            layer = nn.Module()
+            for name, (size, init) in sizes.items():
+                layer.register_parameter(name, parameter(starts, *size, init=init))
+                layer.register_parameter(f"{name}_bias", parameter(starts, size[1], init=constant(0)))
+            for name in ("norm", "last_norm"):
+                layer.register_parameter(name, parameter(starts, d, init=constant(1)))
+                layer.register_parameter(f"{name}_bias", parameter(starts, d, init=constant(0)))
+            self.layers.append(layer)
+
+    def forward(self, batch: QuestionBatch, *, context: Context) -> Answer:
+        """Read, ask, answer: logits (S, B, M, labels)."""
+        context.check(batch.pieces.device)
+        half = context.products == torch.bfloat16
+        with torch.autocast(batch.pieces.device.type, torch.bfloat16, enabled=half):
+            states = self.encoder(batch.pieces, batch.lengths, context)
+            question = self.questions(batch, states, self.aspect_states(batch, context))
+            logits = self.answer(batch, states, question, context)
+        return Answer(logits.float())
+
+    def aspect_states(self, batch: QuestionBatch, context: Context) -> Tensor:
+        """The mean state of each aspect's word pieces, the encoder's own two included: (S, U, d)."""
+        states = self.encoder(batch.aspects, batch.aspect_lengths, context)
+        live = torch.arange(batch.aspects.shape[-1], device=states.device) < batch.aspect_lengths.unsqueeze(-1)
+        return mean_over(states, live.unsqueeze(2)).squeeze(2)
+
+    def target_states(self, batch: QuestionBatch, states: Tensor) -> Tensor:
+        """The state of each question's target: (S, B, M, d)."""
+        named = batch.targets.clamp(min=0).unsqueeze(-1) == batch.slots.unsqueeze(2)  # (S, B, M, T)
+        first = torch.zeros_like(named)
+        first[..., 0] = True
+        return mean_over(states, torch.where((batch.targets >= 0).unsqueeze(-1), named, first))
+
+    def questions(self, batch: QuestionBatch, states: Tensor, aspects: Tensor) -> Tensor:
+        """What is asked, as vectors: (S, B, M, d)."""
+        target = self.target_states(batch, states)
+        number = torch.arange(len(aspects), device=states.device)[:, None, None]
+        aspect = aspects[number, batch.asked].to(target.dtype)  # (S, B, M, d)
+        return linear(torch.cat([target, aspect, target * aspect], dim=-1), self.question, self.question_bias)
+
+    def answer(self, batch: QuestionBatch, states: Tensor, question: Tensor, context: Context) -> Tensor:
+        """What the states say to each question."""
+        mask = padding_mask(batch.lengths, batch.pieces.shape[-1])
+        rate, shape = self.config.dropout, question.shape[1:]
+        for layer in self.layers:
+            weights = dict(layer.named_parameters())
+            query = linear(question, weights["query"], weights["query_bias"])
+            key, value = linear(states, weights["keys_values"], weights["keys_values_bias"]).chunk(2, dim=-1)
+            heard = attend(query, key, value, mask, self.encoder.shape.heads)
+            heard = dropout(linear(heard, weights["out"], weights["out_bias"]), rate, context, shape=shape)
+            question = layer_norm(question + heard, weights["norm"], weights["norm_bias"], _EPSILON)
+            question = feed_forward(question, weights, epsilon=_EPSILON, rate=rate, context=context)
+        return self.classify(question, context)
+
+    def classify(self, question: Tensor, context: Context) -> Tensor:
+        """The last two layers."""
+        hidden = torch.tanh(linear(question, self.hidden, self.hidden_bias))
+        hidden = dropout(hidden, self.config.dropout, context, shape=hidden.shape[1:])
+        return linear(hidden, self.output, self.output_bias)
+
+    def rate_factors(self, *, decay: float = 1.0, head: float = 1.0) -> dict[str, float]:
+        """Layer-wise rates: `decay` less for each layer further down, `head` for what is not the encoder's."""
+        depth = self.encoder.shape.layers
+        factors = {}
+        for name, _ in self.named_parameters():
+            match name.split("."):
+                case ["encoder", "layers", number, *_]:
+                    factors[name] = decay ** (depth - 1 - int(number))
+                case ["encoder", *_]:
+                    factors[name] = decay**depth
+                case _:
+                    factors[name] = head
+        return factors
+
+
+def load_weights(model: Reader, weights: Mapping[str, Any]) -> None:
+    """Put a folder's weights, (...), into every seed of a model, (S, ...)."""
+    with torch.no_grad():
+        for name, tensor in model.named_parameters():
+            tensor.copy_(torch.as_tensor(weights[name]).expand_as(tensor))

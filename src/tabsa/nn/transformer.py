@@ -1,0 +1,90 @@
+"""A transformer encoder (Vaswani et al., 2017) as BERT and MPNet have it, for several seeds side by side.
+
+Shapes at line ends use S seeds, B texts, T word pieces, d dimensions of a state, h heads.
+"""
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tabsa.nn.context import Context
+from tabsa.nn.seeds import dropout
+
+_BUCKETS_FROM = 128  # the distance from which MPNet's relative positions are all alike
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """`x` (S, ..., d) by `weight` (S, d, e), plus `bias` (S, e): (S, ..., e)."""
+    product = torch.baddbmm(bias.unsqueeze(1), x.flatten(1, -2), weight)
+    return product.view(*x.shape[:-1], weight.shape[-1])
+
+
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
+    """Normalise each state of `x` (S, ..., d), then scale and move it by `weight` and `bias` (S, d)."""
+    if len(weight) == 1:  # one kernel instead of three
+        return functional.layer_norm(x, weight.shape[1:], weight[0], bias[0], epsilon)
+    between = [1] * (x.dim() - 2)
+    normal = functional.layer_norm(x, weight.shape[1:], eps=epsilon)
+    return normal * weight.view(len(weight), *between, -1) + bias.view(len(bias), *between, -1)
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, heads: int) -> Tensor:
+    """Attention of h heads: `query` (S, B, Q, d) over `key` and `value` (S, B, T, d); (S, B, Q, d).
+
+    softmax(q . k / sqrt(d / h) + mask) v in each head; `mask` broadcasts to (S, B, h, Q, T).
+    """
+
+    def split(x: Tensor) -> Tensor:
+        return x.view(*x.shape[:-1], heads, -1).transpose(2, 3).flatten(0, 1)  # (S x B, h, ., d / h)
+
+    flat = mask.expand(*query.shape[:2], *mask.shape[2:]).flatten(0, 1)
+    result = functional.scaled_dot_product_attention(
+        split(query), split(key), split(value), flat.to(query.dtype).expand(-1, heads, query.shape[2], -1)
+    )
+    return result.view(*query.shape[:2], *result.shape[1:]).transpose(2, 3).flatten(3)
+
+
+def padding_mask(lengths: Tensor, longest: int) -> Tensor:
+    """What is added to scores so that nothing behind a text's end is attended to, (S, B, 1, 1, T)."""
+    live = torch.arange(longest, device=lengths.device) < lengths.unsqueeze(-1)
+    return torch.zeros(live.shape, device=lengths.device).masked_fill(~live, -torch.inf)[:, :, None, None]
+
+
+def relative_buckets(length: int, buckets: int) -> Tensor:
+    """MPNet's bucket of each distance between two places (Raffel et al., 2020), (T, T): near ones have their own."""
+    place = torch.arange(length)
+    distance = place[:, None] - place  # of the query from the key
+    half, exact = buckets // 2, buckets // 4
+    far = distance.abs().clamp(min=1).float()
+    spread = exact + (torch.log(far / exact) / math.log(_BUCKETS_FROM / exact) * (half - exact)).long()
+    near = torch.where(distance.abs() < exact, distance.abs(), spread.clamp(max=half - 1))
+    return near + half * (distance < 0)
+
+
+def block(
+    states: Tensor, weights: Mapping[str, Tensor], mask: Tensor, *, heads: int, epsilon: float, rate: float,
+    context: Context,
+) -> Tensor:  # fmt: skip
+    """One layer over `states` (S, B, T, d), normalised after each of its two halves.
+
+    x = LN(x + attention(x));  LN(x + W2 gelu(W1 x))
+    """
+    shape = states.shape[1:]
+    query, key, value = linear(states, weights["qkv"], weights["qkv_bias"]).chunk(3, dim=-1)
+    heard = linear(attend(query, key, value, mask, heads), weights["out"], weights["out_bias"])
+    states = states + dropout(heard, rate, context, shape=shape)
+    states = layer_norm(states, weights["norm"], weights["norm_bias"], epsilon)
+    return feed_forward(states, weights, epsilon=epsilon, rate=rate, context=context)
+
+
+def feed_forward(
+    states: Tensor, weights: Mapping[str, Tensor], *, epsilon: float, rate: float, context: Context
+) -> Tensor:
+    """The second half of a layer, over `states` (S, B, T, d)."""
+    inner = functional.gelu(linear(states, weights["inner"], weights["inner_bias"]))
+    inner = linear(inner, weights["outer"], weights["outer_bias"])
+    states = states + dropout(inner, rate, context, shape=states.shape[1:])
+    return layer_norm(states, weights["last_norm"], weights["last_norm_bias"], epsilon)

@@ -1,0 +1,231 @@
+"""What an epoch of a reader is made of, drawn anew each time: silent questions, names, and two texts made one.
+
+Public sets review one thing each, which they do not name. So that a reader tells targets apart, an unnamed thing is
+given a name (`entity1: ...`, or in place of `this hotel`), and two texts about one thing each become one about two.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tabsa.encoding.labels import NOT_ASKED
+from tabsa.encoding.pieces import NO_SLOT
+from tabsa.encoding.questions import Questions
+from tabsa.training.config import RunConfig
+from tabsa.training.questions import PreparedQuestions
+
+_NEAR = 40  # texts to each side that are likely of the same domain
+
+
+@dataclass
+class _Text:
+    """One text in the making."""
+
+    pieces: list[int]
+    slots: list[int]
+    questions: list[tuple[int, int, int]]  # slot, aspect, label
+
+    @property
+    def named(self) -> int:
+        """How many targets it names."""
+        return 1 + max(self.slots, default=NO_SLOT)
+
+    @property
+    def implied(self) -> bool:
+        """Whether it is about a thing that it does not name."""
+        return all(slot == NO_SLOT for slot, _, _ in self.questions) and self.named == 0
+
+
+@dataclass
+class Drawer:
+    """Draws epochs of a run."""
+
+    config: RunConfig
+    prepared: PreparedQuestions
+    first_words: NDArray[np.int32] = field(init=False)  # of each aspect: near ones share it
+    rows: NDArray[np.int64] = field(init=False)  # every text, as often as it is read
+
+    def __post_init__(self) -> None:
+        prepared = self.prepared
+        self.first_words = prepared.aspect_pieces[:, 1]
+        self.rows = np.repeat(np.arange(len(prepared.train)), np.array(prepared.repeats)[prepared.train.sets])
+        large = [rows for rows in prepared.inventories if len(rows)]
+        self.elsewhere = np.concatenate(large) if large else np.array([], np.int32)
+        self.of_set = [np.flatnonzero(prepared.train.sets == n) for n in range(len(prepared.repeats))]
+        self.longest = (self.config.data.max_length or 512) - 2
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def epoch(self, number: int) -> Questions:
+        """The texts of an epoch, in the order of the data; the same for every seed."""
+        rng = np.random.default_rng([number, 3])
+        texts = [self._text(int(row), rng) for row in self.rows]
+        return _arrays(texts, self.prepared.train.sets[self.rows])
+
+    def pool(self, draws: int, *, extra: int, dropped: float) -> Questions:
+        """Texts for teachers to answer: `draws` epochs, each with `extra` questions more and some words left out.
+
+        What nobody has labelled is NOT_ASKED.
+        """
+        texts, sets = [], []
+        for number in range(draws):
+            rng = np.random.default_rng([number, 4])
+            for row in self.rows.tolist():
+                text = self._text(row, rng)
+                self._ask_more(text, row, extra, rng)
+                if number and dropped:
+                    _drop_words(text, rng.random() * 2 * dropped, rng)
+                texts.append(text)
+            sets.append(self.prepared.train.sets[self.rows])
+        return _arrays(texts, np.concatenate(sets))
+
+    def _ask_more(self, text: _Text, row: int, extra: int, rng: np.random.Generator) -> None:
+        """Questions without a label: aspects of the set's inventory, of texts nearby in it, or of anything."""
+        train, prepared = self.prepared.train, self.prepared
+        inventory, of_set = prepared.inventories[train.sets[row]], self.of_set[train.sets[row]]
+        for slot in range(text.named) if text.named else [NO_SLOT]:
+            own = {aspect for where, aspect, _ in text.questions if where == slot}
+            for _ in range(extra):
+                if rng.random() < 0.3:
+                    aspect = int(rng.integers(len(prepared.aspects)))
+                elif len(inventory):
+                    aspect = int(inventory[rng.integers(len(inventory))])
+                else:  # a text not far from it is of the same domain, where a set has domains
+                    place = int(np.searchsorted(of_set, row)) + int(rng.integers(-_NEAR, _NEAR + 1))
+                    other = int(of_set[min(max(place, 0), len(of_set) - 1)])
+                    first, last = train.first[other], train.first[other + 1]
+                    if first == last:
+                        continue
+                    aspect = int(train.aspects[rng.integers(first, last)])
+                if aspect not in own:
+                    own.add(aspect)
+                    text.questions.append((slot, aspect, NOT_ASKED))
+
+    def _text(self, row: int, rng: np.random.Generator) -> _Text:
+        text = self._drawn(row, rng)
+        composed = self.config.augmentation.composed
+        if composed and rng.random() < composed:
+            self._compose(text, row, rng)
+        return text
+
+    def _drawn(self, row: int, rng: np.random.Generator) -> _Text:
+        """A text with its questions, and a name for what it does not name, sometimes."""
+        train = self.prepared.train
+        start, end = train.starts[row], train.starts[row + 1]
+        begin, stop = train.first[row], train.first[row + 1]
+        asked = zip(*(getattr(train, n)[begin:stop].tolist() for n in ("targets", "aspects", "labels")), strict=True)
+        text = _Text(train.pieces[start:end].tolist(), train.slots[start:end].tolist(), list(asked))
+        inventory = self.prepared.inventories[train.sets[row]]
+        if len(inventory):
+            self._silent(text, inventory, rng)
+        if self.config.questions.named and text.implied and rng.random() < self.config.questions.named:
+            self._name(text, rng)
+        return text
+
+    def _silent(self, text: _Text, inventory: NDArray[np.int32], rng: np.random.Generator) -> None:
+        """Ask aspects that the text has no opinion on, far enough from those that it has."""
+        questions = self.config.questions
+        for slot in range(text.named) if text.named else [NO_SLOT]:
+            own = {aspect for where, aspect, _ in text.questions if where == slot}
+            near = {int(self.first_words[aspect]) for aspect in own}
+            for _ in range(questions.none):
+                other = len(inventory) < 3 or rng.random() < questions.elsewhere
+                source = self.elsewhere if other else inventory
+                if len(inventory) < 3 and rng.random() < 0.75:
+                    continue  # a set with one aspect says little of others
+                aspect = int(source[rng.integers(len(source))])
+                if aspect not in own and int(self.first_words[aspect]) not in near:
+                    own.add(aspect)
+                    text.questions.append((slot, aspect, 0))
+
+    def _name(self, text: _Text, rng: np.random.Generator) -> None:
+        """Give the thing that a text is about the name of the first slot."""
+        known = self.prepared.pieces
+        name = list(known.placeholders[0])
+        places = [
+            n
+            for n in range(len(text.pieces) - 1)
+            if text.pieces[n] in known.before and text.pieces[n + 1] in known.things
+        ]
+        if places and rng.random() < 0.7:
+            for n in reversed(places):
+                text.pieces[n : n + 2], text.slots[n : n + 2] = name, [0] * len(name)
+        else:
+            text.pieces[:0], text.slots[:0] = [*name, known.colon], [*[0] * len(name), NO_SLOT]
+        text.questions = [(0, aspect, label) for _, aspect, label in text.questions]
+
+    def _compose(self, text: _Text, row: int, rng: np.random.Generator) -> None:
+        """Put another text of the same set behind it, where each is about one thing."""
+        of_set = self.of_set[self.prepared.train.sets[row]]
+        other = self._drawn(int(of_set[rng.integers(len(of_set))]), rng)
+        for one in (text, other):
+            if one.implied and self.config.questions.named:
+                self._name(one, rng)
+        known = self.prepared.pieces.placeholders
+        fits = len(text.pieces) + len(other.pieces) + 8 <= min(self.longest, 192)
+        single = text.named == other.named == 1 and all(q[0] == 0 for q in (*text.questions, *other.questions))
+        if not fits or not single:
+            return
+        _rename(other, known[0], known[1])
+        self._across(text, other, rng)
+        text.pieces += other.pieces
+        text.slots += other.slots
+        text.questions += other.questions
+
+    def _across(self, text: _Text, other: _Text, rng: np.random.Generator) -> None:
+        """What one of two composed texts judges, the other may be silent on: ask that too."""
+        for one, its, slot in ((text, other, 0), (other, text, 1)):
+            own = {aspect for _, aspect, _ in one.questions}
+            near = {int(self.first_words[aspect]) for _, aspect, label in one.questions if label}
+            judged = [aspect for _, aspect, label in its.questions if label and aspect not in own]
+            for aspect in judged:
+                if int(self.first_words[aspect]) not in near and rng.random() < 0.5:
+                    one.questions.append((slot, aspect, 0))
+
+
+def _rename(text: _Text, old: Sequence[int], new: Sequence[int]) -> None:
+    """The target of the first slot under the second one's placeholder."""
+    pieces, slots, n = [], [], 0
+    while n < len(text.pieces):
+        if text.slots[n] == 0:
+            pieces += new
+            slots += [1] * len(new)
+            n += len(old)
+        else:
+            pieces.append(text.pieces[n])
+            slots.append(NO_SLOT)
+            n += 1
+    text.pieces, text.slots = pieces, slots
+    text.questions = [(1, aspect, label) for _, aspect, label in text.questions]
+
+
+def _drop_words(text: _Text, share: float, rng: np.random.Generator) -> None:
+    """Leave out some of the pieces that are no mention."""
+    kept = [n for n, slot in enumerate(text.slots) if slot != NO_SLOT or rng.random() >= share]
+    if kept:
+        text.pieces, text.slots = [text.pieces[n] for n in kept], [text.slots[n] for n in kept]
+
+
+def _arrays(texts: Sequence[_Text], sets: NDArray[np.int16]) -> Questions:
+    def ends(lengths: list[int]) -> NDArray[np.int64]:
+        return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+    def flat(parts: list[list[Any]], kind: Any) -> NDArray[Any]:
+        return np.array([item for part in parts for item in part], kind)
+
+    questions = np.array([q for text in texts for q in text.questions], np.int32).reshape(-1, 3)
+    return Questions(
+        flat([text.pieces for text in texts], np.int32),
+        flat([text.slots for text in texts], np.int16),
+        ends([len(text.pieces) for text in texts]),
+        ends([len(text.questions) for text in texts]),
+        questions[:, 0].astype(np.int16),
+        questions[:, 1],
+        questions[:, 2].astype(np.int8),
+        np.arange(len(questions), dtype=np.int32),
+        sets,
+    )
