@@ -118,6 +118,59 @@ def figure2(results: Path) -> str | None:
     return "\n".join(lines)
 
 
+def _records(results: Path) -> dict[tuple[str, str], Any]:
+    path = results / "reader.json"
+    found = json.loads(path.read_text()) if path.exists() else []
+    return {(record["system"], record["data"]): record for record in found}
+
+
+def reader(results: Path) -> str | None:
+    """The readers on Sentihood's test split, family `sun`, beside the best that was published."""
+    records = _records(results)
+    if not records:
+        return None
+    lines = [_SHORT, "|---|---|---|---|---|---|"]
+    for (system, data), record in records.items():
+        if data != "sentihood":
+            continue
+        mean, spread = record["mean"]["test"]["sun"], record["sd"]["test"]["sun"]
+        cells = (f"{_percent(mean[metric])} ± {_percent(spread[metric])}" for metric in METRICS)
+        lines.append(f"| {system} | {' | '.join(cells)} |")
+    several = records["reader-large, any aspects", "several"]["mean"]["sentihood test"]["sun"]
+    lines.append("| reader-large, any aspects | " + " | ".join(_percent(several[m]) for m in METRICS) + " |")
+    lines.append("| *QACG-BERT, published, selected on test* | 80.9 | 89.7 | 97.8 | 93.8 | 97.8 |")
+    return "\n".join(lines)
+
+
+def reader_others(results: Path) -> str | None:
+    """The readers on other data: one line a figure."""
+    records = _records(results)
+    if not records:
+        return None
+    restaurants = records["reader-large", "semeval2014"]["mean"]["test"]["semeval2014"]
+    mams = records["reader-large", "mams"]["mean"]["dev"]["questions"]["polarity_accuracy"]
+    several = records["reader-large, any aspects", "several"]["mean"]
+
+    def questions(split: str) -> str:
+        figures = several[split]["questions"]
+        names = ("opinion_f1", "presence_f1", "polarity_accuracy", "false_opinions")
+        return " / ".join(_percent(figures[name]) for name in names)
+
+    ways = " / ".join(_percent(restaurants[name]) for name in ("f1", "4-way", "3-way", "binary"))
+    flawless = several["held-out"]["sentences"]["without mistake"]
+    rows = [
+        ("SemEval-2014 test: F1 of categories / 4-way / 3-way / binary", ways),
+        ("MAMS categories, dev: 3-way accuracy", _percent(mams)),
+        ("one model with any aspects (opinion F1 / presence F1 / polarity / false opinions):", ""),
+        ("`everyday`, test, unseen domains", questions("everyday test-unseen")),
+        ("`everyday`, test, seen domains", questions("everyday test-seen")),
+        ("`places`, test", questions("places test")),
+        ("60 held-out sentences about places", questions("held-out")),
+        ("of these without any mistake", f"{flawless:.1f} of 60"),
+    ]
+    return "\n".join(["| reader-large, means of five seeds, % | |", "|---|---|", *(f"| {a} | {b} |" for a, b in rows)])
+
+
 def gpu(results: Path) -> str | None:
     """An update on a GPU, each way it can be run."""
     content = json.loads((results.parents[1] / "benchmarks" / "results" / "gpu_training.json").read_text())
@@ -173,6 +226,8 @@ def cluster(results: Path) -> str | None:
 
 
 TABLES: dict[str, Table] = {
+    "reader": reader,
+    "reader-others": reader_others,
     "cluster": cluster,
     "speed": speed,
     "gpu": gpu,

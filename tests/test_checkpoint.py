@@ -93,6 +93,38 @@ def test_a_folder_without_any_word(tmp_path: Path) -> None:
     assert (len(vectors), vectors.dim, vectors.source) == (0, 7, None)
 
 
+def test_a_folder_of_word_pieces(folder: Path) -> None:
+    """It has a tokeniser and no vectors; nothing of the model that was there is left."""
+    calibration = {"presence_temperature": 2.0, "presence_bias": -1, "polarity_temperature": 0.5}
+    for name in ("model.onnx", "model.int8.onnx", "read.onnx", "ask.int8.onnx", "concepts.safetensors"):
+        (folder / name).write_bytes(b"old")
+    numbers, scale = np.array([[1, -63], [63, 0]], np.int8), np.array([0.5, 0.25], np.float32)
+    weights = {"matrix": numbers, "matrix.scale": scale, "bias": np.ones(2, np.float16)}
+    config = dataclasses.replace(CONFIG, calibration=calibration)
+    write(folder, config=config, weights=weights, vectors=None, files={"tokenizer.json": b"{}"})
+    model = read_folder(folder)
+    assert model.config == config
+    assert model.weights.keys() == {"matrix", "bias"}
+    assert model.weights["matrix"].tolist() == [[0.5, -15.75], [31.5, 0]]
+    assert {array.dtype for array in model.weights.values()} == {np.dtype(np.float32)}
+    assert model.stored_weights("bias", "none").keys() == {"bias"}
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "README.md",
+        "config.json",
+        "metrics.json",
+        "tokenizer.json",
+        "weights.safetensors",
+    ]
+    assert "cannot read" in refused(lambda: model.vectors)
+
+
+def test_scales_that_fit_nothing(folder: Path) -> None:
+    write(folder, weights={"matrix": np.ones((2, 2), np.int8), "matrix.scale": np.ones(3, np.float32)})
+    assert "weights.safetensors is damaged ('matrix' (2, 2) has scales (3,))" in refused(
+        lambda: read_folder(folder).weights
+    )
+
+
 def test_writing_again_replaces_what_was_there(folder: Path) -> None:
     write(folder, weights={"other": np.ones(2, np.float32)}, metrics={})
     model = read_folder(folder)
@@ -184,6 +216,11 @@ def test_what_an_older_folder_may_lack(folder: Path) -> None:
         ("temperature", "1"),
         ("temperature", float("inf")),
         ("tokeniser", {}),
+        ("calibration", 1),
+        ("calibration", {}),
+        ("calibration", {"presence_temperature": 0, "presence_bias": 0, "polarity_temperature": 1}),
+        ("calibration", {"presence_temperature": 1, "presence_bias": "0", "polarity_temperature": 1}),
+        ("calibration", {"presence_temperature": 1, "presence_bias": 0, "polarity_temperature": 1, "more": 1}),
     ],
 )
 def test_a_configuration_with_a_wrong_value(folder: Path, field: str, value: object) -> None:

@@ -81,9 +81,7 @@ def prepared_for(ready: Path, name: str, kind: str) -> PreparedQuestions:
     prepared = PreparedQuestions.read(ready / f"{name}.safetensors")
     if kind != "mpnet":
         return prepared
-    values = json.loads((ready / "mpnet-pieces.json").read_text("utf-8"))
-    values["placeholders"] = tuple(map(tuple, values["placeholders"]))
-    pieces = Pieces(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+    pieces = Pieces.of(json.loads((ready / "mpnet-pieces.json").read_text("utf-8")))
     return translated(prepared, load_arrays(ready / "mpnet-pieces.safetensors")["rows"], pieces)
 
 

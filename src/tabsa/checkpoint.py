@@ -4,7 +4,9 @@ config.json           kind, options, aspects, labels, text processing, format ve
 weights.safetensors   the trained numbers
 vectors.safetensors   words and their vectors, in float16
 concepts.safetensors  concepts and their vectors, in float16, where the model reads them
-model.onnx            the trained network as a graph, and model.int8.onnx the same in eight bits, where exported
+tokenizer.json        how a text is cut into word pieces, where the model reads those; it then has no vectors
+model.onnx            the trained network as a graph, and model.int8.onnx the same in eight bits, where exported;
+                      readers have read.onnx and ask.onnx, whose numbers lie in weights.safetensors
 metrics.json          how well it does, and what it was trained on
 README.md             a model card
 """
@@ -12,7 +14,7 @@ README.md             a model card
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +25,7 @@ from numpy.typing import NDArray
 
 from tabsa.embeddings import VectorSource, WordVectors
 from tabsa.embeddings.concepts import ConceptTable
+from tabsa.embeddings.packing import unpack_weights
 from tabsa.embeddings.storage import Storage, pack, unpack
 from tabsa.errors import ModelError, OutputError
 from tabsa.files import read_text, reason, replacing
@@ -32,6 +35,15 @@ DEFAULT: Final = "places"  # the model in the box
 _SHIPPED: Final = Path(__file__).parent / "pretrained"
 Precision: TypeAlias = Literal["float32", "int8"]  # of a graph's products
 GRAPHS: Final[dict[Precision, str]] = {"float32": "model.onnx", "int8": "model.int8.onnx"}
+# A reader's graphs: what reads a text, and what asks its states.
+READER_GRAPHS: Final[dict[Precision, tuple[str, str]]] = {
+    "float32": ("read.onnx", "ask.onnx"),
+    "int8": ("read.int8.onnx", "ask.int8.onnx"),
+}
+_OF_ANOTHER_MODEL: Final = (  # may be left where a folder is written again
+    *("config.json", "concepts.safetensors", "vectors.safetensors", "tokenizer.json", *GRAPHS.values()),
+    *(name for names in READER_GRAPHS.values() for name in names),
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,7 @@ class ModelConfig:
     temperature: float = 1.0  # what logits are divided by, so that probabilities are calibrated
     bias: tuple[float, ...] = ()  # what is added to them after that, one number a label, or none
     tokeniser: str = "treebank, case folded"
+    calibration: dict[str, float] | None = None  # a reader's: the fields of `evaluation`'s PresenceCalibration
     format: str = FORMAT
 
 
@@ -59,7 +72,11 @@ class ModelFolder:
 
     @cached_property
     def _stored_weights(self) -> dict[str, NDArray[Any]]:
-        return _read_arrays(self.path / "weights.safetensors")[0]
+        return self.stored_weights()
+
+    def stored_weights(self, *names: str) -> dict[str, NDArray[Any]]:
+        """Some of the numbers as they are stored, or all; names that the file has not are passed over."""
+        return _read_arrays(self.path / "weights.safetensors", names)[0]
 
     @property
     def compact(self) -> bool:
@@ -69,10 +86,10 @@ class ModelFolder:
     @cached_property
     def weights(self) -> dict[str, NDArray[Any]]:
         """The trained numbers by name, in float32."""
-        stored = self._stored_weights
-        return {
-            name: array.astype(np.float32) if array.dtype == np.float16 else array for name, array in stored.items()
-        }
+        try:
+            return unpack_weights(self._stored_weights)
+        except ValueError as e:
+            raise ModelError(f"{self.path / 'weights.safetensors'} is damaged ({e})") from e
 
     @cached_property
     def vectors(self) -> WordVectors:
@@ -143,13 +160,17 @@ def write_folder(
     path: Path,
     config: ModelConfig,
     weights: Mapping[str, NDArray[Any]],
-    vectors: WordVectors,
+    vectors: WordVectors | None,
     metrics: Mapping[str, Any],
     card: str,
     concepts: ConceptTable | None = None,
     storage: Storage = "float16",
+    files: Mapping[str, bytes] | None = None,
 ) -> ModelFolder:
-    """Write a model folder, `config.json` last: a folder that has it is complete."""
+    """Write a model folder, `config.json` last: a folder that has it is complete.
+
+    `storage` is that of the vectors, weights are stored as they are; `files` are others, by name.
+    """
     from safetensors.numpy import save
 
     def write(name: str, content: bytes) -> None:
@@ -157,17 +178,20 @@ def write_folder(
             stream.write(content)
 
     try:
-        for name in ("config.json", "concepts.safetensors", *GRAPHS.values()):
+        for name in _OF_ANOTHER_MODEL:
             (path / name).unlink(missing_ok=True)
     except OSError as e:
         raise OutputError(f"cannot write {path}: {reason(e)}") from e
     write("weights.safetensors", save({name: np.ascontiguousarray(array) for name, array in weights.items()}))
-    facts = {"scale": repr(vectors.scale), **_source(vectors.source)}
-    arrays = {**pack(vectors.matrix, storage), "words": _bytes(vectors.words)}
-    write("vectors.safetensors", save(arrays, facts))
+    if vectors is not None:
+        facts = {"scale": repr(vectors.scale), **_source(vectors.source)}
+        arrays = {**pack(vectors.matrix, storage), "words": _bytes(vectors.words)}
+        write("vectors.safetensors", save(arrays, facts))
     if concepts is not None:
         arrays = {"matrix": concepts.matrix.astype(np.float16), "names": _bytes(concepts.names)}
         write("concepts.safetensors", save(arrays, _source(concepts.source)))
+    for name, content in (files or {}).items():
+        write(name, content)
     write("metrics.json", _json(metrics))
     write("README.md", card.encode("utf-8"))
     write("config.json", _json(dataclasses.asdict(config)))
@@ -193,6 +217,7 @@ def _model_config(values: Mapping[str, Any], path: Path) -> ModelConfig:
         "temperature": lambda value: type(value) in (int, float) and 0 < value < math.inf,
         "bias": lambda value: isinstance(value, list) and all(type(b) in (int, float) and abs(b) < 1e6 for b in value),
         "tokeniser": lambda value: isinstance(value, str),
+        "calibration": lambda value: value is None or _is_calibration(value),
     }
     given: dict[str, Any] = {}
     for field in dataclasses.fields(ModelConfig):
@@ -207,6 +232,17 @@ def _model_config(values: Mapping[str, Any], path: Path) -> ModelConfig:
     if config.bias and len(config.bias) != len(config.labels):
         raise ModelError(f"{path}: 'bias' has {len(config.bias)} numbers; expected one for each of the labels, or none")
     return config
+
+
+def _is_calibration(value: Any) -> bool:
+    """Whether it is what `PresenceCalibration` has, in numbers that are of use."""
+    names = {"presence_temperature", "presence_bias", "polarity_temperature"}
+    return (
+        isinstance(value, dict)
+        and value.keys() == names
+        and all(type(number) in (int, float) and abs(number) < 1e6 for number in value.values())
+        and min(value["presence_temperature"], value["polarity_temperature"]) > 0
+    )
 
 
 def _source(source: VectorSource | None) -> dict[str, str]:
@@ -235,12 +271,12 @@ def _read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def _read_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+def _read_arrays(path: Path, names: Collection[str] = ()) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, "numpy") as stream:
-            arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+            arrays = {name: stream.get_tensor(name) for name in stream.keys() if not names or name in names}  # noqa: SIM118
             if strange := {str(array.dtype) for array in arrays.values() if array.dtype.kind not in "biuf"}:
                 raise ModelError(f"{path} is damaged (it holds numbers of the type {strange.pop()})")
             return arrays, stream.metadata() or {}

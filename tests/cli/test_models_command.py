@@ -4,11 +4,17 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from open_model import open_model
 from tabsa.cli import models
 from tabsa.evaluation.published import OTHERS, PUBLISHED
 from tabsa.models import SYSTEMS
+from tabsa.text.aspects import EVERYDAY
 
-NAMES = ["lr", "lstm-final", "lstm-loc", "lstm-ta-sa", "sentic-lstm", "entnet", "delayed-entnet"]
+__all__ = ["open_model"]  # a fixture
+
+TABLE = ["lr", "lstm-final", "lstm-loc", "lstm-ta-sa", "sentic-lstm", "entnet", "delayed-entnet"]
+OPEN = ["reader", "reader-large", "delayed-entnet-contextual"]
+NAMES = [*TABLE, *OPEN]
 
 
 def run(*arguments):
@@ -22,13 +28,25 @@ def run(*arguments):
 def test_json_lists_every_system():
     systems = json.loads(run("--json"))["systems"]
     assert [system["name"] for system in systems] == NAMES
-    assert {system["name"] for system in systems if system["weights"]} == set(NAMES) - {"lr"}
+    assert {system["name"] for system in systems if system["weights"]} == set(TABLE) - {"lr"}
+    assert [system["name"] for system in systems if system["open_aspects"]] == OPEN
     of = {system["name"]: system for system in systems}
     assert "concepts" in of["sentic-lstm"]["needs"]
     assert "POS tagger" in of["lr"]["needs"]
     assert all(system["about"] and system["paper"] for system in systems)
     assert of["delayed-entnet"]["published"]["strict_accuracy"] == 0.735
     assert of["lstm-ta-sa"]["published"]["aspect_auc"] is None
+    assert of["reader"]["published"] is None
+
+
+def test_the_models_in_the_package_are_listed_with_their_aspects(monkeypatch, open_model):
+    monkeypatch.setattr("tabsa.checkpoint.shipped_models", lambda: {"open": open_model})
+    (model,) = json.loads(run("--json"))["models"]
+    assert (model["name"], model["system"], model["open_aspects"]) == ("open", "reader", True)
+    assert model["aspects"] == list(EVERYDAY)
+    assert model["labels"] == ["none", "positive", "negative", "neutral", "mixed"]
+    monkeypatch.setattr("tabsa.cli.console.out.width", 200)
+    assert f"open: any words; by default {', '.join(EVERYDAY)}" in run()
 
 
 def test_weights_are_counted_for_vectors_of_300_and_four_aspects():
@@ -71,6 +89,7 @@ def test_figures_are_fractions(figures):
 
 
 def test_every_system_of_the_table_is_one_of_the_package_and_has_its_figures():
-    assert list(SYSTEMS) == list(PUBLISHED) == NAMES
+    assert list(PUBLISHED) == TABLE
+    assert list(SYSTEMS) == NAMES
     assert [system.name for system in SYSTEMS.values()] == NAMES
     assert [name for name, system in SYSTEMS.items() if not system.neural] == ["lr"]

@@ -160,7 +160,7 @@ def test_scoring_loads_only_what_it_needs(tmp_path: Path, tiny_model: Path) -> N
         (["no.csv", "out.csv", "-t", "a"], "no file no.csv; expected the table to score"),
         ([COMMENTS, "out.xls", "-t", "a"], "cannot tell the format of out.xls by its name; expected one of .csv, "),
         ([COMMENTS, "out.csv", "-t", "a", "--text-column", "txt"], "unknown column of "),
-        ([COMMENTS, "out.csv", "-t", "a", "-a", "prices"], "unknown aspect 'prices'; did you mean 'price'?"),
+        ([COMMENTS, "out.csv", "-t", "a", "-a", "prices"], "the model does not know the aspect 'prices' ("),
         ([COMMENTS, "out.csv", "-t", "Camden", "-t", "camden"], "'camden' stands for two targets"),
         ([COMMENTS, "out.csv", "--targets", "no.txt"], "cannot read no.txt: No such file"),
         (

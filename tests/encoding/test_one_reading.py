@@ -1,5 +1,7 @@
 """Training's arrays and the Predictor's are the same, whatever the text and its targets."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import torch
@@ -64,13 +66,13 @@ class Recorder:
 
     attention = None
 
-    def __init__(self, at_once: int, aspects: int) -> None:
-        self.at_once, self.aspects = at_once, aspects
+    def __init__(self, engine: OnnxEngine) -> None:
+        self.at_once, self.cut = engine.at_once, engine.cut
         self.passages: list[Passage] = []
 
-    def read_passages(self, passages: list[Passage], *, gates: bool = False) -> list[PassageAnswer]:
+    def read_passages(self, passages: list[Passage], aspects: Sequence[str], *, gates: bool) -> list[PassageAnswer]:
         self.passages += passages
-        shares = np.full((self.at_once, self.aspects, len(LABELS)), 1 / len(LABELS), np.float32)
+        shares = np.full((self.at_once, len(aspects), len(LABELS)), 1 / len(LABELS), np.float32)
         return [PassageAnswer(shares, None) for _ in passages]
 
 
@@ -88,7 +90,7 @@ def test_training_and_the_predictor_read_the_same(tiny_model, box, example, max_
     trained = encode(data, {word: row for row, word in enumerate(words)}, targets=engine.at_once, max_length=max_length)
     matrix = lookup(words, folder.vectors).matrix
     matrix[0] = 0
-    recorder = Recorder(engine.at_once, len(folder.config.aspects))
+    recorder = Recorder(engine)
     predictor.engine = recorder
     list(predictor.predict_many([example.text], targets_of_each=[example.targets]))
     # The same passages, in the same order, for the same targets in the same slots.

@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from tabsa.evaluation.calibration import calibration_error, fit_calibration, fit_temperature, scaled
+from tabsa.evaluation.calibration import (
+    PresenceCalibration,
+    calibration_error,
+    fit_calibration,
+    fit_presence_calibration,
+    fit_temperature,
+    scaled,
+)
 
 
 def drawn(temperature, rows=20_000, seed=0):
@@ -103,3 +110,42 @@ def test_a_share_of_the_biases_can_be_kept():
     assert half.temperature == whole.temperature
     np.testing.assert_allclose(half.bias, np.array(whole.bias) / 2)
     assert any(whole.bias)
+
+
+# ---- of presence and of polarities
+
+
+def test_presence_and_polarities_by_hand():
+    calibration = PresenceCalibration(presence_temperature=2, presence_bias=0.3, polarity_temperature=0.5)
+    ((none, good, bad),) = calibration.apply(np.array([[0.2, 0.6, 0.2]]))
+    presence = 1 / (1 + np.exp(-(np.log(0.8 / 0.2) / 2 + 0.3)))
+    np.testing.assert_allclose([none, good, bad], [1 - presence, presence * 0.9, presence * 0.1])
+    rng = np.random.default_rng(0)
+    any_shares = rng.dirichlet([1, 1, 1, 1], (5, 7))
+    np.testing.assert_allclose(PresenceCalibration().apply(any_shares), any_shares)
+
+
+def test_certain_answers_stay_probabilities():
+    certain = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0.5, 0.5]], float)
+    after = PresenceCalibration(0.1, 2, 0.1).apply(certain)
+    assert np.isfinite(after).all()
+    np.testing.assert_allclose(after, certain, atol=1e-9)
+
+
+def test_the_presence_calibration_that_was_put_in_is_found():
+    rng = np.random.default_rng(1)
+    said = rng.dirichlet([2, 1, 1], (40_000, 1))
+    true = PresenceCalibration(1.8, -0.6, 0.7)
+    gold = (true.apply(said).cumsum(-1) < rng.random((40_000, 1, 1))).sum(-1)
+    found = fit_presence_calibration(gold, said)
+    assert found.presence_temperature == pytest.approx(1.8, rel=0.06)
+    assert found.presence_bias == pytest.approx(-0.6, abs=0.05)
+    assert found.polarity_temperature == pytest.approx(0.7, rel=0.06)
+
+
+def test_dev_without_any_opinion_or_with_nothing_else():
+    said = np.random.default_rng(2).dirichlet([1, 1, 1], (50, 2))
+    for gold in (np.zeros((50, 2), int), np.ones((50, 2), int)):
+        after = fit_presence_calibration(gold, said).apply(said)
+        assert np.isfinite(after).all()
+        np.testing.assert_allclose(after.sum(-1), 1)

@@ -10,9 +10,11 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from rich.console import Console
 
+from tabsa.encoding import gold_labels
 from tabsa.errors import DataError
 from tabsa.evaluation import metrics
-from tabsa.evaluation.report import Report, evaluate, gold_labels
+from tabsa.evaluation.questions import question_metrics
+from tabsa.evaluation.report import Report, evaluate
 from tabsa.schema import Dataset, Example, Opinion, Target
 
 DATA = Dataset(
@@ -130,7 +132,7 @@ def test_to_dict_is_json_and_undefined_figures_are_null() -> None:
     assert plain["intervals"]["sun"]["macro_f1"] == [None, None]
     assert plain["intervals"]["ma"]["macro_f1"] == [1.0, 1.0]
     assert plain["aspects"]["price"]["precision"] is None
-    assert list(plain) == ["sun", "ma", "data", "split", "row_accuracy", "counts", "aspects", "intervals"]
+    assert list(plain) == ["sun", "ma", "data", "split", "row_accuracy", "questions", "counts", "aspects", "intervals"]
 
 
 def test_wrong_shapes_and_values_are_refused() -> None:
@@ -253,6 +255,94 @@ def test_more_than_two_polarities_fit_a_terminal() -> None:
     price = next(line for line in text.splitlines() if "price" in line)
     assert price.split()[1] == "3"
     assert "anecdotes/miscellaneous" in text
+
+
+# ---- texts that ask their own aspects
+
+
+def own_aspects(seed: int, examples: int = 40, aspects: int = 12) -> tuple[Dataset, NDArray[np.float64]]:
+    """A dataset where a text asks one to four of the aspects, some none at all and some every one."""
+    chance = np.random.default_rng(seed)
+    names = tuple(f"a{number}" for number in range(aspects))
+    made = []
+    for number in range(examples):
+        asked = tuple(names[n] for n in chance.permutation(aspects)[: chance.integers(0, 5)])
+        targets = tuple(Target(name) for name in "AB"[: chance.integers(0, 3)])
+        opinions = tuple(
+            Opinion(target.name, aspect, ("positive", "negative")[chance.integers(2)])
+            for target in targets
+            for aspect in asked
+            if chance.random() < 0.5
+        )
+        made.append(Example(str(number), "", targets, opinions, None if number % 9 == 8 else asked))
+    dataset = replace(DATA, aspects=names, examples=tuple(made))
+    groups = sum(1 for _ in dataset.groups())
+    return dataset, chance.dirichlet((1, 1, 1), (groups, aspects))
+
+
+def of_questions(dataset: Dataset, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of (groups, aspects, labels), what was asked."""
+    groups = {(example.id, target.name): number for number, (example, target) in enumerate(dataset.groups())}
+    return np.array(
+        [
+            probabilities[groups[example.id, target.name], dataset.aspects.index(aspect)]
+            for example, target, aspect, _ in dataset.questions()
+        ]
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_questions_alone_give_the_figures_of_the_whole_array(seed: int) -> None:
+    dataset, probabilities = own_aspects(seed)
+    report = evaluate(dataset, of_questions(dataset, probabilities), bootstrap=0)
+    expected = metrics.all_metrics(gold_labels(dataset), probabilities)
+    for family, figures in (("sun", report.sun), ("ma", report.ma)):
+        assert figures == pytest.approx({name: float(score) for name, score in expected[family].items()}, nan_ok=True)
+    gold = gold_labels(dataset)
+    assert report.counts["rows"] == (gold >= 0).sum() == sum(1 for _ in dataset.questions())
+    assert report.questions == pytest.approx(question_metrics(gold.ravel(), probabilities.reshape(-1, 3)))
+    assert report.to_dict() == evaluate(dataset, probabilities, bootstrap=0).to_dict()
+
+
+def test_intervals_of_questions_are_those_of_the_whole_array() -> None:
+    dataset, probabilities = own_aspects(5)
+    whole = replace(
+        dataset, examples=tuple(replace(e, aspects=e.aspects or dataset.aspects[:1]) for e in dataset.examples)
+    )
+    report = evaluate(whole, of_questions(whole, probabilities), bootstrap=50, seed=3)
+    chance = np.random.default_rng(3)
+    examples = len(whole.examples)
+    of_group = np.repeat(np.arange(examples), [len(example.targets) for example in whole.examples])
+    times = np.stack([np.bincount(s, minlength=examples) for s in chance.integers(0, examples, (50, examples))])
+    found = metrics.all_metrics(gold_labels(whole), probabilities, times[:, of_group].astype(float))
+    assert report.intervals is not None
+    for family in metrics.FAMILIES:
+        for name, score in found[family].items():
+            assert report.intervals[family][name] == pytest.approx(tuple(np.nanpercentile(score, [2.5, 97.5])))
+
+
+def test_questions_of_a_dataset_that_asks_everything() -> None:
+    probabilities = np.random.default_rng(1).dirichlet((1, 1, 1), (4, 2))
+    flat = evaluate(DATA, probabilities.reshape(-1, 3), bootstrap=10)
+    assert flat.to_dict() == evaluate(DATA, probabilities, bootstrap=10).to_dict()
+
+
+def test_data_that_asks_nothing_cannot_be_scored() -> None:
+    examples = tuple(replace(example, aspects=()) for example in DATA.examples)
+    with pytest.raises(DataError, match="towns test asks nothing"):
+        evaluate(replace(DATA, examples=examples), np.zeros((0, 3)))
+
+
+def test_of_many_aspects_the_table_shows_the_most_frequent() -> None:
+    dataset, probabilities = own_aspects(6, examples=200, aspects=60)
+    report = evaluate(dataset, of_questions(dataset, probabilities), bootstrap=0)
+    lines = shown(report).splitlines()
+    (caption,) = (line for line in lines if "aspects with most opinions" in line)
+    assert caption.strip() == f"the 20 of {len(report.aspects)} aspects with most opinions"
+    listed = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in dataset.aspects]
+    assert len(listed) == 20
+    opinions = {aspect: sum(one.support.values()) for aspect, one in report.aspects.items()}
+    assert sorted(opinions.values(), reverse=True)[:20] == [opinions[aspect] for aspect in listed]
 
 
 # ---- the benchmark

@@ -11,7 +11,7 @@ import torch
 from result_factory import made_up, request
 from tabsa.errors import ConfigError, DataError, DataNotFoundError, OutputError
 from tabsa.evaluation.metrics import FAMILIES, METRICS
-from tabsa.training import loop
+from tabsa.training import words
 from tabsa.training.preparation import Prepared, prepare
 from tabsa.training.validation import figures_of, predict, reading_probabilities
 from tabsa.training.words import Trainer
@@ -79,11 +79,11 @@ def test_test_is_looked_at_once_from_the_best_state(tmp_path, monkeypatch):
         return reading_probabilities(model, data, *rest)
 
     monkeypatch.setattr(training, "reading_probabilities", counted)
-    monkeypatch.setattr(loop, "reading_probabilities", counted)
+    monkeypatch.setattr(words, "reading_probabilities", counted)
     outcome = train(config, prepared, (3, 4))
     assert looks.count(True) == 1
     assert looks.count(False) == 3 + 1  # dev after every epoch, and at the end
-    model = loop.build_model(config, prepared, (3, 4))
+    model = words.build_model(config, prepared, (3, 4))
     model.load_state_dict(outcome.weights)
     assert prepared.test is not None
     for run_, probabilities in zip(outcome.runs, predict(model, prepared.test), strict=True):

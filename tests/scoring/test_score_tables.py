@@ -493,7 +493,7 @@ def test_a_request_makes_sense():
 
 
 def test_an_unknown_aspect_is_one_clear_line(tmp_path, model):
-    with pytest.raises(DataError, match=r"unknown aspect 'prices'; did you mean 'price'\?"):
+    with pytest.raises(DataError, match=r"does not know the aspect 'prices' \(did you mean 'price'\?\)"):
         run(tmp_path, model, records(), aspects=["prices"])
 
 

@@ -90,7 +90,7 @@ def test_progress_on_a_terminal(tabsa, monkeypatch):
     ("arguments", "line"),
     [
         (["in", "out", "--text-column", "body"], r"unknown column of \S+a\.csv 'body'; expected one of id, "),
-        (["in", "out", "-a", "prices"], "unknown aspect 'prices'; did you mean 'price'"),
+        (["in", "out", "-a", "prices"], r"the model does not know the aspect 'prices' \(did you mean 'price'\?\); "),
         (["in", "out", "--format", "xml"], "there is no format 'xml'; expected one of csv, "),
         (["in", "in"], "in holds the input; write to another folder"),
         (["in", "in/a.csv/out"], "cannot write in/a.csv/out: Not a directory"),

@@ -205,19 +205,19 @@ def test_a_model_without_gates_and_with_labels_of_its_own(page: Page) -> None:
           const answer = await real(path, request);
           if (!path.includes("predict")) return answer;
           const told = await answer.json();
-          told.opinions[0].polarity = "mixed";
-          told.opinions[0].probabilities = {none: 0.1, mixed: 0.9};
+          told.opinions[0].polarity = "angry";
+          told.opinions[0].probabilities = {none: 0.1, angry: 0.9};
           told.explanation.attention = null;
           told.explanation.passages.forEach((passage) => (passage.gates = null));
           return new Response(JSON.stringify(told));
         };"""
     )
     page.ask(TEXT, "Brixton")
-    assert page.grid()["Brixton", "general"] == ("mixed", 90)
+    assert page.grid()["Brixton", "general"] == ("angry", 90)
     assert "●" in page.cell("Brixton", "general").text
     page.choose("Brixton", "general")
     assert "this model has no gates" in page.text_of("#why")
-    assert page.texts_of(".bars th") == ["silent", "mixed"]
+    assert page.texts_of(".bars th") == ["silent", "angry"]
 
 
 # ---- targets and aspects
@@ -301,7 +301,7 @@ def test_markup_is_shown_and_never_run(page: Page) -> None:
     page.cell(name, "price").click()
     assert page.texts_of("#words") == [f"{EVIL} {name} is cheap."]
     assert page.texts_of("#targets bdi") == [name, "Camden"]
-    assert page.texts_of(".grid th bdi") == [name, "Camden"]
+    assert page.texts_of(".grid th.target bdi") == [name, "Camden"]
     assert page.run("return [typeof window.hit, document.querySelectorAll('img, main script').length]") == [
         "undefined",
         0,

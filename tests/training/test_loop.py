@@ -316,7 +316,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch, scores: dict[int, list[float]]) ->
     """Have the evaluations of each seed (by its place) find these scores, one after the other."""
     turns = {place: iter(of_seed) for place, of_seed in scores.items()}
     calls = iter(range(10**6))
-    monkeypatch.setattr("tabsa.training.loop.selected", lambda *_: next(turns[next(calls) % len(turns)]))
+    monkeypatch.setattr("tabsa.training.words.selected", lambda *_: next(turns[next(calls) % len(turns)]))
 
 
 def test_patience_is_each_seeds_own(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:

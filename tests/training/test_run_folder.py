@@ -144,7 +144,9 @@ def test_a_run_that_stops_after_any_evaluation_ends_the_same(tmp_path: Path, opt
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("kind", [name for name, system in SYSTEMS.items() if system.neural and not system.open_aspects])
+@pytest.mark.parametrize(
+    "kind", [name for name, system in SYSTEMS.items() if system.neural and not system.open_aspects]
+)
 def test_a_run_of_every_model_can_be_resumed(tmp_path: Path, kind: str) -> None:
     of, data = config(epochs=2, kind=kind, optimiser="adam"), small_for(kind)
     go(tmp_path / "whole", of, data=data)

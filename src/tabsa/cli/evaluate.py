@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tabsa.cli.aspects import asked_aspects
 from tabsa.cli.console import out
 from tabsa.cli.options import AsJson, DataDir
 from tabsa.errors import ModelError
@@ -29,10 +30,15 @@ def command(
     aspects: Annotated[
         list[str] | None,
         typer.Option(
-            help="Aspects to score, several with commas or by repeating the option; `all` for every one. "
-            "[default: those of the benchmark; of a model folder, those of the model]",
+            metavar="LIST|FILE|A,B",
+            help="Aspects to score: a list by name, a file, or words with commas; `all` for every one. "
+            "[default: those of the benchmark; of a model without open aspects, those of the model]",
             show_default=False,
         ),
+    ] = None,
+    single: Annotated[
+        list[str] | None,
+        typer.Option("--aspect", "-a", metavar="ASPECT", help="An aspect to score; repeatable.", show_default=False),
     ] = None,
     bootstrap: Annotated[
         int,
@@ -48,12 +54,13 @@ def command(
     "probabilities": {"none": 0.8, "positive": 0.2, "negative": 0}}`
 
     Examples: `tabsa evaluate predictions.jsonl --data sentihood --split test`,
-    `tabsa evaluate my-model --data places`, `tabsa evaluate places --data sentihood`
+    `tabsa evaluate my-model --data places`, `tabsa evaluate places --data sentihood`,
+    `tabsa evaluate reader --data everyday --split test-unseen` (each text is asked its own aspects)
     """
     from tabsa.datasets import load
     from tabsa.evaluation.report import evaluate
 
-    chosen = _names(aspects)
+    chosen = asked_aspects(aspects, single)
     path = Path(predictions)
     if path.is_dir() and not (path / "config.json").exists():
         raise ModelError(f"{path} is a folder; expected a predictions file, or a model folder")
@@ -89,17 +96,12 @@ def _of_file(path: Path, dataset: "Dataset", every_aspect: tuple[str, ...]) -> "
 def _of_model(
     name: str, data: str, split: str, aspects: list[str] | None, data_dir: Path | None
 ) -> tuple["Dataset", "FloatArray"]:
-    """The dataset, and the probabilities that the Predictor gives for it."""
+    """The dataset, and the probabilities that the Predictor gives to its questions."""
     from tabsa.datasets import load as load_dataset
-    from tabsa.inference import load, predict_examples
+    from tabsa.inference import load, predict_questions
 
     predictor = load(name)
-    dataset = load_dataset(data, split, data_dir=data_dir, aspects=aspects or predictor.aspects)
-    return dataset, predict_examples(predictor, dataset)
-
-
-def _names(options: list[str] | None) -> list[str] | None:
-    """The names in options that each hold one or, between commas, several; None where there is no option."""
-    if not options:
-        return None
-    return [name for option in options for part in option.split(",") if (name := part.strip())]
+    if aspects is None and not predictor.open_aspects:
+        aspects = list(predictor.aspects)
+    dataset = load_dataset(data, split, data_dir=data_dir, aspects=aspects)
+    return dataset, predict_questions(predictor, dataset)

@@ -12,6 +12,7 @@ _HINTS: Final = {
     "job_differs": "ask for the same again, or start again with --overwrite",
     "job_exists": "go on with --resume, or start again with --overwrite",
     "job_unusable": "start again with --overwrite",
+    "no_aspect_list": "a single aspect is given with -a",
     "no_resume": "start again in another --out",
     "no_tagger": "a model trained with --set model.pos_ngrams=0 reads words only and needs none",
     "no_text_column": "say with --text-column which it is",

@@ -1,4 +1,4 @@
-"""`tabsa models`: the systems there are, what they need and what was published of them."""
+"""`tabsa models`: the models in the package, the systems there are, and what was published of them."""
 
 import json
 from typing import TYPE_CHECKING
@@ -11,6 +11,8 @@ from tabsa.cli.options import AsJson
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from tabsa.checkpoint import ModelFolder
+
 _METRICS = (
     ("strict_accuracy", "strict"),
     ("macro_f1", "F1"),
@@ -21,9 +23,11 @@ _METRICS = (
 
 
 def command(as_json: AsJson = False) -> None:
-    """List the systems: what each is, its size, what it needs, and its published figures on Sentihood.
+    """List the models in the package with their aspects, and the systems: what each is, its size and what it needs.
 
-    Weights are counted for word vectors of 300 numbers, two targets and four aspects; counting needs PyTorch.
+    A model with open aspects takes any words (`-a "battery life"`), and asks its own list unless told. Published
+    figures are on Sentihood. Weights are counted for word vectors of 300 numbers, two targets and four aspects, not
+    counting an encoder's; counting needs PyTorch.
 
     Example: `tabsa models`; train one, as the paper has it, with `tabsa reproduce table1 --only NAME`
     """
@@ -31,12 +35,13 @@ def command(as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps(_plain(sizes), indent=2))
     else:
+        out.print(_models())
         out.print(_systems(sizes))
         out.print(_figures())
 
 
 def _sizes() -> dict[str, int]:
-    """The trained numbers of each neural system, by name; nothing without PyTorch."""
+    """The trained numbers of each neural system, by name; nothing of those over an encoder, or without PyTorch."""
     try:
         import torch
 
@@ -50,27 +55,65 @@ def _sizes() -> dict[str, int]:
     return {
         name: system.network_class()(system.config_class(), vocabulary, (0,)).size
         for name, system in SYSTEMS.items()
-        if system.neural
+        if system.neural and not system.open_aspects
     }
+
+
+def _in_package() -> "list[tuple[str, ModelFolder]]":
+    """The models in the package, the default first."""
+    from tabsa.checkpoint import DEFAULT, read_folder, shipped_models
+
+    shipped = sorted(shipped_models().items(), key=lambda item: (item[0] != DEFAULT, item[0]))
+    return [(name, read_folder(path)) for name, path in shipped]
 
 
 def _plain(sizes: dict[str, int]) -> dict[str, list[dict[str, object]]]:
     from tabsa.evaluation.published import PUBLISHED
-    from tabsa.models import SYSTEMS
+    from tabsa.models import SYSTEMS, system_of
 
     return {
+        "models": [
+            {
+                "name": name,
+                "system": folder.config.kind,
+                "open_aspects": system_of(folder).open_aspects,
+                "aspects": list(folder.config.aspects),
+                "labels": list(folder.config.labels),
+            }
+            for name, folder in _in_package()
+        ],
         "systems": [
             {
                 "name": system.name,
                 "about": system.about,
                 "paper": system.paper,
+                "open_aspects": system.open_aspects,
                 "weights": sizes.get(system.name),
                 "needs": list(system.needs),
-                "published": PUBLISHED[system.name].to_dict(),
+                "published": PUBLISHED[system.name].to_dict() if system.name in PUBLISHED else None,
             }
             for system in SYSTEMS.values()
-        ]
+        ],
     }
+
+
+def _models() -> "Table":
+    from rich.box import SIMPLE
+    from rich.table import Table
+    from rich.text import Text
+
+    from tabsa.models import system_of
+
+    table = Table(box=SIMPLE, title="in the package", title_justify="left")
+    table.add_column("name", no_wrap=True)
+    table.add_column("system", no_wrap=True)
+    table.add_column("aspects")
+    for name, folder in _in_package():
+        listed = ", ".join(folder.config.aspects)
+        open_ = system_of(folder).open_aspects
+        asked = Text.assemble(("open", "bold"), f": any words; by default {listed}") if open_ else Text(listed)
+        table.add_row(name, folder.config.kind, asked)
+    return table
 
 
 def _systems(sizes: dict[str, int]) -> "Table":
@@ -79,14 +122,17 @@ def _systems(sizes: dict[str, int]) -> "Table":
 
     from tabsa.models import SYSTEMS
 
-    table = Table(box=SIMPLE)
+    table = Table(box=SIMPLE, title="systems", title_justify="left")
     table.add_column("name", no_wrap=True)
-    table.add_column("what it is", min_width=30)
+    table.add_column("what it is", min_width=26)
+    table.add_column("aspects")
     table.add_column("weights", justify="right")
-    table.add_column("needs", max_width=16)
+    table.add_column("needs", max_width=14)
     for system in SYSTEMS.values():
         size = f"{sizes[system.name]:,}" if system.name in sizes else "–"
-        table.add_row(system.name, f"{system.about} [dim]({system.paper})[/]", size, ", ".join(system.needs))
+        aspects = "open" if system.open_aspects else "fixed"
+        about = f"{system.about} [dim]({system.paper})[/]"
+        table.add_row(system.name, about, aspects, size, ", ".join(system.needs))
     return table
 
 

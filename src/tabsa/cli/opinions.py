@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tabsa.cli.console import out
-from tabsa.schema import NEGATIVE, NONE, POSITIVE
+from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from tabsa.inference import PredictedOpinion, Prediction
 
-_STYLES = {POSITIVE: "green", NEGATIVE: "red", NONE: "dim"}
-_SIGNS = {POSITIVE: "▲", NEGATIVE: "▼", NONE: "·"}
+_STYLES = {POSITIVE: "green", NEGATIVE: "red", NEUTRAL: "blue", MIXED: "magenta", NONE: "dim"}
+_SIGNS = {POSITIVE: "▲", NEGATIVE: "▼", NEUTRAL: "○", MIXED: "◆", NONE: "·"}
 _BAR = 12  # characters
 
 

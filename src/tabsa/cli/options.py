@@ -15,7 +15,24 @@ Precision: TypeAlias = Annotated[
 ]
 Aspects: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--aspect", "-a", metavar="ASPECT", help="An aspect to ask for; repeatable. [default: all]"),
+    typer.Option(
+        "--aspect",
+        "-a",
+        metavar="ASPECT",
+        help="An aspect to ask for: any words if the model is open, else one that it knows; repeatable. "
+        "[default: the model's own]",
+        show_default=False,
+    ),
+]
+AspectLists: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--aspects",
+        metavar="LIST|FILE|A,B",
+        help="Several aspects: everyday, places, restaurants, hotels, phones or laptops; or a file with one a line; "
+        "or words with commas.",
+        show_default=False,
+    ),
 ]
 DataDir: TypeAlias = Annotated[
     Path | None, typer.Option("--data-dir", metavar="DIR", help="Look for data here first.", show_default=False)

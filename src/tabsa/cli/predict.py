@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tabsa.cli.aspects import asked_aspects
 from tabsa.cli.console import err, warn
-from tabsa.cli.options import Aspects, ModelName, Precision
+from tabsa.cli.options import AspectLists, Aspects, ModelName, Precision
 from tabsa.cli.targets import METAVAR, named_targets
 from tabsa.errors import DataError, ModelError
 
@@ -29,6 +30,7 @@ def command(
         ),
     ] = None,
     aspects: Aspects = None,
+    aspect_lists: AspectLists = None,
     model: ModelName = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, every pair with its probabilities.")] = False,
     explain: Annotated[
@@ -42,11 +44,14 @@ def command(
 
     Examples: `tabsa predict "Camden is lovely but far too dear" -t Camden`,
     `tabsa predict "I love Stokey" -t "Stoke Newington=Stokey,N16" --explain why.html`,
-    `cat review.txt | tabsa predict -t Camden -t Brixton -a price --json`
+    `cat review.txt | tabsa predict -t Camden -t Brixton -a price --json`,
+    `tabsa predict "The Pixel 9 lasts for days" -t "Pixel 9" -a "battery life" -a price --model reader`,
+    `tabsa predict "The Pixel 9 lasts for days" -t "Pixel 9" --aspects phones --model reader`
     """
     if not targets:
         raise typer.BadParameter(f"name at least one target, such as: {_EXAMPLE}", param_hint="'-t'")
     named = named_targets(targets)
+    asked = asked_aspects(aspect_lists, aspects)
     read = _text(text)
     from tabsa.inference import load
 
@@ -59,8 +64,8 @@ def command(
         from tabsa.models import SYSTEMS
 
         able = ", ".join(name for name, system in SYSTEMS.items() if system.gates)
-        raise ModelError(f"--explain shows gates, and an '{predictor.system.name}' has none; these have: {able}")
-    prediction = predictor.predict(read, named, aspects or None)
+        raise ModelError(f"--explain shows gates, and '{predictor.system.name}' has none; these have: {able}")
+    prediction = predictor.predict(read, named, asked)
     for name in prediction.unmentioned():
         warn(f"the text does not mention '{name}'; give other names for it with -t '{name}=ALIAS'")
     if as_json:

@@ -11,14 +11,26 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tabsa.training.loop import Loop, Validation
+    from tabsa.training.validation import Figures
 
-SHOWN = (
+_SHOWN = (
     ("ma", "strict_accuracy", "strict (ma)"),
     ("sun", "macro_f1", "F1 (sun)"),
     ("sun", "aspect_auc", "aspect AUC"),
     ("sun", "sentiment_accuracy", "sentiment acc."),
     ("sun", "sentiment_auc", "sentiment AUC"),
 )
+_OF_QUESTIONS = (
+    ("questions", "opinion_f1", "opinion F1"),
+    ("questions", "presence_f1", "presence F1"),
+    ("questions", "polarity_accuracy", "polarity acc."),
+    ("questions", "false_opinions", "false opinions"),
+)
+
+
+def shown(figures: "Figures") -> tuple[tuple[str, str, str], ...]:
+    """Family, metric and title of the figures to show: the benchmark's where they are, or those of questions."""
+    return _SHOWN if "sun" in figures or not figures else _OF_QUESTIONS
 
 
 class ProgressBar(Callback):
@@ -33,7 +45,7 @@ class ProgressBar(Callback):
         from rich import progress as bars
 
         who = f"{len(trainer.seeds)} teachers" if role == "teachers" else trainer.config.kind
-        known = f"{trainer.model.size:,} weights, {len(trainer.prepared.train):,} sentences, on {trainer.device.type}"
+        known = f"{trainer.model.size:,} weights, {trainer.texts:,} texts, on {trainer.device.type}"
         err.print(f"{who}: {known}", soft_wrap=True)
         epochs, progress = trainer.config.training.epochs, trainer.progress
         self.bar = bars.Progress(
@@ -46,7 +58,7 @@ class ProgressBar(Callback):
             disable=not err.is_terminal,
         )
         self.bar.start()
-        total = epochs * trainer.updates
+        total = trainer.total
         self.task = self.bar.add_task(
             "", total=total, completed=progress.update, epoch=progress.epoch, speed="", shown=""
         )
@@ -72,7 +84,7 @@ def _line(validation: "Validation") -> str:
     """The loss and the dev figures, means over the seeds."""
     figures = (
         f"{name} {percent([of_seed[family][metric] for of_seed in validation.figures])}"
-        for family, metric, name in SHOWN
+        for family, metric, name in shown(validation.figures[0])
     )
     return f"loss {sum(validation.loss) / len(validation.loss):.3f}, dev: " + ", ".join(figures)
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from tabsa.cli.aspects import asked_aspects
 from tabsa.cli.console import err, warn
 from tabsa.cli.many import Cluster, Runner, score_many
-from tabsa.cli.options import Aspects, ModelName, Precision
+from tabsa.cli.options import AspectLists, Aspects, ModelName, Precision
 from tabsa.cli.score_options import (
     Chunk,
     Engine,
@@ -50,6 +51,7 @@ def command(
     names: TargetNames = None,
     target_column: TargetColumn = None,
     aspects: Aspects = None,
+    aspect_lists: AspectLists = None,
     model: ModelName = None,
     layout: Layout = LayoutName.WIDE,
     probabilities: Probabilities = False,
@@ -71,9 +73,12 @@ def command(
     Rows without a text or a target, or that cannot be read, go to the rejects file with the reason; the rest goes
     through. After a crash or a kill, the same command with `--resume` goes on without losing or repeating a row.
 
-    Example: `tabsa score docs/examples/comments.csv opinions.csv --targets docs/examples/places.txt --layout long`
+    Examples: `tabsa score docs/examples/comments.csv opinions.csv --targets docs/examples/places.txt --layout long`,
+    `tabsa score reviews.csv opinions.csv --target-column product --aspects phones --model reader`,
+    `tabsa score reviews.csv opinions.csv -t "Pixel 9" --aspects my-aspects.txt -a "battery life" --model reader`
     """
     shared = _shared_targets(targets, names or [], target_column)
+    asked = asked_aspects(aspect_lists, aspects)
     from tabsa.scoring import Layout as RowLayout
     from tabsa.scoring import Request
     from tabsa.scoring.many import is_many
@@ -88,7 +93,7 @@ def command(
     request = Request(
         targets=shared,
         target_column=target_column,
-        aspects=aspects or None,
+        aspects=asked,
         text_column=text_column,
         id_column=id_column,
         layout=RowLayout(layout),

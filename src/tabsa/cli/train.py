@@ -55,16 +55,17 @@ def _results(config: "RunConfig", fitted: "Fitted") -> "Table":
     """What each seed, or each decision of a system without seeds, came to on dev, in percent."""
     from rich.table import Table
 
-    from tabsa.cli.progress import SHOWN, percent
+    from tabsa.cli.progress import percent, shown
 
     table = Table()
     table.add_column("seed" if config.system.neural else "decision")
     if config.system.neural:
         table.add_column("epoch", justify="right")
-    for _, _, name in SHOWN:
+    columns = shown(fitted.rows[0].dev)
+    for _, _, name in columns:
         table.add_column(name, justify="right")
     for row in fitted.rows:
         epoch = [] if row.epoch is None else [str(row.epoch)]
-        shown = (percent([row.dev[family][metric]] if row.dev else []) for family, metric, _ in SHOWN)
-        table.add_row(row.name, *epoch, *shown)
+        figures = (percent([row.dev[family][metric]] if row.dev else []) for family, metric, _ in columns)
+        table.add_row(row.name, *epoch, *figures)
     return table

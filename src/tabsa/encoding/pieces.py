@@ -71,8 +71,14 @@ class PieceReader:
     def _word(self, text: str) -> tuple[int, ...]:
         return tuple(self.tokenizer.encode(text, add_special_tokens=False).ids)
 
-    def pieces(self, text: str, targets: Sequence[Target], slots: dict[int, int]) -> list[Piece]:
-        """A whole text; `slots` gives the slot of each target, by its number, that is marked in it."""
+    def pieces(
+        self, text: str, targets: Sequence[Target], slots: dict[int, int], *, widest: bool = False
+    ) -> list[Piece]:
+        """A whole text; `slots` gives the slot of each target, by its number, that is marked in it.
+
+        With `widest`, every mention has as many pieces as the longest of the placeholders.
+        """
+        widths = [len(self.placeholder(slot)) for slot in slots.values()] if widest else []
         marks = sorted(
             (span.start, span.end, slots[number])
             for number, target in enumerate(targets)
@@ -91,7 +97,9 @@ class PieceReader:
                     for number, (a, b) in zip(coded.ids, coded.offsets, strict=True)
                 ]
             if slot != NO_SLOT:
-                found += [Piece(number, start, end, slot) for number in self.placeholder(slot)]
+                spelt = self.placeholder(slot)
+                spelt += spelt[-1:] * (max(widths, default=0) - len(spelt))
+                found += [Piece(number, start, end, slot) for number in spelt]
             reached = end
         return found
 
@@ -103,13 +111,16 @@ class PieceReader:
         """
         named = {number: number for number, target in enumerate(targets) if target.mentions}
         implied = [target.name for target in targets if target.implied and not target.mentions]
-        for part in _windows(self.pieces(text, targets, named), longest - 2):
+        room = max(1, longest - 2)
+        # Slots are numbered anew in each passage, and it must not get longer by that.
+        for part in _windows(self.pieces(text, targets, named, widest=True), room):
             present = [*dict.fromkeys(piece.slot for piece in part if piece.slot != NO_SLOT)]
             if present or implied:
-                numbered = tuple(self._numbered(part, {number: slot for slot, number in enumerate(present)}))
+                slots = {number: slot for slot, number in enumerate(present)}
+                numbered = tuple(self._numbered(part, slots))[:room]
                 names = (*(targets[number].name for number in present), *implied)
                 tokens = tuple(_tokens(text, numbered))
-                yield PiecePassage(part[0].start, part[-1].end, tokens, names, None, numbered[: longest - 2])
+                yield PiecePassage(part[0].start, part[-1].end, tokens, names, None, numbered)
 
     def _numbered(self, pieces: Sequence[Piece], slots: dict[int, int]) -> Iterator[Piece]:
         """The pieces with targets under other slots, and so with other placeholders."""
@@ -125,24 +136,37 @@ class PieceReader:
 
 
 def _windows(pieces: Sequence[Piece], longest: int) -> Iterator[tuple[Piece, ...]]:
-    """All pieces, or parts of them that overlap; none begins or ends inside a word or a mention."""
+    """All pieces, or parts of them that overlap.
+
+    None begins or ends inside a mention, nor inside a word where the text has spaces: half a passage without one, as in
+    Chinese or in an address, is cut as it comes.
+    """
     start = 0
     while pieces:
         end = min(start + longest, len(pieces))
-        while end < len(pieces) and end > start + 1 and _joined(pieces[end - 1], pieces[end]):
-            end -= 1
+        if end < len(pieces):
+            end = _gap(pieces, range(end, start + longest // 2, -1))
         yield tuple(pieces[start:end])
         if end == len(pieces):
             return
-        again = max(start + 1, end - longest // _OVERLAP)
-        while again < end and _joined(pieces[again - 1], pieces[again]):
-            again += 1
-        start = again
+        start = _gap(pieces, range(max(start + 1, end - longest // _OVERLAP), end + 1))
 
 
-def _joined(one: Piece, other: Piece) -> bool:
-    """Whether two pieces are of one word or of one mention."""
-    return one.end == other.start or (one.slot != NO_SLOT and one[1:] == other[1:])
+def _gap(pieces: Sequence[Piece], places: Sequence[int]) -> int:
+    """The first of the places that stands between two words, or between two mentions, or at all."""
+    for joined in (_one_word, _one_mention):
+        for place in places:
+            if not joined(pieces[place - 1], pieces[place]):
+                return place
+    return places[0]
+
+
+def _one_word(one: Piece, other: Piece) -> bool:
+    return one.end == other.start or _one_mention(one, other)
+
+
+def _one_mention(one: Piece, other: Piece) -> bool:
+    return one.slot != NO_SLOT and one[1:] == other[1:]
 
 
 def _tokens(text: str, pieces: Sequence[Piece]) -> Iterator[Token]:

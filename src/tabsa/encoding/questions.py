@@ -42,9 +42,9 @@ class Questions:
         return np.diff(self.starts) + 2
 
     def arrays(self, prefix: str = "") -> dict[str, NDArray[Any]]:
-        """The arrays by name, for saving."""
+        """The arrays by name, for saving; whole ones, because safetensors writes the memory behind a view."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {prefix + name: array for name, array in named.items() if array is not None}
+        return {prefix + name: np.ascontiguousarray(array) for name, array in named.items() if array is not None}
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> "Questions":

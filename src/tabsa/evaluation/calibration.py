@@ -3,6 +3,9 @@
 The biases are for models that were trained on other shares of the classes than there are: with classes made equal in
 training, a model says `none` too rarely. A temperature alone changes no decision; biases do.
 
+A reader's answers are calibrated in two parts (`PresenceCalibration`): whether a text speaks of an aspect at all, and
+how. What is rare in one set of aspects is common in another, so the two are not bent by one temperature.
+
 Shapes as in `metrics`: `gold` (groups, aspects), `probabilities` (groups, aspects, labels).
 """
 
@@ -27,6 +30,47 @@ class Calibration:
     def apply(self, probabilities: FloatArray) -> FloatArray:
         """The probabilities as they should be."""
         return scaled(probabilities, self.temperature, self.bias)
+
+
+@dataclass(frozen=True)
+class PresenceCalibration:
+    """What makes a reader's answers calibrated; `none` is the first label.
+
+    log-odds of an opinion / presence_temperature + presence_bias; of polarities, logits / polarity_temperature.
+    """
+
+    presence_temperature: float = 1.0
+    presence_bias: float = 0.0
+    polarity_temperature: float = 1.0
+
+    def apply(self, probabilities: FloatArray) -> FloatArray:
+        """The probabilities as they should be, (..., labels)."""
+        logs = np.log(np.maximum(probabilities, 1e-30))
+        odds = _log_odds(probabilities) / self.presence_temperature + self.presence_bias
+        polarities = _softmax(logs[..., 1:] / self.polarity_temperature)
+        # Both shares from the odds: of a likely opinion, 1 - presence would have few digits left.
+        none, presence = (1 / (1 + np.exp(np.clip(way * odds, -80, 80))) for way in (1, -1))
+        return np.concatenate([none, presence * polarities], axis=-1)
+
+
+def fit_presence_calibration(gold: IntArray, probabilities: FloatArray) -> PresenceCalibration:
+    """The one that makes the gold labels likeliest; of polarities, where there are opinions."""
+    there = (gold > 0).astype(np.int64)
+    odds = _log_odds(probabilities)
+    presence = 1 / (1 + np.exp(np.clip(np.concatenate([odds, -odds], axis=-1), -80, 80)))
+    fitted = fit_calibration(there, presence, classes=True)
+    found = probabilities[gold > 0][:, 1:]
+    polarity = 1.0
+    if len(found) and found.shape[-1] > 1:
+        shares = found / np.maximum(found.sum(-1, keepdims=True), 1e-30)
+        polarity = fit_temperature(gold[gold > 0] - 1, shares)
+    return PresenceCalibration(fitted.temperature, fitted.bias[1], polarity)
+
+
+def _log_odds(probabilities: FloatArray) -> FloatArray:
+    """Of an opinion against none, (..., 1)."""
+    none, some = probabilities[..., :1], probabilities[..., 1:].sum(-1, keepdims=True)
+    return np.asarray(np.log(np.maximum(some, 1e-30)) - np.log(np.maximum(none, 1e-30)))
 
 
 def scaled(probabilities: FloatArray, temperature: float, bias: tuple[float, ...] = ()) -> FloatArray:

@@ -1,21 +1,25 @@
 """Predictions and gold -> Report: every figure in both families, for each aspect, and how far chance moves them."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tabsa.encoding import gold_labels
 from tabsa.errors import DataError
 from tabsa.evaluation import metrics
-from tabsa.evaluation.metrics import FAMILIES, METRICS, Family, FloatArray, IntArray
+from tabsa.evaluation.metrics import FAMILIES, METRICS, Family, FloatArray, Score
+from tabsa.evaluation.questions import question_metrics
+from tabsa.evaluation.rows import AskedRows, AspectRows, asked_rows, by_aspect
 from tabsa.schema import Dataset
 
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
+# Aspects that the table by aspect has at most; where there are more, as where every text asks its own, fewer are shown.
+_MOST_ASPECTS, _SHOWN_ASPECTS = 50, 20
 # How many weights a bootstrap holds at once (8 bytes each, and a few copies of them on the way).
 _WEIGHTS_AT_ONCE = 2_000_000
 
@@ -47,6 +51,8 @@ class Report:
     """The five metrics as Ma et al. (2018) define them."""
     row_accuracy: float
     """Share of rows with the right label, `none` included."""
+    questions: dict[str, float]
+    """F1 of opinions with their polarity and of their presence, and more (`tabsa.evaluation.questions`)."""
     counts: dict[str, int]
     """Of examples, groups, groups without an opinion, rows, and opinions."""
     aspects: dict[str, AspectReport]
@@ -63,49 +69,79 @@ class Report:
     def __rich__(self) -> "Group":
         from rich.console import Group
 
-        return Group(_families_table(self), _aspects_table(self))
+        return Group(_families_table(self), _questions_table(self), _aspects_table(self))
 
 
 def evaluate(dataset: Dataset, probabilities: FloatArray, *, bootstrap: int = 1000, seed: int = 0) -> Report:
-    """Score `probabilities` (groups, aspects, labels), in the order of `dataset`, against its gold labels.
+    """Score probabilities against a dataset's gold labels.
 
-    Intervals come from `bootstrap` resamples of the examples (0: none), each with all its groups, because targets of
-    one text are not independent. The same seed gives the same intervals.
+    Args:
+        dataset: what was asked, and what is right.
+        probabilities: in the order of the dataset; (groups, aspects, labels), or (questions, labels) of what was asked
+            alone (`Dataset.questions`), which is far less where each text asks its own aspects.
+        bootstrap: resamples of the examples for the 95% intervals (0: none), each with all its groups, because targets
+            of one text are not independent.
+        seed: the same gives the same intervals.
     """
     if not dataset.examples or not dataset.polarities:
         raise DataError(f"{dataset.name} {dataset.split} has no opinions; expected some to compare predictions with")
-    gold = gold_labels(dataset)
-    expected = (*gold.shape, len(dataset.labels))
-    if probabilities.shape != expected:
-        raise ValueError(f"probabilities have shape {probabilities.shape}; {dataset.name} needs {expected}")
     if not np.isfinite(probabilities).all():
         raise ValueError("probabilities hold NaN or infinite values")
-    predicted = metrics.predicted_labels(probabilities)
-    figures = metrics.all_metrics(gold, probabilities)
-    present = gold > 0
+    rows = asked_rows(dataset, probabilities)
+    predicted = metrics.predicted_labels(rows.probabilities)
+    aspects = list(by_aspect(dataset, rows))
+    columns = [column for _, column in aspects]
+    figures = _figures(rows, columns)
+    present = rows.gold > 0
     return Report(
         data=dataset.name,
         split=dataset.split,
         sun={name: float(score) for name, score in figures["sun"].items()},
         ma={name: float(score) for name, score in figures["ma"].items()},
-        row_accuracy=float(metrics.row_accuracy(gold, predicted)),
+        row_accuracy=float(metrics.row_accuracy(rows.gold, predicted)),
+        questions=question_metrics(rows.gold.ravel(), rows.probabilities.reshape(-1, len(dataset.labels))),
         counts={
             "examples": len(dataset.examples),
-            "groups": len(gold),
+            "groups": len(rows.gold),
             "groups_without_opinion": int((~present.any(axis=1)).sum()),
-            "rows": int((gold >= 0).sum()),
+            "rows": int((rows.gold >= 0).sum()),
             "opinions": int(present.sum()),
         },
-        aspects={
-            aspect: _aspect_report(dataset, gold[:, [i]], probabilities[:, [i]])
-            for i, aspect in enumerate(dataset.aspects)
-        },
-        intervals=_intervals(dataset, gold, probabilities, bootstrap, seed) if bootstrap else None,
+        aspects={dataset.aspects[aspect]: _aspect_report(dataset, column) for aspect, column in aspects},
+        intervals=_intervals(dataset, rows, columns, bootstrap, seed) if bootstrap else None,
     )
 
 
-def _aspect_report(dataset: Dataset, gold: IntArray, probabilities: FloatArray) -> AspectReport:
-    """The figures of one aspect: arrays as everywhere, with one column."""
+# ---- figures
+
+
+def _figures(
+    rows: AskedRows, columns: Sequence[AspectRows], weights: FloatArray | None = None
+) -> dict[Family, dict[str, Score]]:
+    """The five metrics in both families; `columns` are the rows by aspect."""
+    figures = metrics.all_metrics(rows.gold, rows.probabilities, weights)
+    if rows.aspects is None:
+        return figures
+    ours = [None if weights is None else weights[..., column.groups] for column in columns]
+    pairs = list(zip(columns, ours, strict=True))
+    shared = {
+        "aspect_auc": _mean([metrics.aspect_auc(one.gold, one.probabilities, w) for one, w in pairs]),
+        "sentiment_auc": _mean([metrics.sentiment_auc(one.gold, one.probabilities, w) for one, w in pairs]),
+    }
+    return {family: values | shared for family, values in figures.items()}
+
+
+def _mean(values: Sequence[Score]) -> Score:
+    """The mean of those that are defined."""
+    stacked = np.stack(values)
+    defined = (~np.isnan(stacked)).sum(0)
+    mean: Score = np.where(defined, np.nansum(stacked, 0) / np.maximum(defined, 1), np.nan)[()]
+    return mean
+
+
+def _aspect_report(dataset: Dataset, column: AspectRows) -> AspectReport:
+    """The figures of one aspect."""
+    gold, probabilities, _ = column
     precision, recall, f1 = metrics.detection(gold, metrics.predicted_labels(probabilities))
     return AspectReport(
         support={polarity: int((gold == label).sum()) for label, polarity in enumerate(dataset.polarities, start=1)},
@@ -119,17 +155,17 @@ def _aspect_report(dataset: Dataset, gold: IntArray, probabilities: FloatArray) 
 
 
 def _intervals(
-    dataset: Dataset, gold: IntArray, probabilities: FloatArray, resamples: int, seed: int
+    dataset: Dataset, rows: AskedRows, columns: Sequence[AspectRows], resamples: int, seed: int
 ) -> dict[Family, dict[str, tuple[float, float]]]:
     rng = np.random.default_rng(seed)
     examples = len(dataset.examples)
     example_of_group = np.repeat(np.arange(examples), [len(example.targets) for example in dataset.examples])
-    step = max(1, _WEIGHTS_AT_ONCE // max(1, len(gold)))
+    step = max(1, _WEIGHTS_AT_ONCE // max(1, len(rows.gold)))
     parts = []
     for start in range(0, resamples, step):
         drawn = rng.integers(0, examples, (min(step, resamples - start), examples))
         times = np.stack([np.bincount(sample, minlength=examples) for sample in drawn])
-        parts.append(metrics.all_metrics(gold, probabilities, times[:, example_of_group].astype(np.float64)))
+        parts.append(_figures(rows, columns, times[:, example_of_group].astype(np.float64)))
     return {
         family: {name: _middle(np.concatenate([part[family][name] for part in parts])) for name in METRICS}
         for family in FAMILIES
@@ -165,6 +201,12 @@ _NAMES = {
     "sentiment_accuracy": "sentiment accuracy",
     "sentiment_auc": "sentiment AUC",
 }
+_QUESTION_NAMES = {
+    "opinion_f1": "F1 of opinions, with their polarity",
+    "presence_f1": "F1 of their presence alone",
+    "polarity_accuracy": "polarity right, of true opinions",
+    "false_opinions": "opinions found where there are none",
+}
 
 
 def _families_table(report: Report) -> "Table":
@@ -189,10 +231,25 @@ def _families_table(report: Report) -> "Table":
     return table
 
 
+def _questions_table(report: Report) -> "Table":
+    counts = report.counts
+    table = _table(f"{counts['rows']:,} questions, {counts['opinions']:,} opinions")
+    table.add_column("%")
+    table.add_column("", justify="right")
+    for name, figure in report.questions.items():
+        table.add_row(_QUESTION_NAMES[name], _percent(figure))
+    return table
+
+
 def _aspects_table(report: Report) -> "Table":
     from rich.text import Text
 
     table = _table("by aspect: opinions in the data, and figures in %")
+    shown = list(report.aspects.items())
+    if len(shown) > _MOST_ASPECTS:
+        shown.sort(key=lambda item: -sum(item[1].support.values()))
+        table.caption = Text(f"the {_SHOWN_ASPECTS} of {len(shown):,} aspects with most opinions", style="dim")
+        del shown[_SHOWN_ASPECTS:]
     table.add_column("aspect", overflow="fold")
     polarities = [*next(iter(report.aspects.values())).support]
     apart = len(polarities) <= 2  # more columns would not fit in a terminal
@@ -206,7 +263,7 @@ def _aspects_table(report: Report) -> "Table":
         "sent.\nAUC",
     ):
         table.add_column(Text(heading), justify="right", overflow="fold")
-    for aspect, one in report.aspects.items():
+    for aspect, one in shown:
         support = one.support.values() if apart else [sum(one.support.values())]
         figures = (one.precision, one.recall, one.f1, one.aspect_auc, one.sentiment_accuracy, one.sentiment_auc)
         table.add_row(Text(aspect), *map(str, support), *map(_percent, figures))

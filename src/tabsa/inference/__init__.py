@@ -1,7 +1,15 @@
 """Use a model: text, targets and aspects in, opinions out. Needs numpy and onnxruntime, not PyTorch."""
 
-from tabsa.inference.evaluation import evaluate, predict_examples
+from tabsa.inference.evaluation import evaluate, predict_examples, predict_questions
 from tabsa.inference.predictor import Predictor, load
 from tabsa.inference.result import PredictedOpinion, Prediction
 
-__all__ = ["PredictedOpinion", "Prediction", "Predictor", "evaluate", "load", "predict_examples"]
+__all__ = [
+    "PredictedOpinion",
+    "Prediction",
+    "Predictor",
+    "evaluate",
+    "load",
+    "predict_examples",
+    "predict_questions",
+]

@@ -1,16 +1,22 @@
 """What a model is worth on a dataset: the answers that a user gets, scored."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.datasets import load as load_dataset
 from tabsa.errors import DataError
+from tabsa.evaluation.questions import without
 from tabsa.evaluation.report import Report
 from tabsa.evaluation.report import evaluate as score
 from tabsa.inference.predictor import Predictor, load
-from tabsa.schema import Dataset
+from tabsa.schema import MIXED, Dataset
+from tabsa.text.aspects import clean_aspect
+
+_SAME: Final[Mapping[str, str]] = {"conflict": MIXED, MIXED: "conflict"}  # two names of one polarity; SemEval's first
 
 
 def evaluate(
@@ -35,36 +41,73 @@ def evaluate(
     """
     predictor = model if isinstance(model, Predictor) else load(model)
     if not isinstance(data, Dataset):
-        aspects = None if predictor.system.open_aspects else predictor.aspects
+        aspects = None if predictor.open_aspects else predictor.aspects
         data = load_dataset(data, split, data_dir=data_dir, aspects=aspects)
-    return score(data, predict_examples(predictor, data), bootstrap=bootstrap)
+    return score(data, predict_questions(predictor, data), bootstrap=bootstrap)
+
+
+def predict_questions(predictor: Predictor, dataset: Dataset) -> NDArray[np.float64]:
+    """The Predictor's own probabilities for a dataset's questions, (questions, labels), in the dataset's order of both.
+
+    A text is asked nothing else (`Dataset.questions`). What a model says of labels that the dataset lacks goes to
+    those it has (`tabsa.evaluation.questions.without`).
+    """
+    _check_aspects(predictor, dataset)
+    kept = _label_names(predictor, dataset)
+    asking = [example for example in dataset.examples if example.targets and example.aspects != ()]
+    predictions = predictor.predict_many(
+        [example.text for example in asking],
+        targets_of_each=[example.targets for example in asking],
+        aspects_of_each=[dataset.aspects if example.aspects is None else example.aspects for example in asking],
+    )
+    rows: list[list[float]] = []
+    for example, prediction in zip(asking, predictions, strict=True):
+        given = {(opinion.target, opinion.aspect): opinion for opinion in prediction.opinions}
+        aspects = dataset.aspects if example.aspects is None else example.aspects
+        # Two wordings that differ in white space only are one question to the model.
+        asked = [clean_aspect(aspect) for aspect in aspects] if predictor.open_aspects else aspects
+        rows += [
+            [given[target.name, aspect].probabilities[label] for label in predictor.labels]
+            for target in example.targets
+            for aspect in asked
+        ]
+    probabilities = np.array(rows, np.float64).reshape(-1, len(predictor.labels))
+    if set(kept) < set(predictor.labels):
+        return np.asarray(without(probabilities, predictor.labels, kept), np.float64)
+    return probabilities[:, [predictor.labels.index(label) for label in kept]]
 
 
 def predict_examples(predictor: Predictor, dataset: Dataset) -> NDArray[np.float64]:
-    """The Predictor's own probabilities for a dataset, (groups, aspects, labels), in the dataset's order of all three.
-
-    Where a dataset lacks some of the model's labels, the others share their probability.
-    """
-    _check_knows(predictor, dataset)
-    texts = [example.text for example in dataset.examples]
-    targets = [example.targets for example in dataset.examples]
-    predictions = predictor.predict_many(texts, aspects=dataset.aspects, targets_of_each=targets)
-    rows = [
-        [opinion.probabilities[label] for label in dataset.labels]
-        for prediction in predictions
-        for opinion in prediction.opinions
-    ]
-    probabilities = np.array(rows, np.float64).reshape(-1, len(dataset.aspects), len(dataset.labels))
-    if len(dataset.labels) < len(predictor.labels):
-        probabilities /= probabilities.sum(-1, keepdims=True)
+    """The same as an array of (groups, aspects, labels); what was not asked of a text is `none` there, for certain."""
+    answers = predict_questions(predictor, dataset)
+    groups = sum(1 for _ in dataset.groups())
+    probabilities = np.zeros((groups, len(dataset.aspects), len(dataset.labels)))
+    probabilities[..., 0] = 1
+    place = {aspect: column for column, aspect in enumerate(dataset.aspects)}
+    rows, columns = [], []
+    for group, (example, _) in enumerate(dataset.groups()):
+        asked = dataset.aspects if example.aspects is None else example.aspects
+        rows += [group] * len(asked)
+        columns += [place[aspect] for aspect in asked]
+    probabilities[rows, columns] = answers
     return probabilities
 
 
-def _check_knows(predictor: Predictor, dataset: Dataset) -> None:
-    """Raise a one-line DataError where the dataset has an aspect or a label that the model has not."""
-    config = predictor.folder.config
-    for what, ours, theirs in (("aspect", config.aspects, dataset.aspects), ("label", config.labels, dataset.labels)):
-        unknown = [name for name in theirs if name not in ours]
-        if unknown:
-            known = ", ".join(ours)
-            raise DataError(f"{dataset.name} has the {what} '{unknown[0]}', which the model does not know ({known})")
+def _check_aspects(predictor: Predictor, dataset: Dataset) -> None:
+    """Raise a one-line DataError where the dataset has an aspect that the model does not answer."""
+    unknown = [] if predictor.open_aspects else [name for name in dataset.aspects if name not in predictor.aspects]
+    if unknown:
+        known = ", ".join(predictor.aspects)
+        raise DataError(f"{dataset.name} has the aspect '{unknown[0]}', which the model does not know ({known})")
+
+
+def _label_names(predictor: Predictor, dataset: Dataset) -> tuple[str, ...]:
+    """The dataset's labels by the model's names for them; a one-line DataError where it has none for one."""
+    named = []
+    for label in dataset.labels:
+        name = label if label in predictor.labels else _SAME.get(label, label)
+        if name not in predictor.labels or name in named:
+            known = ", ".join(predictor.labels)
+            raise DataError(f"{dataset.name} has the label '{label}', which the model does not know ({known})")
+        named.append(name)
+    return tuple(named)

@@ -33,7 +33,7 @@ def predict_frame(
         text_column: the column of the texts.
         targets: who may be judged, the same for every row, as for `Predictor.predict`.
         target_column: instead, the column of each row's own targets: a name, or a list of names.
-        aspects: some of the model's; all by default.
+        aspects: as for `Predictor.predict`; the model's own by default.
         layout: `long` repeats a row for each of its opinions, with the columns target, aspect, polarity, confidence
             and one `probability_...` a label. `wide` keeps the rows and adds a column of polarities for each pair
             (`Camden/price`), or with `target_column` for each aspect (`price`), which then takes one target a row.
@@ -59,7 +59,7 @@ def predict_frame(
         if layout == "wide" and any(len(names) > 1 for names in own):
             raise DataError(f"the wide layout takes one target a row, but {target_column!r} has more; use 'long'")
         predictions = predictor.predict_many(texts, aspects=aspects, targets_of_each=own)
-        columns = list(aspects or predictor.aspects)
+        columns = list(predictor.choose_aspects(aspects))
     if layout == "long":
         return _long(frame, predictions, predictor.labels, every=every)
     return _wide(frame, predictions, columns)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from itertools import islice, repeat
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -13,9 +14,10 @@ from tabsa.checkpoint import GRAPHS, ModelFolder, Precision, open_folder
 from tabsa.encoding import Passage, PassageAnswer, keep_strongest
 from tabsa.errors import DataError, ModelError
 from tabsa.inference.result import PredictedOpinion, Prediction
-from tabsa.models import system_of
+from tabsa.models import SYSTEMS, system_of
 from tabsa.schema import Target
 from tabsa.text import TargetFinder
+from tabsa.text.aspects import clean_aspects
 
 # Names to look for, names with aliases, or targets with their mentions already marked.
 Targets: TypeAlias = Iterable[str] | Mapping[str, Iterable[str]] | Sequence[Target]
@@ -29,6 +31,7 @@ class _Query(NamedTuple):
     text: str
     names: tuple[str, ...]
     passages: list[Passage]
+    aspects: tuple[str, ...]
 
 
 class Predictor:
@@ -49,7 +52,7 @@ class Predictor:
             targets: names to find in the text (a mapping gives each its aliases), or `Target`s with mentions. A
                 target that the text does not mention is `none` throughout, unless it is a `Target` that is `implied`:
                 then the whole text is read for it.
-            aspects: some of the model's; all by default.
+            aspects: some of the model's, or of a model with open aspects any words; the model's own by default.
         """
         (prediction,) = self.predict_many([text], targets, aspects, explain=True)
         return prediction
@@ -61,52 +64,80 @@ class Predictor:
         aspects: Sequence[str] | None = None,
         *,
         targets_of_each: Iterable[Targets] | None = None,
+        aspects_of_each: Iterable[Sequence[str] | None] | None = None,
         explain: bool = False,
     ) -> Iterator[Prediction]:
         """The same for many texts, lazily and in order; texts of like length are read together.
 
-        `targets` are asked of every text, `targets_of_each` gives each its own.
+        `targets` and `aspects` are asked of every text, `targets_of_each` and `aspects_of_each` give each its own.
         """
         if isinstance(texts, str):
             raise DataError("texts is one text; expected a list of texts, or use predict")
         if (targets is None) == (targets_of_each is None):
             raise DataError("give either targets for all texts or targets of each")
+        if aspects is not None and aspects_of_each is not None:
+            raise DataError("give either aspects for all texts or aspects of each")
         finders = repeat(_Finder(targets)) if targets is not None else map(_Finder, targets_of_each or ())
-        return self._answers(_paired(texts, finders), self._aspects(aspects), explain)
+        if aspects_of_each is None:
+            asked: Iterable[tuple[str, ...]] = repeat(self.choose_aspects(aspects))
+        else:
+            asked = map(self.choose_aspects, aspects_of_each)
+        return self._answers(_paired(texts, finders, asked), explain)
 
-    def _answers(
-        self, texts: Iterator[tuple[str, "_Finder"]], aspects: tuple[str, ...], explain: bool
-    ) -> Iterator[Prediction]:
-        """A window of texts at a time: cut into passages, read, put together again."""
-        while window := [self.query(text, finder) for text, finder in islice(texts, _WINDOW)]:
-            cut = [passage for item in window for passage in item.passages]
-            answers = iter(self.engine.read_passages(cut, aspects, gates=explain))
-            for item in window:
-                yield self._prediction(item, list(islice(answers, len(item.passages))), aspects, explain)
+    def choose_aspects(self, aspects: Sequence[str] | None) -> tuple[str, ...]:
+        """What is asked where these are given, each once: the model's own where that is None.
 
-    def query(self, text: str, finder: "_Finder") -> _Query:
-        """What is read of a text, and for whom."""
-        return _Query(text, finder.names, list(self.engine.cut(text, finder.find(text))))
-
-    def _aspects(self, aspects: Sequence[str] | None) -> tuple[str, ...]:
+        Raises:
+            DataError: an aspect is no wording, or none that a model without open aspects knows.
+        """
         if aspects is None:
             return self.aspects
         if isinstance(aspects, str):
             raise DataError(f"aspects is one text; expected a list of names, such as ['{aspects}']")
+        if self.open_aspects:
+            return clean_aspects(aspects)
         unknown = [aspect for aspect in aspects if aspect not in self.aspects]
         if unknown:
-            raise DataError(f"the model does not know the aspect '{unknown[0]}'; it knows: {', '.join(self.aspects)}")
+            raise DataError(_unknown_aspect(str(unknown[0]), self.aspects))
+        if not aspects:
+            raise DataError("no aspect is asked for; name at least one")
         return tuple(dict.fromkeys(aspects))
 
-    def _prediction(
-        self, item: _Query, answers: list[PassageAnswer], aspects: tuple[str, ...], explain: bool
-    ) -> Prediction:
+    def _answers(self, texts: Iterator[tuple[str, "_Finder", tuple[str, ...]]], explain: bool) -> Iterator[Prediction]:
+        """A window of texts at a time: cut into passages, read, put together again."""
+        while window := [self.query(text, finder, aspects) for text, finder, aspects in islice(texts, _WINDOW)]:
+            for item, answers in zip(window, self._read(window, explain), strict=True):
+                yield self._prediction(item, answers, explain)
+
+    def query(self, text: str, finder: "_Finder", aspects: tuple[str, ...]) -> _Query:
+        """What is read of a text, for whom, and on what."""
+        return _Query(text, finder.names, list(self.engine.cut(text, finder.find(text))), aspects)
+
+    def _read(self, window: Sequence[_Query], explain: bool) -> list[list[PassageAnswer]]:
+        """What is said of each text's passages; texts that are asked the same are read together.
+
+        A model without open aspects always answers all of its own, so there all texts are.
+        """
+        alike: dict[tuple[str, ...], list[int]] = {}
+        for number, item in enumerate(window):
+            alike.setdefault(item.aspects if self.open_aspects else self.aspects, []).append(number)
+        results: list[list[PassageAnswer]] = [[] for _ in window]
+        for aspects, numbers in alike.items():
+            cut = [passage for number in numbers for passage in window[number].passages]
+            answers = iter(self.engine.read_passages(cut, aspects, gates=explain))
+            for number in numbers:
+                results[number] = list(islice(answers, len(window[number].passages)))
+        return results
+
+    def _prediction(self, item: _Query, answers: list[PassageAnswer], explain: bool) -> Prediction:
+        aspects = item.aspects
+        columns = None if self.open_aspects else [self.aspects.index(aspect) for aspect in aspects]
         best = _strongest(item.passages, answers)
         silent = np.zeros((len(aspects), len(self.labels)), np.float32)
         silent[:, 0] = 1
         opinions = []
         for name in item.names:
-            table = best.get(name, silent)
+            table = silent if name not in best else best[name] if columns is None else best[name][columns]
             for aspect, row, likeliest in zip(aspects, table.tolist(), table.argmax(1).tolist(), strict=True):
                 shares = dict(zip(self.labels, row, strict=True))
                 opinions.append(PredictedOpinion(name, aspect, self.labels[likeliest], shares))
@@ -115,9 +146,14 @@ class Predictor:
         shown = tuple(
             replace(passage, gates=answer.gates) for passage, answer in zip(item.passages, answers, strict=True)
         )
-        attention = self.engine.attention if shown else None
-        chosen = None if attention is None else attention[:, [self.aspects.index(aspect) for aspect in aspects]]
+        attention = self.engine.attention if shown and columns is not None else None
+        chosen = None if attention is None else attention[:, columns]
         return Prediction(item.text, tuple(opinions), shown, chosen, aspects, 0 if chosen is None else self.tied)
+
+    @property
+    def open_aspects(self) -> bool:
+        """Whether an aspect may be any words; where not, it is one of `aspects`."""
+        return self.system.open_aspects
 
     @property
     def gated(self) -> bool:
@@ -161,19 +197,32 @@ def _strongest(read: Sequence[Passage], answers: Sequence[PassageAnswer]) -> dic
     return best
 
 
-def _paired(texts: Iterable[str], finders: Iterable[_Finder]) -> Iterator[tuple[str, _Finder]]:
-    """Each text with its finder; refuses what is no text, and lists of different lengths."""
-    shared = isinstance(finders, repeat)
-    rest = iter(finders)
+def _unknown_aspect(aspect: str, known: Sequence[str]) -> str:
+    near = get_close_matches(aspect.lower(), known, n=1)
+    hint = f" (did you mean '{near[0]}'?)" if near else ""
+    able = next(name for name, system in SYSTEMS.items() if system.open_aspects)
+    return (
+        f"the model does not know the aspect '{aspect}'{hint}; it knows: {', '.join(known)}; "
+        f"a model with open aspects (`{able}`) takes any"
+    )
+
+
+def _paired(
+    texts: Iterable[str], finders: Iterable[_Finder], aspects: Iterable[tuple[str, ...]]
+) -> Iterator[tuple[str, _Finder, tuple[str, ...]]]:
+    """Each text with its finder and its aspects; refuses what is no text, and lists of different lengths."""
+    left, asked = iter(finders), iter(aspects)
     for number, text in enumerate(texts, 1):
         if not isinstance(text, str):
             raise DataError(f"text {number} is of type {type(text).__name__}; expected a string")
-        finder = next(rest, None)
-        if finder is None:
-            raise DataError(f"there are targets for {number - 1} texts and more texts; give each text its own")
-        yield text, finder
-    if not shared and next(rest, None) is not None:
-        raise DataError("there are targets for more texts than were given; give each text its own")
+        finder, wanted = next(left, None), next(asked, None)
+        if finder is None or wanted is None:
+            what = "targets" if finder is None else "aspects"
+            raise DataError(f"there are {what} for {number - 1} texts and more texts; give each text its own")
+        yield text, finder, wanted
+    for what, given in (("targets", left), ("aspects", asked)):
+        if not isinstance(given, repeat) and next(given, None) is not None:
+            raise DataError(f"there are {what} for more texts than were given; give each text its own")
 
 
 def load(name: str | Path | None = None, *, threads: int = 0, precision: Precision = "float32") -> Predictor:

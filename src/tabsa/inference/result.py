@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.encoding import Passage
-from tabsa.schema import NEGATIVE, NONE, POSITIVE, Polarity, Span, Target
+from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, Polarity, Span, Target
 
-_COLOURS = {POSITIVE: "#1a7f37", NEGATIVE: "#cf222e"}
+_COLOURS = {POSITIVE: "#1a7f37", NEGATIVE: "#cf222e", NEUTRAL: "#57606a", MIXED: "#8250df"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ class Network(nn.Module):
     """A neural system for `S` seeds at once; parameters and answers carry the seeds in front."""
 
     capturable: ClassVar[bool] = False  # whether `forward` never waits for the GPU, given `Context.live`
+    fused: ClassVar[bool] = False  # whether the optimiser is worth a kernel of its own
 
     def __init__(self, labels: int, seeds: Sequence[int]) -> None:
         super().__init__()

@@ -4,6 +4,7 @@ Needs the package `onnx`, and no PyTorch: a graph is built from the weights.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,10 @@ from tabsa.models.registry import SYSTEMS, system_of
 
 
 def export(folder: ModelFolder, precision: Precision = "float32") -> Path:
-    """Write the folder's `model.onnx`, or in int8 its `model.int8.onnx`, and return its path."""
+    """Write the folder's `model.onnx`, or in int8 its `model.int8.onnx`, and return its path.
+
+    A system with several graphs names them itself; the path is then the first one's.
+    """
     system = system_of(folder)
     if not system.graph:
         able = ", ".join(name for name, other in SYSTEMS.items() if other.graph)
@@ -30,11 +34,12 @@ def export(folder: ModelFolder, precision: Precision = "float32") -> Path:
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ModelError(f"{folder.path}: '{name}' of the weights holds something that is not a finite number")
     try:
-        model = system.build_graph(folder, precision)
+        built = system.build_graph(folder, precision)
     except (KeyError, IndexError, ValueError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as e:
         first_line = (str(e).splitlines() or [""])[0]
         raise ModelError(f"{folder.path}: the weights do not fit config.json ({first_line})") from e
-    path = folder.path / GRAPHS[precision]
-    with replacing(path, "wb") as stream:
-        stream.write(model.SerializeToString())
-    return path
+    models: dict[str, Any] = built if isinstance(built, dict) else {GRAPHS[precision]: built}
+    for name, model in models.items():
+        with replacing(folder.path / name, "wb") as stream:
+            stream.write(model.SerializeToString())
+    return folder.path / next(iter(models))

@@ -40,7 +40,7 @@ def dropout(x: Tensor, rate: float, context: Context, *, shape: Sequence[int]) -
     The mask has `shape`, which broadcasts to a seed's part of `x`: a 1 in it shares the mask along that dimension.
     """
     kept = mask(rate, context, shape=shape, device=x.device)
-    return x if kept is None else x * kept
+    return x if kept is None else x * kept.to(x.dtype)
 
 
 def mask(rate: float, context: Context, *, shape: Sequence[int], device: torch.device) -> Tensor | None:
@@ -48,5 +48,7 @@ def mask(rate: float, context: Context, *, shape: Sequence[int], device: torch.d
     if not context.training or context.generators is None or rate == 0:
         return None
     keep = 1 - rate
-    masks = [torch.empty(*shape, device=device).bernoulli_(keep, generator=g) for g in context.generators]
-    return torch.stack(masks) / keep
+    masks = torch.empty(len(context.generators), *shape, device=device)
+    for own, generator in zip(masks, context.generators, strict=True):
+        own.bernoulli_(keep, generator=generator)
+    return masks.div_(keep)

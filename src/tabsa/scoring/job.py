@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tabsa import __version__
-from tabsa.checkpoint import GRAPHS
+from tabsa.checkpoint import GRAPHS, READER_GRAPHS
 from tabsa.errors import DataError, OutputError
 from tabsa.files import sha256
 from tabsa.inference import Predictor
@@ -19,7 +19,13 @@ from tabsa.tables.rows import suffix_of
 from tabsa.tables.saving import Counts, FileOutput, StandardOutput
 
 _STREAM_SUFFIX: Final = ".jsonl"  # of standard output
-_MODEL_FILES: Final = ("config.json", "weights.safetensors", "vectors.safetensors")
+_MODEL_FILES: Final = (
+    "config.json",
+    "weights.safetensors",
+    "vectors.safetensors",
+    "concepts.safetensors",
+    "tokenizer.json",
+)
 
 
 class Progress(NamedTuple):
@@ -110,7 +116,7 @@ def _output(
 def request_identity(predictor: Predictor, request: Request) -> dict[str, Any]:
     """All that decides, beside the input, what the output is; a run can be resumed only where it is the same."""
     folder = predictor.folder.path
-    files = (*_MODEL_FILES, GRAPHS[predictor.precision])
+    files = (*_MODEL_FILES, GRAPHS[predictor.precision], *READER_GRAPHS[predictor.precision])
     model = {name: sha256(folder / name) for name in files if (folder / name).is_file()}
     targets = json.dumps([(name, *aliases) for name, aliases in (request.targets or {}).items()])
     return {
@@ -118,7 +124,7 @@ def request_identity(predictor: Predictor, request: Request) -> dict[str, Any]:
         "the model": hashlib.sha256(json.dumps(model).encode()).hexdigest(),
         "the list of targets": hashlib.sha256(targets.encode()).hexdigest(),
         "the column of targets": request.target_column,
-        "the list of aspects": list(request.aspects or ()),
+        "the list of aspects": list(predictor.choose_aspects(request.aspects)),
         "the column of texts": request.text_column,
         "the column of ids": request.id_column,
         "the layout": str(request.layout),

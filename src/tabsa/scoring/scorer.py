@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tabsa.datasets import DataWarning
-from tabsa.datasets.choices import choose_aspects
 from tabsa.errors import DataError
 from tabsa.inference import Predictor
 from tabsa.schema import NONE
@@ -48,7 +47,7 @@ class Scorer:
 
     def __init__(self, source: Path, suffix: str, predictor: Predictor, request: Request) -> None:
         self._source, self._suffix, self._predictor, self._request = source, suffix, predictor, request
-        self._aspects = choose_aspects(request.aspects, known=predictor.aspects, default=predictor.aspects)
+        self._aspects = predictor.choose_aspects(request.aspects)
         self._shared = SharedTargets(request.targets) if request.targets is not None else None
         self._targets: Targets = self._shared or OwnTargets(request.target_column or "")
 

@@ -1,6 +1,5 @@
 """Whose opinions are asked for: the same names of every row, or each row's own."""
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -12,8 +11,7 @@ from tabsa.schema import Target
 from tabsa.tables.fields import is_blank, parse_json
 from tabsa.tables.rows import Values
 from tabsa.text import TargetFinder
-
-_COMMENT = re.compile(r"(?:^|\s)#(?:\s.*)?$|^\s*#.*$")
+from tabsa.text.aspects import without_comment
 
 
 class Targets(Protocol):
@@ -73,7 +71,7 @@ def read_targets(path: Path) -> dict[str, tuple[str, ...]]:
     """
     targets: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(read_text(path).splitlines(), start=1):
-        bare = _COMMENT.sub("", line)
+        bare = without_comment(line)
         names = [name for part in bare.split("\t" if "\t" in bare.strip() else ",") if (name := part.strip())]
         if not names:
             continue

@@ -1,7 +1,6 @@
 """A prediction as JSON. Plain dicts, not pydantic models: building those costs more than the model's own time."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from fastapi import Response
@@ -20,35 +19,25 @@ def to_json(content: object) -> Response:
     return Response(written.encode(), media_type="application/json")
 
 
-def result(
-    answer: BatchAnswer, predictor: Predictor, aspects: Sequence[int], *, explain: bool = False
-) -> dict[str, Any]:
-    """What is told of one text; `aspects` are the places of those asked for."""
+def result(answer: BatchAnswer, predictor: Predictor, *, explain: bool = False) -> dict[str, Any]:
+    """What is told of one text."""
     prediction = answer.prediction
-    count = len(predictor.aspects)
-    opinions = [
-        prediction.opinions[first + place] for first in range(0, len(prediction.opinions), count) for place in aspects
-    ]
     return {
-        "text": prediction.text,
-        "opinions": [
-            {"target": o.target, "aspect": o.aspect, "polarity": o.polarity, "probabilities": o.probabilities}
-            for o in opinions
-        ],
+        **prediction.to_dict(),
         "mentions": [{"target": target.name, "spans": target.mentions} for target in answer.found],
-        "explanation": _explanation(prediction, predictor, aspects) if explain else None,
+        "explanation": _explanation(prediction, predictor) if explain else None,
     }
 
 
-def _explanation(prediction: Prediction, predictor: Predictor, aspects: Sequence[int]) -> dict[str, Any]:
+def _explanation(prediction: Prediction, predictor: Predictor) -> dict[str, Any]:
     gated = any(passage.gates is not None for passage in prediction.passages)
     directions = _DIRECTIONS.get(str(predictor.folder.config.model.get("directions")), [])
     attention = prediction.attention
     return {
         "passages": [_passage(passage) for passage in prediction.passages],
         "directions": directions if gated else [],
-        "attention": None if attention is None else attention[:, aspects].astype(float).round(_DIGITS).tolist(),
-        "aspects": [predictor.aspects[place] for place in aspects],
+        "attention": None if attention is None else attention.astype(float).round(_DIGITS).tolist(),
+        "aspects": prediction.aspects,
         "tied": prediction.tied,
     }
 

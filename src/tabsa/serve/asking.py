@@ -1,37 +1,30 @@
 """A request, checked against the limits and the model, as questions to the model."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tabsa.errors import DataError
+from tabsa.inference import Predictor
 from tabsa.serve.batching import Question
 from tabsa.serve.problems import Problem
 from tabsa.serve.schema import PredictRequest, TargetWithAliases
 from tabsa.serve.settings import Settings
 from tabsa.text import TargetFinder, parse_target
+from tabsa.text.aspects import named_aspects
 
 
-class CheckedRequest(NamedTuple):
-    """One question a text, and the places among the model's aspects of those asked for."""
-
-    questions: list[Question]
-    aspects: tuple[int, ...]
-
-
-def check_predict(request: PredictRequest, known: Sequence[str], settings: Settings) -> CheckedRequest:
-    """The questions of a request; `known` are the model's aspects."""
+def check_predict(request: PredictRequest, predictor: Predictor, settings: Settings) -> list[Question]:
+    """The questions of a request, one a text."""
     texts = [request.text] if request.text is not None else request.texts or []
     _refuse_more("texts", len(texts), settings.max_texts, "texts")
     for place, text in enumerate(texts):
         check_text(text, settings, "text" if request.texts is None else f"texts.{place}")
-    aspects = check_aspects(request.aspects, known, settings)
+    aspects = check_aspects(request.aspects, request.aspect_list, predictor, settings)
     finder = check_targets([_with_aliases(target) for target in request.targets], settings)
     opinions = len(texts) * len(finder.names) * len(aspects)
     if opinions > settings.max_opinions:
         message = f"texts x targets x aspects are {opinions:,}; at most {settings.max_opinions:,} go in one request"
         raise Problem(422, "limit", message)
-    places = tuple(known.index(aspect) for aspect in aspects)
-    return CheckedRequest([Question(text, finder, request.explain) for text in texts], places)
+    return [Question(text, finder, request.explain, aspects) for text in texts]
 
 
 def check_text(text: str, settings: Settings, field: str = "text") -> None:
@@ -65,18 +58,27 @@ def parse_targets(written: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 
 def check_aspects(
-    aspects: Sequence[str] | None, known: Sequence[str], settings: Settings, field: str = "aspects"
+    aspects: Sequence[str] | None,
+    name: str | None,
+    predictor: Predictor,
+    settings: Settings,
+    field: str = "aspects",
 ) -> tuple[str, ...]:
-    """The aspects asked for, each once; all where none is named."""
-    if aspects is None:
-        return tuple(known)
-    _refuse_more(field, len(aspects), settings.max_aspects, "aspects")
-    for aspect in aspects:
-        _refuse_more(field, len(aspect), settings.max_name_characters, "characters of a name")
-        if aspect not in known:
-            message = f"'{field}': the model does not know '{aspect}'; it knows: {', '.join(known)}"
-            raise Problem(422, "invalid", message, field)
-    return tuple(dict.fromkeys(aspects))
+    """The aspects asked for, each once: these, or those of the list `name`; the model's own where neither is given."""
+    if name is not None:
+        field = "aspect_list"
+        if aspects is not None:
+            raise Problem(422, "invalid", "give either aspects or 'aspect_list', the name of a list", field)
+        _refuse_more(field, len(name), settings.max_name_characters, "characters of a name")
+    try:
+        wanted = aspects if name is None else named_aspects(name)
+        if wanted is not None:
+            _refuse_more(field, len(wanted), settings.max_aspects, "aspects")
+            for aspect in wanted:
+                _refuse_more(field, len(aspect), settings.max_aspect_characters, "characters of an aspect")
+        return predictor.choose_aspects(wanted)
+    except DataError as e:
+        raise Problem(422, "invalid", f"'{field}': {e}", field) from e
 
 
 def _with_aliases(target: str | TargetWithAliases) -> tuple[str, list[str]]:

@@ -2,7 +2,7 @@
 
 Texts wait in a line, and one thread reads them, as many at a time as there are up to `batch_texts`. While it reads,
 more gather. Only when the last call had company does the next one wait a moment (`batch_window_ms`) for stragglers, so
-that a lone client never waits. What is read beside a text does not change its answer (see `Engine.read`).
+that a lone client never waits. What is read beside a text does not change its answer (see `Engine.read_passages`).
 """
 
 import asyncio
@@ -22,15 +22,16 @@ from tabsa.text import TargetFinder
 
 
 class Question(NamedTuple):
-    """One text, and who may be judged in it."""
+    """One text, who may be judged in it, and on what."""
 
     text: str
     finder: TargetFinder
     explain: bool = False
+    aspects: tuple[str, ...] | None = None  # the model's own by default
 
 
 class BatchAnswer(NamedTuple):
-    """All aspects of every target, and where the text mentions them."""
+    """What is said of every target, and where the text mentions them."""
 
     prediction: Prediction
     found: tuple[Target, ...]
@@ -128,6 +129,7 @@ class Batcher:
         predictions = self._predictor.predict_many(
             [question.text for question in questions],
             targets_of_each=targets_of_each,
+            aspects_of_each=[question.aspects for question in questions],
             explain=any(question.explain for question in questions),
         )
         answers = [BatchAnswer(*pair) for pair in zip(predictions, found, strict=True)]

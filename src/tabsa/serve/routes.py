@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.concurrency import run_in_threadpool
 
+from tabsa.inference import Predictor
 from tabsa.serve import answers
 from tabsa.serve.asking import check_predict, check_text
 from tabsa.serve.batching import BatchAnswer
@@ -23,6 +24,7 @@ from tabsa.serve.schema import (
     SuggestResponse,
 )
 from tabsa.serve.service import Service, TheService, problems
+from tabsa.text.aspects import LISTS
 from tabsa.text.suggestions import suggest
 
 
@@ -46,15 +48,15 @@ async def predict(request: PredictRequest, service: TheService) -> Response:
     With `text`, one result; with `texts`, `{"results": [...]}`, one a text. Every target-aspect pair is answered; the
     polarity `none` means that the text is silent. Offsets count Unicode code points.
     """
-    checked = check_predict(request, service.predictor.aspects, service.settings)
-    found = await service.batcher.ask(checked.questions)
+    questions = check_predict(request, service.predictor, service.settings)
+    found = await service.batcher.ask(questions)
     if request.texts is not None or request.explain:  # long, maybe: other clients need not wait while it is written
-        return await run_in_threadpool(_written, request, found, service, checked.aspects)
-    return _written(request, found, service, checked.aspects)
+        return await run_in_threadpool(_written, request, found, service)
+    return _written(request, found, service)
 
 
-def _written(request: PredictRequest, found: list[BatchAnswer], service: Service, aspects: tuple[int, ...]) -> Response:
-    results = [answers.result(answer, service.predictor, aspects, explain=request.explain) for answer in found]
+def _written(request: PredictRequest, found: list[BatchAnswer], service: Service) -> Response:
+    results = [answers.result(answer, service.predictor, explain=request.explain) for answer in found]
     return answers.to_json({"results": results} if request.texts is not None else results[0])
 
 
@@ -74,7 +76,9 @@ async def models(service: TheService) -> ModelsResponse:
     model = ModelOut(
         name=service.name,
         kind=config.kind,
+        open_aspects=predictor.open_aspects,
         aspects=list(config.aspects),
+        aspect_lists=_aspect_lists(predictor, service.settings.max_aspects),
         labels=list(config.labels),
         chains=None if attention is None else attention.shape[-1],
         tied=predictor.tied,
@@ -82,6 +86,15 @@ async def models(service: TheService) -> ModelsResponse:
         metrics=_metrics(predictor.folder.metrics),
     )
     return ModelsResponse(models=[model], default=service.name)
+
+
+def _aspect_lists(predictor: Predictor, most: int) -> dict[str, list[str]]:
+    """The named lists that the model can be asked for: of a model without open aspects those that it knows all of."""
+    return {
+        name: list(aspects)
+        for name, aspects in LISTS.items()
+        if len(aspects) <= most and (predictor.open_aspects or set(aspects) <= set(predictor.aspects))
+    }
 
 
 def _metrics(metrics: dict[str, Any]) -> dict[str, Any] | None:

@@ -46,7 +46,14 @@ class PredictRequest(_Strict):
     targets: list[Text | TargetWithAliases] = Field(
         description="Who may be judged: names to look for in the text, or names with aliases.", min_length=1
     )
-    aspects: list[Text] | None = Field(None, description="Some of the model's aspects; null means all.", min_length=1)
+    aspects: list[Text] | None = Field(
+        None,
+        description="On what: any words if the model is open, else some of its aspects; null means the model's own.",
+        min_length=1,
+    )
+    aspect_list: Text | None = Field(
+        None, description="Instead, the name of a list of aspects, such as `places`; `/v1/models` has them."
+    )
     explain: bool = Field(False, description="Tell how the memory's gates opened; for one text only.")
 
     model_config = ConfigDict(
@@ -83,7 +90,10 @@ class ScoreForm(BaseModel):
     target_column: Text | None = Field(None, description="Instead, the column that names each row's own targets.")
     text_column: Text | None = Field(None, description="The texts; `text` by default, or the only column of text.")
     id_column: Text | None = Field(None, description="What tells rows apart in the long layout; `id` by default.")
-    aspect: list[Text] = Field([], description="An aspect to ask for; repeatable. All by default.")
+    aspect: list[Text] = Field(
+        [], description="An aspect to ask for, any words if the model is open; repeatable. The model's own by default."
+    )
+    aspect_list: Text | None = Field(None, description="Instead, the name of a list of aspects, such as `places`.")
     layout: Literal["wide", "long"] = Field("wide", description="wide: a column a pair; long: a row an opinion.")
     format: Literal["csv", "jsonl"] = Field("csv", description="The format of the results.")
     prefix: Text = Field("", description="Goes before the name of each new column.")
@@ -176,7 +186,9 @@ class ModelOut(BaseModel):
 
     name: str
     kind: str
-    aspects: list[str]
+    open_aspects: bool = Field(description="Whether an aspect may be any words; where not, it is one of `aspects`.")
+    aspects: list[str] = Field(description="What is asked where a request names nothing.")
+    aspect_lists: dict[str, list[str]] = Field(description="Lists that can be asked for by name, as `aspect_list`.")
     labels: list[str]
     chains: int | None = Field(description="Chains of its memory; null where it has none.")
     tied: int

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from tabsa.config import option
 from tabsa.errors import ConfigError
+from tabsa.text.aspects import LONGEST_ASPECT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +23,9 @@ class Settings:
     max_texts: int = option(256, "texts of one request", low=1)
     max_targets: int = option(100, "targets of one request", low=1)
     max_aliases: int = option(20, "other names of one target", low=0)
-    max_name_characters: int = option(200, "the name of a target or of an aspect", low=1)
+    max_name_characters: int = option(200, "the name of a target", low=1)
     max_aspects: int = option(100, "aspects of one request", low=1)
+    max_aspect_characters: int = option(100, "the words of an aspect", low=1, high=LONGEST_ASPECT)
     max_opinions: int = option(50_000, "answers of one request: texts x targets x aspects", low=1)
 
     batch_texts: int = option(32, "texts of one model call; 1: no batching", low=1)

@@ -90,8 +90,8 @@ async def _received(request: Request, folder: Path, service: Service) -> tuple[P
 
 
 def _score_request(form: ScoreForm, service: Service) -> ScoreRequest:
-    known, settings = service.predictor.aspects, service.settings
-    aspects = check_aspects(form.aspect or None, known, settings, "aspect")
+    settings = service.settings
+    aspects = check_aspects(form.aspect or None, form.aspect_list, service.predictor, settings, "aspect")
     targets = parse_targets(form.targets)
     check_targets(targets, settings)
     return ScoreRequest(

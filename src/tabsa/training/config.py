@@ -58,7 +58,9 @@ class AugmentationConfig:
 
     composed: float = option(0.0, "two-target sentences made of one-target ones, for each sentence there is", low=0)
     copies: int = option(8, "versions of the training sentences that teachers answer, the first as it stands", low=1)
-    replaced: float = option(0.15, "share of the words of those versions that give way to near ones", low=0, high=0.9)
+    replaced: float = option(
+        0.15, "share of the words of those versions that give way to near ones; for readers, that go", low=0, high=0.9
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +118,7 @@ class QuestionsConfig:
     none: int = option(4, "aspects without an opinion, for each target of a text with an inventory", low=0)
     elsewhere: float = option(0.15, "share of those that are of another dataset's inventory", low=0, high=1)
     named: float = option(0.0, "share of the texts about an unnamed thing that give it a name", low=0, high=1)
+    extra: int = option(2, "with teachers: questions more for each target, which only they answer", low=0)
     ask_all: int = option(16, "an inventory of at most this many aspects is asked whole", low=0)
 
 
@@ -138,6 +141,7 @@ class RunConfig:
         return SYSTEMS[self.kind]
 
 
+_LEAST_PIECES: Final = 16
 _SECTIONS: Final[dict[str, type[Any]]] = {
     "data": DataConfig,
     "vectors": VectorsConfig,
@@ -183,6 +187,8 @@ def run_config(values: dict[str, Any]) -> RunConfig:
         build(SYSTEMS[kind].config_class, values.get("model", {}), "model."),
         **{name: build(cls, values.get(name, {}), f"{name}.") for name, cls in _SECTIONS.items()},
     )
+    if config.system.open_aspects and 0 < config.data.max_length < _LEAST_PIECES:
+        raise ConfigError(f"'data.max_length' is {config.data.max_length}; a reader needs {_LEAST_PIECES} word pieces")
     if config.augmentation.composed and (config.data.targets < 2 or config.system.concepts):
         raise ConfigError("'augmentation.composed' is for models of two targets or more, and not for concepts")
     if config.distillation.teachers:

@@ -154,6 +154,8 @@ class Drawer:
         if places and rng.random() < 0.7:
             for n in reversed(places):
                 text.pieces[n : n + 2], text.slots[n : n + 2] = name, [0] * len(name)
+        elif len(text.pieces) + len(name) + 1 > self.longest:
+            return
         else:
             text.pieces[:0], text.slots[:0] = [*name, known.colon], [*[0] * len(name), NO_SLOT]
         text.questions = [(0, aspect, label) for _, aspect, label in text.questions]
@@ -189,7 +191,9 @@ class Drawer:
 
 def _rename(text: _Text, old: Sequence[int], new: Sequence[int]) -> None:
     """The target of the first slot under the second one's placeholder."""
-    pieces, slots, n = [], [], 0
+    pieces: list[int] = []
+    slots: list[int] = []
+    n = 0
     while n < len(text.pieces):
         if text.slots[n] == 0:
             pieces += new

@@ -71,14 +71,50 @@ def fit(
     run = RunFolder(out / "run")
     if not resume:
         run.must_be_new()  # said before the data is read, which may take a while
-    prepared, kept = prepare(config, data_dir)
     numbers = range(config.training.seed, config.training.seed + seeds)
+    if config.system.open_aspects:
+        return _fit_reader(config, out, numbers, (TensorBoard(), *callbacks), run, device, data_dir, resume=resume)
+    prepared, kept = prepare(config, data_dir)
     trainer = train_seeds(config, prepared, numbers, device, (TensorBoard(), *callbacks), run=run, resume=resume)
     folder = write_result(out, config, prepared, kept, numbers, trainer.progress, trainer.best)
-    progress = trainer.progress
-    rows = zip(numbers, progress.best_epoch, progress.best_figures, strict=True)
     about = f"{trainer.model.size:,} weights, {100 * kept.coverage.share():.1f}% of the words known"
-    return Fitted(folder, tuple(FittedRow(str(seed), epoch, figures) for seed, epoch, figures in rows), about)
+    return Fitted(folder, _rows(trainer), about)
+
+
+def _fit_reader(
+    config: RunConfig,
+    out: Path,
+    seeds: Sequence[int],
+    callbacks: Sequence[Callback],
+    run: RunFolder,
+    device: str,
+    data_dir: Path | None,
+    *,
+    resume: bool,
+) -> Fitted:
+    """The same for a system that is asked questions."""
+    from tabsa.training.reader_run import start, teach, trainer_of, write_reader  # with `tokenizers`
+
+    begun = start(config, seeds, data_dir)
+    pool = None
+    if config.distillation.teachers:
+        others = start(teachers_config(config), teacher_seeds(config), data_dir)
+        teachers = trainer_of(others, device)
+        _train(teachers, "teachers", RunFolder(run.path / "teachers-1"), callbacks, resume=resume)
+        pool = teach(begun, others, teachers)
+        del others, teachers
+        gc.collect()
+    trainer = trainer_of(begun, device, pool)
+    _train(trainer, "model", run, callbacks, resume=resume)
+    folder = write_reader(out, begun, trainer)
+    about = f"{trainer.model.size:,} weights, {len(begun.prepared.aspects):,} wordings of aspects"
+    return Fitted(folder, _rows(trainer), about)
+
+
+def _rows(trainer: Loop[Any]) -> tuple[FittedRow, ...]:
+    progress = trainer.progress
+    rows = zip(trainer.seeds, progress.best_epoch, progress.best_figures, strict=True)
+    return tuple(FittedRow(str(seed), epoch, figures) for seed, epoch, figures in rows)
 
 
 def train_seeds(

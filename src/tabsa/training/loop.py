@@ -1,7 +1,8 @@
 """The loop that trains every neural model, several seeds at once.
 
 A seed has its own initial weights, its own order of the data and its own dropout, and no seed's numbers enter
-another's, so a seed goes the same way alone and in a group, up to the rounding of differently shaped products.
+another's, so a seed goes the same way alone and in a group, up to the rounding of differently shaped products. (But for
+the readers' dropout: its masks have the shape of the padded batch, which is as long as the longest text of any seed.)
 What a batch is, what is lost on it and how dev is scored is a subclass's: `words.Trainer` for the paper's systems,
 `reader.ReaderTrainer` for those that are asked questions.
 """
@@ -66,7 +67,7 @@ class Validation:
 
 
 @dataclass(frozen=True)
-class Scored:
+class SeedScore:
     """What a seed came to on dev."""
 
     figures: Figures
@@ -94,7 +95,7 @@ class Loop(ABC, Generic[Batch]):
             rate=training.rate,
             weight_decay=training.weight_decay,
             beta2=training.beta2,
-            fused=not model.capturable,
+            fused=model.fused,
         )
         self.orders = [np.random.default_rng([seed, 0]) for seed in self.seeds]
         self.draws = [torch.Generator(self.device).manual_seed(2**32 + seed) for seed in self.seeds]
@@ -113,6 +114,11 @@ class Loop(ABC, Generic[Batch]):
     def updates(self) -> int:
         """Updates in an epoch."""
 
+    @property
+    @abstractmethod
+    def texts(self) -> int:
+        """Texts that are learnt from."""
+
     @abstractmethod
     def batches(self) -> Iterator[Batch]:
         """The batches of the next epoch, each with a part for every seed."""
@@ -122,7 +128,7 @@ class Loop(ABC, Generic[Batch]):
         """Each seed's loss on a batch, (S,), and what is added to it for learning."""
 
     @abstractmethod
-    def score(self) -> list[Scored]:
+    def score(self) -> list[SeedScore]:
         """How every seed does on dev."""
 
     def rates(self) -> dict[float, list[Tensor]]:
@@ -186,7 +192,7 @@ class Loop(ABC, Generic[Batch]):
         training = self.config.training
         total = losses.sum() if penalty is None else (losses + penalty).sum()
         self.optimiser.zero_grad(set_to_none=True)
-        total.backward()
+        total.backward()  # type: ignore[no-untyped-call]
         optimisers.clip(self.model.parameters(), training.clip, training.clip_norm)
         self.optimiser.step()
         return losses.detach()

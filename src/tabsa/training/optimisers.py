@@ -91,7 +91,7 @@ def optimiser(
     factors = parameters if isinstance(parameters, Mapping) else {1.0: list(parameters)}
     groups = [{"params": list(own), "factor": factor} for factor, own in factors.items()]
     device = groups[0]["params"][0].device  # type: ignore[index]
-    on_gpu = {"capturable": not fused, "fused": fused} if device.type == "cuda" else {}
+    on_gpu = {"capturable": True, "fused": fused} if device.type == "cuda" else {}
     made = _OPTIMISERS[name](groups, rate, weight_decay=weight_decay, beta2=beta2, on_gpu=on_gpu)
     if device.type == "cuda" and name != "adagrad":  # PyTorch's Adagrad takes no tensor, so it is not captured
         for group in made.param_groups:

@@ -5,6 +5,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -55,6 +56,12 @@ class Pieces:
     things: tuple[int, ...]
     colon: int
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "Pieces":
+        """What JSON kept of one."""
+        plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return cls(**plain | {"placeholders": tuple(map(tuple, values["placeholders"]))})
+
 
 @dataclass(frozen=True)
 class PreparedQuestions:
@@ -100,7 +107,6 @@ class PreparedQuestions:
             raise DataError(f"cannot read {path}: {reason(e)}") from e
         except (SafetensorError, KeyError) as e:
             raise DataError(f"{path} is damaged, or not what `PreparedQuestions.save` wrote ({e})") from e
-        pieces = {k: tuple(map(tuple, v)) if k == "placeholders" else v for k, v in facts["pieces"].items()}
         held = tuple(
             Held(f["name"], Questions.of(arrays, f"held.{n}."), arrays[f"gold.{n}"], f["aspects"], tuple(f["labels"]))
             for n, f in enumerate(facts["held"])
@@ -113,7 +119,7 @@ class PreparedQuestions:
             tuple(arrays[f"inventory.{n}"] for n in range(len(facts["repeats"]))),
             tuple(facts["repeats"]),
             tuple(facts["labels"]),
-            Pieces(**{k: tuple(v) if isinstance(v, list) else v for k, v in pieces.items()}),
+            Pieces.of(facts["pieces"]),
         )
 
 
@@ -193,10 +199,10 @@ def piece_rows(old: PieceReader, new: PieceReader) -> NDArray[np.int32]:
 
 
 def _kept(data: Questions, whole: bool) -> Questions:
-    """All questions, or those with an opinion."""
+    """All questions, or those that are not silent; one that nothing is learnt from stays, so that it is not drawn."""
     if whole:
         return data
-    chosen = data.labels > 0
+    chosen = data.labels != 0
     before = np.concatenate([[0], np.cumsum(chosen)])
     names = ("targets", "aspects", "labels", "numbers")
     return replace(data, first=before[data.first], **{name: getattr(data, name)[chosen] for name in names})

@@ -11,12 +11,14 @@ from torch.nn import functional
 from tabsa.encoding import NOT_ASKED
 from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import Questions, answers_of
+from tabsa.errors import DataError
 from tabsa.evaluation.questions import question_metrics, without
 from tabsa.models.reader.network import QuestionBatch, Reader
 from tabsa.nn.context import EVALUATION, Context
 from tabsa.training.config import RunConfig
 from tabsa.training.drawing import Drawer
-from tabsa.training.loop import Loop, Scored, cross_entropy
+from tabsa.training.loop import Loop, SeedScore, cross_entropy
+from tabsa.training.question_graphs import QuestionGraphs
 from tabsa.training.questions import Held, PreparedQuestions
 from tabsa.training.validation import Figures, figures_of, selected
 
@@ -31,6 +33,8 @@ class Batches:
         self.known, self.aspects, self.data = prepared.pieces, prepared.aspect_pieces, data
         self.aspect_lengths = (prepared.aspect_pieces != NO_SLOT).sum(1)
         self.lengths, self.counts = data.lengths, np.diff(data.first)
+        if not len(data.targets):
+            raise DataError("nothing is asked of these texts; expected targets and aspects to ask about")
 
     def batch(self, rows: NDArray[np.int64]) -> QuestionBatch:
         """The texts `rows` (S, B)."""
@@ -95,11 +99,8 @@ def probabilities_of(
     while start < len(order):
         rows = order[start : start + max(1, _TOKENS // int(data.lengths[order[start]]))]
         start += len(rows)
-        batch = batches.batch(rows[None]).to(device)
-        spread = QuestionBatch(
-            *(None if tensor is None else tensor.expand(seeds, *tensor.shape[1:]) for tensor in vars(batch).values())
-        )
-        answer = model(spread, context=context).logits.double().softmax(-1).float().cpu().numpy()
+        batch = batches.batch(rows[None]).to(device).expanded(seeds)
+        answer = model(batch, context=context).logits.double().softmax(-1).float().cpu().numpy()
         asked = np.arange(answer.shape[2]) < batches.counts[rows][:, None]
         index = (data.first[rows][:, None] + np.arange(answer.shape[2]))[asked]
         result[:, index] = answer[:, asked]
@@ -140,6 +141,8 @@ class ReaderTrainer(Loop[NDArray[np.int64]]):
         weights = np.where(counts > 0, np.maximum(counts, 1) ** -config.training.class_power, 0)
         weights *= counts.sum() / (weights * counts).sum()
         self.class_weights = torch.from_numpy(weights.astype(np.float32)).to(self.device)
+        captured = self.device.type == "cuda" and model.capturable
+        self.graphs = QuestionGraphs(self.learn_texts, self.draws) if captured else None
 
     def rates(self) -> dict[float, list[Tensor]]:
         """The parameters by their share of the rate, layer by layer."""
@@ -153,8 +156,12 @@ class ReaderTrainer(Loop[NDArray[np.int64]]):
     @property
     def updates(self) -> int:
         """Updates in an epoch."""
-        texts = len(self.drawer) if self.pool is None else len(self.pool.data)
-        return max(1, texts // self.config.training.batch_size)
+        return max(1, self.texts // self.config.training.batch_size)
+
+    @property
+    def texts(self) -> int:
+        """Texts of an epoch."""
+        return len(self.drawer) if self.pool is None else len(self.pool.data)
 
     def batches(self) -> Iterator[NDArray[np.int64]]:
         """The next epoch's texts, drawn once for all seeds, in an order of each seed's own."""
@@ -163,13 +170,28 @@ class ReaderTrainer(Loop[NDArray[np.int64]]):
         orders = [drawn.orders(self.config.training.batch_size, rng) for rng in self.orders]
         return (np.stack(rows) for rows in zip(*orders, strict=True))
 
-    def losses(self, batch: NDArray[np.int64], context: Context) -> tuple[Tensor, Tensor | None]:
-        """Each seed's loss on its texts."""
+    def learn(self, batch: NDArray[np.int64]) -> Tensor:
+        """One update, replayed as a graph where the GPU has captured one."""
+        texts = self.texts_of(batch)
+        return self.learn_texts(texts) if self.graphs is None else self.graphs.learn(texts)
+
+    def learn_texts(self, texts: QuestionBatch) -> Tensor:
+        """Change the weights by what texts say; returns the losses (S,)."""
+        return self.step(*self._losses(texts, self.context()))
+
+    def texts_of(self, batch: NDArray[np.int64]) -> QuestionBatch:
+        """The texts of a batch on the device."""
         if self.current is None:
             raise ValueError("no epoch has begun")
         texts = self.current.batch(batch)
-        if self.device.type == "cuda":  # from pinned memory, or the GPU would have to be done with the batch before
-            texts = texts.pinned().to(self.device)
+        # From pinned memory, or the GPU would have to be done with the batch before.
+        return texts.pinned().to(self.device) if self.device.type == "cuda" else texts
+
+    def losses(self, batch: NDArray[np.int64], context: Context) -> tuple[Tensor, Tensor | None]:
+        """Each seed's loss on its texts."""
+        return self._losses(self.texts_of(batch), context)
+
+    def _losses(self, texts: QuestionBatch, context: Context) -> tuple[Tensor, Tensor | None]:
         training = self.config.training
         logits = self.model(texts, context=context).logits
         losses = self._loss(logits, texts)
@@ -187,7 +209,7 @@ class ReaderTrainer(Loop[NDArray[np.int64]]):
             weight * cross_entropy(logits, texts.labels, self.class_weights, soft) for weight, soft in parts if weight
         )  # type: ignore[return-value]
 
-    def score(self) -> list[Scored]:
+    def score(self) -> list[SeedScore]:
         """Every seed on dev."""
         held = self.prepared.held[0]
         answers = probabilities_of(self.model, self.prepared, held.data, self.products)
@@ -196,7 +218,7 @@ class ReaderTrainer(Loop[NDArray[np.int64]]):
         for own in answers:
             figures = held_figures(held, self.prepared.labels, own)
             score = float(self.progress.epoch) if select == "last" else selected(figures, select)
-            scored.append(Scored(figures, score, bool(np.isfinite(own).all())))
+            scored.append(SeedScore(figures, score, bool(np.isfinite(own).all())))
         return scored
 
 

@@ -13,7 +13,7 @@ from tabsa.nn.context import Context, ScanPath
 from tabsa.nn.fast.graphs import Batch, Graphs
 from tabsa.nn.fast.packed import live_rows
 from tabsa.training.config import RunConfig
-from tabsa.training.loop import Loop, Scored, cross_entropy
+from tabsa.training.loop import Loop, SeedScore, cross_entropy
 from tabsa.training.preparation import Prepared
 from tabsa.training.sampling import Drawn, Sampler, class_weights
 from tabsa.training.validation import calibrated, figures_of, reading_probabilities, selected
@@ -59,6 +59,11 @@ class Trainer(Loop[Sequence[Drawn]]):
     def updates(self) -> int:
         """Updates in an epoch."""
         return self.samplers[0].updates
+
+    @property
+    def texts(self) -> int:
+        """Sentences that are learnt from."""
+        return len(self.prepared.train)
 
     def batches(self) -> Iterator[Sequence[Drawn]]:
         """What each seed's sampler draws."""
@@ -119,13 +124,13 @@ class Trainer(Loop[Sequence[Drawn]]):
             readings = np.asarray(calibrated(self.config, dev, readings).apply(readings), np.float64)
         return combine(dev, readings)
 
-    def score(self) -> list[Scored]:
+    def score(self) -> list[SeedScore]:
         """Every seed on dev."""
         dev, scored = self.prepared.dev, []
         for readings in reading_probabilities(self.model, dev):
             figures = figures_of(dev.gold, self.decided(readings))
             finite = bool(np.isfinite(readings).all())
-            scored.append(Scored(figures, selected(figures, self.config.training.select), finite))
+            scored.append(SeedScore(figures, selected(figures, self.config.training.select), finite))
         return scored
 
 

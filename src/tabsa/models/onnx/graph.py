@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 18
 Shape = Sequence[int | str]
+_SMALL = 16  # numbers in a constant that is looked for among those before it
 
 
 class Graph:
@@ -23,8 +24,10 @@ class Graph:
         self.name, self.half = name, half  # half: large constants are stored as float16, and widened when loaded
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
+        self.outside: list[onnx.TensorProto] = []  # constants that lie in another file
         self.inputs: list[onnx.ValueInfoProto] = []
         self.outputs: list[onnx.ValueInfoProto] = []
+        self.small: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self.count = 0
 
     def fresh(self, hint: str) -> str:
@@ -51,9 +54,22 @@ class Graph:
         return self.op("Cast", name, to=TensorProto.FLOAT) if narrow else name
 
     def raw(self, array: NDArray[Any]) -> str:
-        """A constant of the array's own type."""
+        """A constant of the array's own type; small ones that are alike are one."""
+        key = (array.dtype.str, array.shape, array.tobytes()) if array.size <= _SMALL else None
+        if key is not None and key in self.small:
+            return self.small[key]
         name = self.fresh("constant")
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        if key is not None:
+            self.small[key] = name
+        return name
+
+    def stored(self, name: str, kind: int, shape: Sequence[int], *, file: str, start: int, size: int) -> str:
+        """A constant that lies in a file beside the graph's, `size` bytes from `start`."""
+        value = onnx.TensorProto(name=name, data_type=kind, dims=shape, data_location=TensorProto.EXTERNAL)
+        for key, entry in {"location": file, "offset": start, "length": size}.items():
+            value.external_data.add(key=key, value=str(entry))
+        self.outside.append(value)
         return name
 
     def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
@@ -62,7 +78,7 @@ class Graph:
 
     def ops(self, kind: str, results: int, *inputs: str, **attributes: Any) -> list[str]:
         """Add an operator with several results."""
-        names = [self.fresh(kind.lower()) for _ in range(results)]
+        names = [self.fresh(kind[:4].lower()) for _ in range(results)]  # short: a graph has hundreds of them
         self.nodes.append(helper.make_node(kind, list(inputs), names, **attributes))
         return names
 
@@ -98,5 +114,11 @@ class Graph:
         versions = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(self.proto(), opset_imports=versions, producer_name="tabsa")
         model.ir_version = 9  # what every onnxruntime since 1.17 reads
+        own = len(model.graph.input)
+        # The checker would look for other files where this process happens to be: to it they are inputs.
+        for value in self.outside:
+            model.graph.input.append(helper.make_tensor_value_info(value.name, value.data_type, value.dims))
         onnx.checker.check_model(model, full_check=True)
+        del model.graph.input[own:]
+        model.graph.initializer.extend(self.outside)
         return model

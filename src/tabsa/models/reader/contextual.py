@@ -27,6 +27,7 @@ class ContextualEntNet(Reader):
     """An encoder with the delayed memory."""
 
     config: ContextualEntNetConfig
+    capturable = False
     memory: Tensor  # registered by name, one a direction
 
     def add_head(self, starts: list[torch.Generator], d: int) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
 from tabsa.errors import ModelError
 from tabsa.files import read_text, reason
@@ -97,11 +98,11 @@ def read_encoder(folder: Path) -> tuple[EncoderShape, dict[str, NDArray[np.float
     shape = read_shape(folder)
     path = folder / "model.safetensors"
     try:
-        with safe_open(path, "numpy") as stream:
+        with safe_open(path, "pt") as stream:  # NumPy has no bf16
             names = {_plain_name(name, shape.kind): name for name in stream.keys()}  # noqa: SIM118
 
             def get(name: str) -> NDArray[np.float32]:
-                array: NDArray[np.float32] = stream.get_tensor(names[name]).astype(np.float32)
+                array: NDArray[np.float32] = stream.get_tensor(names[name]).float().numpy()
                 if not np.isfinite(array).all():
                     raise ModelError(f"{path}: '{name}' holds something that is not a finite number")
                 return array
@@ -176,26 +177,39 @@ class Encoder(nn.Module):
                     layer.register_parameter(name.removeprefix(prefix), parameter(name))
             self.layers.append(layer)
         if shape.buckets:
-            self.register_buffer("bucket", relative_buckets(shape.longest, shape.buckets), persistent=False)
+            bucket = relative_buckets(shape.longest, shape.buckets)
+            row = torch.cat([bucket[1:, 0].flip(0), bucket[0]])  # by how far the key is behind the query
+            self.register_buffer("buckets", functional.one_hot(row, shape.buckets).float(), persistent=False)
 
     def forward(self, pieces: Tensor, lengths: Tensor, context: Context) -> Tensor:
         """The states of `pieces` (S, B, T), each text of its own of `lengths` (S, B): (S, B, T, d)."""
         seeds, _, longest = pieces.shape
-        number = torch.arange(seeds, device=pieces.device)[:, None, None]
-        words: Tensor = self.words[number, pieces]  # type: ignore[index]
+        # The seeds' tables as one, because an index with repeated pieces has a slow gradient on a GPU.
+        first = self.shape.vocabulary * torch.arange(seeds, device=pieces.device)[:, None, None]
+        words = functional.embedding(pieces + first, self.words.flatten(0, 1))  # type: ignore[operator]
         states = words + self.places[:, None, :longest]
         states = layer_norm(states, self.norm, self.norm_bias, self.shape.epsilon)  # type: ignore[arg-type]
         states = dropout(states, self.rate, context, shape=states.shape[1:])
         mask = padding_mask(lengths, longest)
         if self.distances is not None:
-            bias = self.distances[:, self.bucket[:longest, :longest]]  # type: ignore[index]
-            mask = mask + bias.permute(0, 3, 1, 2).unsqueeze(1)  # (S, B, h, T, T)
+            mask = mask + self.distance_bias(self.distances, longest).unsqueeze(1)  # (S, B, h, T, T)
         for layer in self.layers:
             states = block(
                 states, dict(layer.named_parameters()), mask,
                 heads=self.shape.heads, epsilon=self.shape.epsilon, rate=self.rate, context=context,
             )  # fmt: skip
         return states
+
+    def distance_bias(self, distances: Tensor, length: int) -> Tensor:
+        """What the distance of two places adds to their score, (S, h, T, T).
+
+        A product and windows of a vector, because the gradient of an index into a few rows is slow on a GPU.
+        """
+        middle = self.shape.longest - 1
+        chosen: Tensor = self.buckets[middle - length + 1 : middle + length]  # type: ignore[index]
+        values = chosen @ distances  # (S, 2 T - 1, h)
+        windows: Tensor = values.unfold(1, length, 1).flip(1)  # (S, T, h, T)
+        return windows.transpose(1, 2)
 
 
 def weight_sizes(shape: EncoderShape) -> dict[str, tuple[int, ...]]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from tabsa.models.base import Answer, Network
 from tabsa.models.reader.config import ReaderConfig
@@ -44,19 +45,31 @@ class QuestionBatch:
 
     def pinned(self) -> "QuestionBatch":
         """The same in memory that a GPU copies from without waiting."""
-        return self._each(Tensor.pin_memory)
+        return self._mapped(lambda tensor: tensor.pin_memory())
+
+    def cloned(self) -> "QuestionBatch":
+        """The same in memory of its own."""
+        return self._mapped(lambda tensor: tensor.clone())
 
     def to(self, device: torch.device) -> "QuestionBatch":
         """The same on a device."""
-        return self._each(lambda tensor: tensor.to(device, non_blocking=True))
+        return self._mapped(lambda tensor: tensor.to(device, non_blocking=True))
 
-    def _each(self, change: Callable[[Tensor], Tensor]) -> "QuestionBatch":
-        own: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        return QuestionBatch(**own | {name: change(tensor) for name, tensor in own.items() if tensor is not None})
+    def expanded(self, seeds: int) -> "QuestionBatch":
+        """What one seed is asked, asked of several."""
+        return self._mapped(lambda tensor: tensor.expand(seeds, *tensor.shape[1:]))
+
+    def _mapped(self, change: Callable[[Tensor], Tensor]) -> "QuestionBatch":
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        changed: dict[str, Any] = {name: None if value is None else change(value) for name, value in own.items()}
+        return QuestionBatch(**changed)
 
 
 class Reader(Network):
     """An encoder with question layers."""
+
+    capturable = True
+    fused = True
 
     def __init__(
         self, config: ReaderConfig, shape: EncoderShape, weights: Arrays, labels: int, seeds: Sequence[int]
@@ -117,8 +130,8 @@ class Reader(Network):
     def questions(self, batch: QuestionBatch, states: Tensor, aspects: Tensor) -> Tensor:
         """What is asked, as vectors: (S, B, M, d)."""
         target = self.target_states(batch, states)
-        number = torch.arange(len(aspects), device=states.device)[:, None, None]
-        aspect = aspects[number, batch.asked].to(target.dtype)  # (S, B, M, d)
+        first = aspects.shape[1] * torch.arange(len(aspects), device=states.device)[:, None, None]
+        aspect = functional.embedding(batch.asked + first, aspects.flatten(0, 1)).to(target.dtype)  # (S, B, M, d)
         return linear(torch.cat([target, aspect, target * aspect], dim=-1), self.question, self.question_bias)
 
     def answer(self, batch: QuestionBatch, states: Tensor, question: Tensor, context: Context) -> Tensor:

@@ -4,7 +4,7 @@ import { asProblem, get, post } from "./api.js";
 import { attachAspects } from "./aspects.js";
 import { button, byId, fill, make } from "./dom.js";
 import { attachEditor } from "./editor.js";
-import { EXAMPLES, TABLE } from "./examples.js";
+import { EXAMPLES, OPEN_EXAMPLES, TABLE } from "./examples.js";
 import { attachFile, carriesFile } from "./file.js";
 import { drawGrid } from "./grid.js";
 import { attachJob } from "./job.js";
@@ -16,8 +16,9 @@ import { attachReading } from "./reading.js";
 import { EMPTY, fromFragment, makeStore } from "./state.js";
 import { attachTabs } from "./tabs.js";
 import { attachTargets } from "./targets.js";
-import { wellFormed } from "./text.js";
+import { same, wellFormed } from "./text.js";
 import { attachTheme } from "./theme.js";
+import { attachWordings } from "./wordings.js";
 
 /**
  * @typedef {import("./state.js").State} State
@@ -27,8 +28,10 @@ import { attachTheme } from "./theme.js";
 const DELAY = 200; // milliseconds without a key before the service is asked
 const SAID_AFTER = 800; // before a screen reader is told of an answer
 
-/** @type {string[]} the model's aspects, once the service has told */
+/** @type {string[]} the model's own aspects, once the service has told */
 let known = [];
+/** Whether an aspect may be any words. */
+let open = false;
 /** @type {Answer | null} */
 let answer = null;
 /** @type {ReturnType<typeof drawGrid> | null} */
@@ -48,6 +51,7 @@ const link = attachLink({ button: byId("copy-link"), state: () => store.state, s
 const editor = attachEditor((text) => store.change({ text }));
 const targets = attachTargets({ change: (now) => store.change({ targets: now }), say });
 const aspects = attachAspects((now) => store.change({ aspects: now }));
+const wordings = attachWordings({ change: (now) => store.change({ aspects: now }), say });
 const reading = attachReading({ change: (view) => store.change(view) });
 const job = attachJob({ problem: (problem) => scoreNotice.show(problem), say });
 const file = attachFile({
@@ -106,6 +110,7 @@ function changed(state, patch) {
       targets.suggest([]);
     }
   }
+  if ("aspects" in patch && open) wordings.show(state.aspects);
   if ("text" in patch || patch.targets || "aspects" in patch) ask(state);
   else if (answer) {
     grid?.mark(state.cell);
@@ -132,11 +137,23 @@ function nothing(...instead) {
   showReading();
 }
 
+/** Texts to start from, such as the model can be asked about. */
+function examples() {
+  return open ? OPEN_EXAMPLES : EXAMPLES;
+}
+
+function drawExamples() {
+  const buttons = examples().map(({ label, state }) =>
+    button(label, () => load({ ...EMPTY, ...state }), { class: "link-button" }),
+  );
+  fill(byId("examples"), make("span", {}, "Try"), ...buttons);
+}
+
 function exampleCards() {
   return make(
     "ul",
     { class: "cards" },
-    ...EXAMPLES.map(({ state }) =>
+    ...examples().map(({ state }) =>
       make(
         "li",
         {},
@@ -155,7 +172,8 @@ function missingFrom({ text, targets: asked, aspects: on }) {
   if (!text.trim())
     return "Write or paste a text, name who may be judged in it, and see who is judged, on what, and how.";
   if (!asked.length) return "Who may be judged? Take a suggestion, select a name in the text, or type one.";
-  return on && !on.length ? "On what? Choose at least one aspect." : "";
+  if (!on || on.length) return "";
+  return open ? "On what? Add an aspect in your own words, or take a list." : "On what? Choose at least one aspect.";
 }
 
 /** @param {Answer} given */
@@ -190,7 +208,7 @@ function showReading() {
 
 /** Marks the field that the service did not like. @param {string | null} field */
 function invalid(field) {
-  const fields = { text: byId("text"), targets: byId("add-target") };
+  const fields = { text: byId("text"), targets: byId("add-target"), aspects: wordings.field };
   for (const [name, element] of Object.entries(fields))
     element.setAttribute("aria-invalid", String(Boolean(field?.startsWith(name))));
 }
@@ -198,13 +216,15 @@ function invalid(field) {
 /** Shows a state that was not typed: a link's, an example's. @param {State} state */
 function load(state) {
   editor.show(state.text);
-  if (known.length) aspects.show(known, (state = { ...state, aspects: among(state.aspects) }).aspects);
+  if (known.length) state = { ...state, aspects: among(state.aspects) };
+  if (known.length && !open) aspects.show(known, state.aspects);
   answer = null;
   store.change(state);
 }
 
-/** The aspects that this model knows; null where that is all of them. @param {string[] | null} asked */
+/** The aspects that this model can be asked; null where those are its own. @param {string[] | null} asked */
 function among(asked) {
+  if (open) return asked && same(asked, known) ? null : asked;
   const some = asked && known.filter((aspect) => asked.includes(aspect));
   return some && (some.length === known.length || (asked.length && !some.length)) ? null : some;
 }
@@ -213,9 +233,11 @@ async function loadModel() {
   try {
     const { models, default: chosen } = await get("v1/models");
     const model = models.find((/** @type {{name: string}} */ one) => one.name === chosen) ?? models[0];
-    known = model.aspects;
+    [known, open] = [model.aspects, model.open_aspects];
+    if (open) wordings.offer(known, model.aspect_lists);
+    drawExamples();
     const chains = model.chains ? `, ${model.chains} memory chain${model.chains === 1 ? "" : "s"}` : "";
-    byId("model").textContent = `Model: ${model.name} (${model.kind}${chains}), ${known.length} aspects.`;
+    byId("model").textContent = `Model: ${model.name} (${model.kind}${chains}), ${open ? "any aspects" : `${known.length} aspects`}.`;
     notice.show(null);
     load(store.state);
   } catch (error) {
@@ -238,9 +260,7 @@ attachMarking({
   add: (name) => targets.add([{ name, aliases: [] }]),
   alias: addAlias,
 });
-byId("examples").append(
-  ...EXAMPLES.map(({ label, state }) => button(label, () => load({ ...EMPTY, ...state }), { class: "link-button" })),
-);
+drawExamples();
 byId("example-table").addEventListener("click", () => {
   targets.add(TABLE.targets);
   file.choose(new File([TABLE.csv], TABLE.name));

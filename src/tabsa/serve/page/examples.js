@@ -55,6 +55,38 @@ export const EXAMPLES = [
   },
 ];
 
+/** The same for a model that can be asked about anything. @type {{label: string, state: Partial<State>}[]} */
+export const OPEN_EXAMPLES = [
+  {
+    label: "two phones",
+    state: {
+      text: "The Pixel 9 takes wonderful photos and lasts all day, while the Galaxy S24 is faster but far too expensive.",
+      targets: [named("Pixel 9"), named("Galaxy S24")],
+      aspects: ["camera", "battery life", "speed", "price"],
+      cell: { target: "Galaxy S24", aspect: "price" },
+    },
+  },
+  {
+    label: "a landlord",
+    state: {
+      text: "Northgate Homes mended the boiler the same day, I give them that, but the rent goes up every single year.",
+      targets: [named("Northgate Homes")],
+      aspects: ["repairs", "rent", "communication"],
+      cell: { target: "Northgate Homes", aspect: "repairs" },
+    },
+  },
+  {
+    label: "a dinner",
+    state: {
+      text: "The soup at Nonna’s was cold and we waited an hour for it, though our waiter could not have been kinder.",
+      targets: [named("Nonna’s")],
+      aspects: ["food", "waiting time", "staff", "price"],
+      cell: { target: "Nonna’s", aspect: "staff" },
+    },
+  },
+  EXAMPLES[0],
+];
+
 /** A table to start from, and who may be judged in it. */
 export const TABLE = {
   name: "comments.csv",

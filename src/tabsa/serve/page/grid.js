@@ -8,9 +8,10 @@ import { make, name, redraw, unseen } from "./dom.js";
  */
 
 const MOST_ACROSS = 3; // targets side by side; more of them go down the page
+const LONG_WORD = 16; // letters; a longer one may be broken
 const CAPTION = "Opinions by target and aspect. Arrow keys move between the cells; Enter shows why.";
 /** @type {Record<string, string>} */
-const SIGNS = { positive: "▲", negative: "▼", none: "·" };
+const SIGNS = { positive: "▲", negative: "▼", neutral: "○", mixed: "◆", none: "·" };
 
 /** A polarity as a sign, as a word, and as the name of its colours. @param {string} polarity */
 export function look(polarity) {
@@ -60,8 +61,11 @@ function drawTable(opinions, mentioned, choose) {
     return make("th", { scope, class: "target" }, name(target), absent);
   };
   /** @param {string} aspect @param {string} scope */
-  const aspectHead = (aspect, scope) =>
-    make("th", { scope, class: loud.has(aspect) ? "aspect-name" : "aspect-name quiet" }, aspect);
+  const aspectHead = (aspect, scope) => {
+    const long = aspect.split(/[\s-]/).some((word) => word.length > LONG_WORD);
+    const looks = ["aspect-name", !loud.has(aspect) && "quiet", long && "long"];
+    return make("th", { scope, class: looks.filter(Boolean).join(" ") }, name(aspect));
+  };
 
   const many = targets.length > MOST_ACROSS;
   const [down, across] = many ? [targets, aspects] : [aspects, targets];

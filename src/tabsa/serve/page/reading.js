@@ -66,7 +66,7 @@ export function attachReading({ change }) {
     const opinion = answer.opinions.find((one) => one.target === cell.target && one.aspect === cell.aspect);
     drawn = null;
     fill(byId("verdict"), ...(opinion ? verdict(opinion) : []));
-    if (!opinion) return redraw(into, hint());
+    if (!opinion) return redraw(into, hint(answer));
     const { explanation } = answer;
     const passages = explanation ? passagesOf(explanation, cell.target) : [];
     if (!explanation || !passages.length) {
@@ -110,7 +110,7 @@ export function attachReading({ change }) {
       } else {
         drawn = null;
         fill(byId("verdict"));
-        redraw(into, hint());
+        redraw(into, hint(answer));
       }
     },
     /** What the shades show, in words. */
@@ -124,11 +124,15 @@ function directionsOf({ answer, view }) {
   return all.includes(view.direction) ? [view.direction] : all;
 }
 
-function hint() {
+/** @param {Answer} answer */
+function hint({ explanation }) {
+  const gated = !explanation?.passages.length || explanation.directions.length > 0;
   return make(
     "p",
     { class: "hint" },
-    "Choose a cell of the table, and the words that moved the model’s memory light up here.",
+    gated
+      ? "Choose a cell of the table, and the words that moved the model’s memory light up here."
+      : "Choose a cell of the table, and see how sure the model is.",
   );
 }
 
@@ -142,7 +146,9 @@ function verdict(opinion) {
   const { sign, word, tone, percent } = told(opinion);
   return [
     make("strong", {}, name(opinion.target)),
-    ` on ${opinion.aspect} `,
+    " on ",
+    name(opinion.aspect),
+    " ",
     make("span", { class: `tag ${tone}` }, make("span", { "aria-hidden": true }, `${sign} `), word),
     ` ${percent}% sure`,
   ];

@@ -1,6 +1,6 @@
 // What is asked and what is looked at: everything that a link reproduces.
 
-import { readTargets, writeTarget } from "./text.js";
+import { readAspects, readTargets, writeAspects, writeTarget } from "./text.js";
 
 /**
  * @typedef {import("./text.js").Target} Target
@@ -26,7 +26,7 @@ export function toFragment(state) {
   const given = new URLSearchParams();
   if (state.text) given.append("text", state.text);
   for (const target of state.targets) given.append("target", writeTarget(target));
-  if (state.aspects) given.append("aspects", state.aspects.join(","));
+  if (state.aspects) given.append("aspects", writeAspects(state.aspects));
   if (state.cell) {
     given.append("of", state.cell.target);
     given.append("on", state.cell.aspect);
@@ -44,7 +44,7 @@ export function fromFragment(fragment) {
   return {
     text: given.get("text") ?? "",
     targets: given.getAll("target").flatMap(readTargets),
-    aspects: aspects === null ? null : aspects.split(",").filter(Boolean),
+    aspects: aspects === null ? null : readAspects(aspects),
     cell: of !== null && on !== null ? { target: of, aspect: on } : null,
     direction: given.get("direction") ?? EMPTY.direction,
     chain: given.get("chain") ?? EMPTY.chain,

@@ -65,6 +65,11 @@ export function sameName(a, b) {
   return plain(a) === plain(b);
 }
 
+/** Whether two lists hold the same, in the same order. @param {string[]} a @param {string[]} b */
+export function same(a, b) {
+  return a.length === b.length && a.every((one, place) => one === b[place]);
+}
+
 /**
  * Names as typed: `Camden; Brixton`, or one with other names for it, `Stoke Newington=Stokey,N16`; as on the command
  * line, `\=` and `\,` stand for themselves.
@@ -85,8 +90,28 @@ export function readTargets(typed) {
 
 /** The same the other way. @param {Target} target */
 export function writeTarget({ name, aliases }) {
-  const escaped = (/** @type {string} */ part) => part.replace(/[\\=,;]/g, "\\$&");
   return [escaped(name), aliases.map(escaped).join(",")].filter(Boolean).join("=");
+}
+
+/**
+ * Aspects as typed: words with commas, semicolons or lines between them; `\,` and `\;` stand for themselves.
+ * @param {string} typed
+ */
+export function readAspects(typed) {
+  return ["\n", ",", ";"]
+    .reduce((parts, separator) => parts.flatMap((part) => split(part, separator)), [typed])
+    .map(plain)
+    .filter(Boolean);
+}
+
+/** The same the other way. @param {string[]} aspects */
+export function writeAspects(aspects) {
+  return aspects.map(escaped).join(",");
+}
+
+/** @param {string} part */
+function escaped(part) {
+  return part.replace(/[\\=,;]/g, "\\$&");
 }
 
 /** Parts of a text between unescaped separators, escapes left in. @param {string} text @param {string} separator */

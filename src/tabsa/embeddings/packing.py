@@ -1,0 +1,119 @@
+"""A network's weights in fewer bytes: what the model folder of a reader keeps.
+
+float32   as they are
+float16   two bytes a number
+int8      a matrix as whole numbers from -63 to 63 with a scale for each column, `NAME.scale`; narrow matrices and
+          vectors as float16; tables that are only looked up in four bits, with a scale for every 32 numbers of a row
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+WeightStorage: TypeAlias = Literal["float32", "float16", "int8"]
+SCALE: Final = ".scale"  # behind the name of what it scales
+# On each side of zero in a column: these very numbers are multiplied, and with more of them the sum of two products
+# could leave 16 bits, which processors without VNNI would cut off without a word.
+COLUMN_STEPS: Final = 63
+BLOCK: Final = 32  # numbers of a row that share a scale in four bits
+_NARROW: Final = 16  # a matrix with fewer rows or columns is not worth rounding
+_LOWEST, _HIGHEST = -8, 7  # in four bits
+_SHRUNK: Final = np.linspace(1.0, 0.65, 8)  # scales that are tried, as shares of the one that cuts nothing off
+_ROWS_AT_ONCE: Final = 4096
+
+
+def pack_weights(
+    weights: Mapping[str, NDArray[Any]], storage: WeightStorage, tables: Collection[str] = ()
+) -> dict[str, NDArray[Any]]:
+    """The arrays to store, by name; `tables` are those that are only looked up."""
+    if storage != "int8":
+        kind = np.float32 if storage == "float32" else np.float16
+        return {name: np.ascontiguousarray(array, kind) for name, array in weights.items()}
+    packed: dict[str, NDArray[Any]] = {}
+    for name, array in weights.items():
+        if name in tables and array.shape[1] % BLOCK == 0:
+            packed[name], packed[name + SCALE] = pack_table(array)
+        elif array.ndim == 2 and min(array.shape) >= _NARROW:
+            packed[name], packed[name + SCALE] = pack_columns(array)
+        else:
+            packed[name] = array.astype(np.float16)
+    return packed
+
+
+def unpack_weights(stored: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """What `pack_weights` stored, in float32; raises a ValueError where the arrays do not fit each other."""
+    weights: dict[str, NDArray[Any]] = {}
+    for name, array in stored.items():
+        if name.endswith(SCALE):
+            if name.removesuffix(SCALE) not in stored:
+                raise ValueError(f"'{name}' scales nothing")
+        elif name + SCALE not in stored:
+            weights[name] = array.astype(np.float32) if array.dtype == np.float16 else array
+        elif array.dtype == np.uint8:
+            weights[name] = unpack_table(array, _fitting(name, array, stored[name + SCALE], 2 * array.shape[-1]))
+        else:
+            weights[name] = array * _fitting(name, array, stored[name + SCALE]).astype(np.float32)
+    return weights
+
+
+def _fitting(name: str, array: NDArray[Any], scale: NDArray[Any], wide: int = 0) -> NDArray[Any]:
+    expected = (*array.shape[:1], wide // BLOCK) if wide else array.shape[1:]
+    if array.ndim != 2 or scale.shape != expected or wide % BLOCK:
+        raise ValueError(f"'{name}' {array.shape} has scales {scale.shape}")
+    return scale
+
+
+def pack_columns(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Whole numbers, (d, e), and the scale of each column, (e,)."""
+    scale = np.maximum(np.abs(matrix).max(0), 1e-6).astype(np.float32) / np.float32(COLUMN_STEPS)
+    return np.rint(matrix / scale).astype(np.int8), scale
+
+
+def pack_table(table: NDArray[Any]) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
+    """Two numbers a byte, (rows, d / 2), the first in the lower half, and the scales of blocks, (rows, d / 32).
+
+    The number furthest from zero is the lowest step, so a scale may be negative; of several scales the one with the
+    least squared error is taken.
+    """
+    packed = np.empty((len(table), table.shape[1] // 2), np.uint8)
+    scales = np.empty((len(table), table.shape[1] // BLOCK), np.float16)
+    for start in range(0, len(table), _ROWS_AT_ONCE):
+        blocks = table[start : start + _ROWS_AT_ONCE].astype(np.float32)
+        blocks = blocks.reshape(len(blocks), -1, BLOCK)
+        furthest = np.take_along_axis(blocks, np.abs(blocks).argmax(-1, keepdims=True), -1)
+        best = np.full(furthest.shape, np.inf, np.float32)
+        scale = np.zeros(furthest.shape, np.float16)
+        for share in _SHRUNK:
+            tried = (furthest / _LOWEST * share).astype(np.float16)
+            error = np.square(blocks - _steps(blocks, tried) * tried.astype(np.float32)).sum(-1, keepdims=True)
+            scale = np.where(error < best, tried, scale)
+            best = np.minimum(error, best)
+        codes = (_steps(blocks, scale) - _LOWEST).astype(np.uint8).reshape(len(blocks), -1)
+        packed[start : start + len(blocks)] = codes[:, ::2] | (codes[:, 1::2] << 4)
+        scales[start : start + len(blocks)] = scale[..., 0]
+    return packed, scales
+
+
+def _steps(blocks: NDArray[np.float32], scale: NDArray[np.float16]) -> NDArray[np.float32]:
+    wide = np.where(scale == 0, np.float16(1), scale).astype(np.float32)
+    return np.asarray(np.clip(np.rint(blocks / wide), _LOWEST, _HIGHEST), np.float32)
+
+
+def unpack_table(packed: NDArray[np.uint8], scales: NDArray[Any]) -> NDArray[np.float32]:
+    """The rows that `pack_table` packed, or some of them, (..., d)."""
+    values: NDArray[np.float32] = _PAIRS.take(packed).view(np.float32)  # (..., d)
+    blocks = values.reshape(*values.shape[:-1], -1, BLOCK)
+    blocks *= scales.astype(np.float32)[..., None]
+    return values
+
+
+def _pairs() -> NDArray[np.float64]:
+    """Both numbers of each byte, as one of eight bytes: one look-up a byte."""
+    codes = np.arange(256)
+    pairs = np.stack([codes % 16, codes // 16], axis=1) + _LOWEST
+    return pairs.astype(np.float32).view(np.float64)[:, 0]
+
+
+_PAIRS: Final = _pairs()

@@ -1,0 +1,264 @@
+"""A reader's model folder run by onnxruntime: texts are read in batches, every question is asked of their states."""
+
+import os
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tabsa.checkpoint import READER_GRAPHS, ModelFolder, Precision
+from tabsa.embeddings.packing import SCALE, unpack_table, unpack_weights
+from tabsa.encoding import Passage, PassageAnswer
+from tabsa.encoding.pieces import PiecePassage, PieceReader
+from tabsa.encoding.questions import wording
+from tabsa.errors import ModelError
+from tabsa.evaluation.calibration import PresenceCalibration
+from tabsa.models.reader.storage import DIGEST, PLACES, TOKENIZER, WORDS, dimensions, stored_tensors
+from tabsa.schema import Target
+
+Floats = NDArray[np.float32]
+
+# Pieces in a batch, padding included. At most: small enough for the cache. At least: large enough for full products.
+_MOST_PIECES, _LEAST_PIECES = 512, 256
+_MOST_QUESTIONS: Final = 1024  # asked at a time
+_MOST_ASPECTS: Final = 256
+_REMEMBERED: Final = 10_000  # aspects whose vectors are kept
+
+
+class _Asked(NamedTuple):
+    """Who is asked about in the passages of a batch: pairs of a passage and a target."""
+
+    texts: NDArray[np.int64]  # the passage of each pair
+    places: NDArray[np.int64]  # the pieces of all pairs' targets, in the batch's states as rows
+    first: NDArray[np.int64]  # where those of each pair begin
+
+
+class ReaderEngine:
+    """Runs one reader; safe to use from several threads.
+
+    Batches are read side by side, each by one thread: that scales better than several threads to a batch. No answer
+    depends on what is read or asked beside it.
+
+    Args:
+        folder: the model.
+        threads: how many batches are read at a time; 0 is one a core.
+        precision: which of the folder's graphs are run.
+    """
+
+    def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:
+        self.folder, self.precision = folder, precision
+        self.threads = threads or _cores()
+        self.at_once = sys.maxsize
+        self.sizes = dimensions(folder)
+        given = folder.config.calibration
+        self.calibration = None if given is None else PresenceCalibration(**given)
+        self.aspects: OrderedDict[str, Floats] = OrderedDict()  # vectors by wording, the latest asked last
+        self.lock = threading.Lock()
+
+    @property
+    def attention(self) -> None:
+        """None: a reader has no chains."""
+        return
+
+    @cached_property
+    def pieces(self) -> PieceReader:
+        """What cuts texts into word pieces."""
+        path = self.folder.path / TOKENIZER
+        if not path.is_file():
+            raise ModelError(f"{self.folder.path} has no {TOKENIZER}; the folder is incomplete")
+        return PieceReader.read(path)
+
+    @cached_property
+    def embeddings(self) -> "_Embeddings":
+        """The vectors of word pieces and places."""
+        return _Embeddings(self.folder, self.sizes.vocabulary)
+
+    @cached_property
+    def sessions(self) -> tuple[Any, Any]:
+        """What reads and what asks, made at first use."""
+        _, digest = stored_tensors(self.folder)
+        read, ask = (self._session(name, digest) for name in READER_GRAPHS[self.precision])
+        return read, ask
+
+    def _session(self, name: str, digest: str) -> Any:
+        import onnxruntime
+
+        path = self.folder.path / name
+        remedy = f"tabsa export {self.folder.path}" + (" --precision int8" if self.precision == "int8" else "")
+        if not path.is_file():
+            raise ModelError(f"{self.folder.path} has no {name}; make it with `{remedy}`")
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 4  # a bad file is told of below, in one line
+        try:
+            session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+            own = session.get_modelmeta().custom_metadata_map.get(DIGEST)
+        except Exception as e:  # onnxruntime raises classes of its own for a bad file
+            first_line = (str(e).splitlines() or [""])[0]
+            raise ModelError(f"{path} cannot be run ({first_line}); make it again with `{remedy}`") from e
+        if own != digest:
+            raise ModelError(f"{path} does not fit the folder's other files; make it again with `{remedy}`")
+        return session
+
+    def cut(self, text: str, targets: Sequence[Target]) -> Iterator[PiecePassage]:
+        """Passages of at most the word pieces that are read at once, for all targets they mention."""
+        return self.pieces.cut(text, targets, longest=self.folder.config.max_length)
+
+    def read_passages(
+        self,
+        passages: Sequence[Passage],
+        aspects: Sequence[str] | None = None,
+        *,
+        gates: bool = False,  # noqa: ARG002
+    ) -> list[PassageAnswer]:
+        """Read passages, sorted by length inside, answered in order; an aspect is any words."""
+        wanted = self.folder.config.aspects if aspects is None else aspects
+        read = [passage for passage in passages if isinstance(passage, PiecePassage)]
+        batches = list(_batches([len(passage.pieces) + 2 for passage in read], self.threads))
+        if len(read) < len(passages):
+            raise TypeError("a reader reads the passages that its own `cut` gave")
+        if not batches:
+            return []
+        answer = partial(self._answer_batch, self._aspect_vectors(wanted))
+        chosen = [[read[n] for n in batch] for batch in batches]
+        if min(self.threads, len(batches)) == 1:
+            answers = [answer(batch) for batch in chosen]
+        else:
+            with ThreadPoolExecutor(min(self.threads, len(batches))) as pool:
+                answers = list(pool.map(answer, chosen))
+        found = dict(
+            pair for batch, said in zip(batches, answers, strict=True) for pair in zip(batch, said, strict=True)
+        )
+        return [PassageAnswer(found[n], None) for n in range(len(read))]
+
+    def _aspect_vectors(self, aspects: Sequence[str]) -> Floats:
+        """The mean state of each aspect's word pieces, (A, d); those read before are remembered."""
+        worded = [wording(aspect) for aspect in aspects]
+        with self.lock:
+            known = {words: self.aspects[words] for words in worded if words in self.aspects}
+            for words in known:
+                self.aspects.move_to_end(words)
+        new = [words for words in dict.fromkeys(worded) if words not in known]
+        most = self.folder.config.max_length - 2
+        coded = [self.pieces.words(words)[:most] for words in new]
+        for batch in _batches([len(ids) + 2 for ids in coded]):
+            states = self._read([coded[n] for n in batch])[0]
+            for number, n in enumerate(batch):
+                known[new[n]] = states[: len(coded[n]) + 2, number].mean(0)
+        with self.lock:
+            self.aspects.update((words, known[words]) for words in new)
+            while len(self.aspects) > _REMEMBERED:
+                self.aspects.popitem(last=False)
+        return np.array([known[words] for words in worded], np.float32).reshape(-1, self.sizes.size)
+
+    def _read(self, texts: Sequence[Sequence[int]]) -> list[Floats]:
+        """The states of texts as word pieces, (T, B, d), and their keys and values for each question layer."""
+        reader = self.pieces
+        lengths = np.array([len(ids) + 2 for ids in texts], np.int64)
+        rows = np.zeros((lengths.max(), len(texts)), np.int64)
+        for number, ids in enumerate(texts):
+            rows[: len(ids) + 2, number] = [reader.first, *ids, reader.last]
+        return list(self.sessions[0].run(None, {"embedded": self.embeddings(rows), "lengths": lengths}))
+
+    def _answer_batch(self, aspects: Floats, passages: Sequence[PiecePassage]) -> list[Floats]:
+        """The probabilities of each passage's targets and the aspects, (K, A, labels)."""
+        labels = self.sizes.labels
+        states, *kept = self._read([[piece.id for piece in passage.pieces] for passage in passages])
+        asked = _asked(passages)
+        said = np.empty((len(asked.texts), len(aspects), labels), np.float32)
+        if said.size:
+            rows = states.reshape(-1, self.sizes.size)[asked.places]
+            counts = np.diff(asked.first, append=len(rows))[:, None].astype(np.float32)
+            targets: Floats = np.add.reduceat(rows, asked.first).astype(np.float32) / counts
+            inputs: dict[str, NDArray[Any]] = {
+                "lengths": np.array([len(passage.pieces) + 2 for passage in passages], np.int64)
+            }
+            inputs |= {f"{('keys', 'values')[n % 2]}.{n // 2}": array for n, array in enumerate(kept)}
+            self._ask(inputs, asked.texts, targets, aspects, said)
+        if self.calibration is not None:
+            said = self.calibration.apply(said.astype(np.float64)).astype(np.float32)
+        ends = np.cumsum([len(passage.targets) for passage in passages])[:-1]
+        return np.split(said, ends)
+
+    def _ask(
+        self, inputs: dict[str, NDArray[Any]], texts: NDArray[np.int64], targets: Floats, aspects: Floats, said: Floats
+    ) -> None:
+        """Ask everything, some questions at a time, and write down what is said."""
+        session = self.sessions[1]
+        named = {value.name for value in session.get_inputs()}
+        inputs = {name: array for name, array in inputs.items() if name in named}
+        for start in range(0, len(aspects), _MOST_ASPECTS):
+            some = aspects[start : start + _MOST_ASPECTS]
+            # The product with one row alone is rounded otherwise than that with several.
+            asked = some if len(some) > 1 else np.repeat(some, 2, axis=0)
+            step = max(1, _MOST_QUESTIONS // len(asked))
+            for pair in range(0, len(texts), step):
+                pairs = slice(pair, pair + step)
+                more = {"targets": targets[pairs], "aspects": asked, "texts": texts[pairs]}
+                chosen = {name: array for name, array in more.items() if name in named}
+                (answer,) = session.run(["probabilities"], inputs | chosen)
+                said[pairs, start : start + len(some)] = answer[:, : len(some)]
+
+
+class _Embeddings:
+    """Word pieces in their places to vectors; rows in four bits are spread out when they are asked for."""
+
+    def __init__(self, folder: ModelFolder, vocabulary: int) -> None:
+        stored = folder.stored_weights(WORDS, WORDS + SCALE, PLACES, PLACES + SCALE)
+        self.places = unpack_weights({name: array for name, array in stored.items() if name.startswith(PLACES)})[PLACES]
+        self.table, self.scales = stored[WORDS], stored.get(WORDS + SCALE)
+        self.vocabulary = vocabulary
+
+    def __call__(self, ids: NDArray[np.int64]) -> Floats:
+        """The vectors of word pieces (T, B), in their places: (T, B, d)."""
+        if ids.max() >= self.vocabulary:
+            raise ModelError(f"the tokeniser has a piece {ids.max()}, and the model knows {self.vocabulary}")
+        rows = self.table.take(ids, axis=0)
+        if self.scales is None:
+            values = rows.astype(np.float32)
+        elif self.table.dtype == np.uint8:
+            values = unpack_table(rows, self.scales.take(ids, axis=0))
+        else:
+            values = rows * self.scales
+        values += self.places[: len(ids), None]
+        return values
+
+
+def _asked(passages: Sequence[PiecePassage]) -> _Asked:
+    """The pairs of a batch; a target without a piece of its own is asked about at the first one's state."""
+    texts: list[int] = []
+    places: list[int] = []
+    first: list[int] = []
+    for number, passage in enumerate(passages):
+        own: list[list[int]] = [[] for _ in passage.targets]
+        for place, piece in enumerate(passage.pieces, 1):
+            if piece.slot >= 0:
+                own[piece.slot].append(place * len(passages) + number)
+        for its in own:
+            texts.append(number)
+            first.append(len(places))
+            places += its or [number]
+    return _Asked(*(np.array(values, np.int64) for values in (texts, places, first)))
+
+
+def _batches(lengths: Sequence[int], threads: int = 1) -> Iterator[list[int]]:
+    """Numbers of passages, longest first, in batches of about as many pieces, enough to keep all threads busy."""
+    rounds = -(-sum(lengths) // (_MOST_PIECES * threads))
+    most = min(_MOST_PIECES, max(_LEAST_PIECES, -(-sum(lengths) // max(1, rounds * threads))))
+    order = sorted(range(len(lengths)), key=lambda n: -lengths[n])
+    start = 0
+    while start < len(order):
+        count = max(1, most // lengths[order[start]])
+        yield order[start : start + count]
+        start += count
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,123 @@
+"""Aspects in the user's words: what a wording may be, lists of them by name, and lists in files."""
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+from unicodedata import category
+
+from tabsa.errors import DataError
+from tabsa.files import read_text
+
+LONGEST_ASPECT: Final = 100  # characters
+# What a model with open aspects is asked where nobody says more: broad enough for a shop, a phone and a landlord.
+EVERYDAY: Final = (
+    *("overall", "price", "quality", "service", "reliability"),
+    *("ease of use", "comfort", "looks", "location", "safety"),
+)
+LISTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "everyday": EVERYDAY,
+        "places": (  # Sentihood's twelve, which the closed models of places know by these names
+            *("general", "price", "safety", "transit-location", "dining", "green-nature"),
+            *("live", "multicultural", "nightlife", "quiet", "shopping", "touristy"),
+        ),
+        "restaurants": (
+            *("overall", "food", "drinks", "service", "price"),
+            *("atmosphere", "location", "cleanliness", "portions", "waiting time"),
+        ),
+        "hotels": (
+            *("overall", "price", "staff", "location", "room"),
+            *("bed", "cleanliness", "noise", "breakfast", "facilities"),
+        ),
+        "phones": (
+            *("overall", "price", "battery life", "camera", "screen"),
+            *("speed", "sound", "looks", "durability", "software"),
+        ),
+        "laptops": (
+            *("overall", "price", "speed", "battery life", "screen"),
+            *("keyboard", "build quality", "weight", "noise", "support"),
+        ),
+    }
+)
+_COMMENT = re.compile(r"(?:^|\s)#(?:\s.*)?$|^\s*#.*$")
+_NEAR: Final = 0.8  # how like a list's name a word must be to be taken for a slip of the pen
+
+
+def named_aspects(name: str) -> tuple[str, ...]:
+    """The list of that name, such as "places"; raises a one-line DataError where there is none."""
+    if name not in LISTS:
+        near = get_close_matches(name.lower(), LISTS, n=1, cutoff=0.5)
+        hint = f"did you mean '{near[0]}'? " if near else ""
+        raise DataError(f"there is no list of aspects '{name}'; {hint}expected one of: {', '.join(LISTS)}")
+    return LISTS[name]
+
+
+def clean_aspects(aspects: Iterable[object]) -> tuple[str, ...]:
+    """Wordings without needless white space, each once, in order; a one-line DataError for what is none."""
+    cleaned = tuple(dict.fromkeys(clean_aspect(aspect) for aspect in aspects))
+    if not cleaned:
+        raise DataError("no aspect is asked for; name at least one")
+    return cleaned
+
+
+def clean_aspect(aspect: object) -> str:
+    """One wording, trimmed, and with single spaces in it."""
+    if not isinstance(aspect, str):
+        raise DataError(f"an aspect is of type {type(aspect).__name__}; expected words, such as 'battery life'")
+    words = " ".join(aspect.split())
+    if len(words) > LONGEST_ASPECT:
+        shown = f"'{words[:30]}…'"
+        raise DataError(f"the aspect {shown} has {len(words):,} characters; expected at most {LONGEST_ASPECT}")
+    if not any(character.isalnum() for character in words):
+        raise DataError(f"the aspect {aspect!r} has no word in it; expected words, such as 'battery life'")
+    if any(category(character) in ("Cc", "Cs") for character in words):
+        raise DataError(f"the aspect {words!r} has a control character or half a character in it; expected words")
+    return words
+
+
+def aspects_in(written: str) -> tuple[str, ...]:
+    """What a person means by `places`, by `my-aspects.txt` and by `price, battery life`.
+
+    A list of that name goes first, then a file, then the wordings themselves with commas between them. A single word
+    that is nearly a list's name, or looks like a file's, is refused: it is a slip more often than an aspect.
+    """
+    name = written.strip()
+    if name in LISTS:
+        return LISTS[name]
+    if _is_file(name):
+        return read_aspects(Path(name))
+    wordings = [part.strip() for part in name.split(",") if part.strip()]
+    if len(wordings) == 1:
+        if wordings[0].lower().endswith(".txt"):
+            raise DataError(f"no file {wordings[0]}; expected one with an aspect a line")
+        if near := get_close_matches(wordings[0].lower(), LISTS, n=1, cutoff=_NEAR):
+            raise DataError(
+                f"there is no list of aspects '{wordings[0]}'; did you mean '{near[0]}'?", code="no_aspect_list"
+            )
+    return clean_aspects(wordings)
+
+
+def read_aspects(path: Path) -> tuple[str, ...]:
+    """The aspects of a file, one a line; `#` starts a comment, alone or with white space on both sides."""
+    lines = [bare for line in read_text(path).splitlines() if (bare := without_comment(line).strip())]
+    if not lines:
+        raise DataError(f"{path} names no aspect; expected one a line")
+    try:
+        return clean_aspects(lines)
+    except DataError as e:
+        raise DataError(f"{path}: {e}") from e
+
+
+def without_comment(line: str) -> str:
+    """A line of a list; a `#` starts a comment, at the start of a line or where there is white space on both sides."""
+    return _COMMENT.sub("", line)
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # too long to be one, or with a null character in it
+        return False

@@ -1,0 +1,212 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reader_factory import LABELS, WORDS, piece_reader, tokeniser
+from tabsa.encoding.labels import NOT_ASKED
+from tabsa.encoding.pieces import NO_SLOT
+from tabsa.encoding.questions import (
+    AspectTable,
+    Questions,
+    answers_of,
+    encode_questions,
+    joined_questions,
+    padded_aspects,
+    wording,
+)
+from tabsa.errors import DataError
+from tabsa.schema import Dataset, Example, Opinion, Span, Target
+
+READER = piece_reader()
+ASPECTS = ("price", "battery-life", "safety")
+NAMES = {number: piece for piece, number in tokeniser().get_vocab().items()}
+
+
+def dataset(*examples, aspects=ASPECTS, labels=LABELS):
+    return Dataset("made-up", "train", aspects, labels, examples)
+
+
+@st.composite
+def datasets(draw):
+    """Texts of up to 40 words about named, implied and absent targets; some ask aspects of their own."""
+    examples = []
+    for number in range(draw(st.integers(0, 4))):
+        text, mentions = "", [[], []]
+        for word in draw(st.lists(st.sampled_from(WORDS), max_size=40)):
+            target = draw(st.sampled_from([None, None, None, 0, 1]))
+            if target is not None:
+                mentions[target].append(Span(len(text), len(text) + len(word)))
+            text += word + " "
+        targets = [Target(f"t{n}", tuple(spans)) for n, spans in enumerate(mentions)]
+        targets += [Target("it", implied=True)] if draw(st.booleans()) else []
+        asked = draw(st.sampled_from([None, ("food",), ("price", "screen"), ()]))
+        opinions = [
+            Opinion(target.name, aspect, draw(st.sampled_from(LABELS[1:])))
+            for target in targets
+            for aspect in (ASPECTS if asked is None else asked)
+            if draw(st.booleans())
+        ]
+        examples.append(Example(str(number), text, tuple(targets), tuple(opinions), asked))
+    return dataset(*examples)
+
+
+def slow_questions(data, longest, table):
+    """Each passage as (pieces, slots, questions): of a question its slot, aspect, label and number, one by one."""
+    passages, numbers = [], {}
+    for number, (example, target, aspect, _) in enumerate(data.questions()):
+        numbers[example.id, target.name, aspect] = number
+    for example in data.examples:
+        taught = []
+        for passage in READER.cut(example.text, example.targets, longest=longest):
+            questions = []
+            for name in passage.targets:
+                (target,) = [target for target in example.targets if target.name == name]
+                slot = passage.targets.index(name) if target.mentions else NO_SLOT
+                for aspect in data.aspects if example.aspects is None else example.aspects:
+                    label = LABELS.index(example.polarity(name, aspect))
+                    if label > 0 and name in taught:
+                        label = NOT_ASKED
+                    row = list(table.rows).index(aspect)
+                    questions.append((slot, row, label, numbers[example.id, name, aspect]))
+            taught += passage.targets
+            pieces, slots = [p.id for p in passage.pieces], [p.slot for p in passage.pieces]
+            passages.append((pieces, slots, questions))
+    return passages
+
+
+def split(data):
+    """What a `Questions` says of each text."""
+    texts = []
+    for n in range(len(data)):
+        own, asked = slice(*data.starts[n : n + 2]), slice(*data.first[n : n + 2])
+        columns = (data.targets[asked], data.aspects[asked], data.labels[asked], data.numbers[asked])
+        questions = [*zip(*(column.tolist() for column in columns), strict=True)]
+        texts.append((data.pieces[own].tolist(), data.slots[own].tolist(), questions))
+    return texts
+
+
+@given(datasets(), st.integers(10, 40))
+def test_texts_and_questions_are_those_of_a_plain_loop(data, longest):
+    table = AspectTable(READER, ("screen",))
+    encoded = encode_questions(data, READER, table, LABELS, longest=longest, number=3)
+    assert split(encoded) == slow_questions(data, longest, table)
+    assert (encoded.sets == 3).all()
+    assert len(encoded) == len(encoded.starts) - 1 == len(encoded.first) - 1
+    assert encoded.lengths.tolist() == [len(pieces) + 2 for pieces, _, _ in split(encoded)]
+    assert encoded.lengths.max(initial=0) <= longest
+    assert encoded.soft_labels is None
+
+
+def test_what_a_text_says_is_learnt_from_the_first_passage_alone():
+    text = "Hull is dear " + "and far " * 10 + "but Camden and Hull is safe"
+    targets = (Target("Hull", (Span(0, 4), Span(text.rindex("Hull"), text.rindex("Hull") + 4))),)
+    targets += (Target("Camden", (Span(text.index("Camden"), text.index("Camden") + 6),)), Target("", implied=True))
+    opinions = (Opinion("Hull", "price", "negative"), Opinion("Camden", "safety", "positive"))
+    opinions += (Opinion("", "safety", "neutral"),)
+    data = dataset(Example("1", text, targets, opinions))
+    encoded = encode_questions(data, READER, AspectTable(READER), LABELS, longest=20)
+    assert len(encoded) == 2
+    (_, _, first), (_, _, last) = split(encoded)
+    assert first == [(0, 0, 2, 0), (0, 1, 0, 1), (0, 2, 0, 2), (-1, 0, 0, 6), (-1, 1, 0, 7), (-1, 2, 3, 8)]
+    assert last == [
+        (0, 0, 0, 3), (0, 1, 0, 4), (0, 2, 1, 5),  # Camden's first passage
+        (1, 0, NOT_ASKED, 0), (1, 1, 0, 1), (1, 2, 0, 2),  # silence is known of every passage
+        (-1, 0, 0, 6), (-1, 1, 0, 7), (-1, 2, NOT_ASKED, 8),
+    ]  # fmt: skip
+
+
+def test_labels_may_be_more_and_in_another_order_but_not_fewer():
+    data = dataset(
+        Example("1", "Hull", (Target("Hull", (Span(0, 4),)),), (Opinion("Hull", "price", "positive"),)),
+        labels=("none", "positive"),
+    )
+    table = AspectTable(READER)
+    labels = ("none", "negative", "mixed", "positive")
+    assert encode_questions(data, READER, table, labels, longest=9).labels.tolist() == [3, 0, 0]
+    with pytest.raises(DataError, match="made-up train has the polarity 'positive'; expected one of none, negative"):
+        encode_questions(data, READER, table, labels[:2], longest=9)
+
+
+def test_a_dataset_without_texts():
+    encoded = encode_questions(dataset(), READER, AspectTable(READER), LABELS, longest=9)
+    assert len(encoded) == 0
+    assert encoded.starts.tolist() == encoded.first.tolist() == [0]
+    assert answers_of(encoded, 0, np.zeros((0, 4))).shape == (0, 4)
+
+
+@given(st.lists(st.tuples(datasets(), st.booleans()), min_size=1, max_size=3))
+def test_joined_sets_are_behind_each_other(parts):
+    table, encoded, expected = AspectTable(READER), [], []
+    for number, (data, _) in enumerate(parts):
+        encoded.append(encode_questions(data, READER, table, LABELS, longest=20, number=number))
+        expected += split(encoded[-1])
+    joined = joined_questions(encoded)
+    assert split(joined) == expected
+    assert joined.sets.tolist() == [n for n, part in enumerate(encoded) for _ in range(len(part))]
+    assert joined.soft_labels is None
+    for name, array in joined.arrays().items():
+        assert array.dtype == getattr(encoded[0], name).dtype, name
+
+
+def with_soft_labels(data):
+    soft = np.random.default_rng(1).random((len(data.targets), 4)).astype(np.float16)
+    return dataclasses.replace(data, soft_labels=soft)
+
+
+def test_soft_labels_are_joined_where_all_have_them_and_arrays_come_back():
+    text = "Hull is dear"
+    data = dataset(Example("1", text, (Target("Hull", (Span(0, 4),)),)))
+    plain = encode_questions(data, READER, AspectTable(READER), LABELS, longest=9)
+    soft = with_soft_labels(plain)
+    assert joined_questions([soft, plain]).soft_labels is None
+    both = joined_questions([soft, soft])
+    np.testing.assert_array_equal(both.soft_labels, np.tile(soft.soft_labels, (2, 1)))
+    for one in (plain, both):
+        arrays = one.arrays("x.") | {"y.pieces": np.zeros(1)}
+        again = Questions.of(arrays, "x.")
+        assert set(again.arrays()) == set(one.arrays())
+        for name, array in one.arrays().items():
+            np.testing.assert_array_equal(getattr(again, name), array)
+
+
+@given(
+    st.integers(1, 6).flatmap(
+        lambda count: st.tuples(st.just(count), st.lists(st.integers(0, count - 1), max_size=12))
+    ),
+    st.sampled_from([(), (2,), (2, 3)]),
+)
+def test_answers_are_the_strongest_or_silence(counted, before):
+    count, numbers = counted
+    rng = np.random.default_rng(len(numbers))
+    probabilities = rng.dirichlet([1, 1, 1], (*before, len(numbers)))
+    probabilities = np.round(probabilities, 1)  # so that some are equally silent
+    none = np.zeros(0, np.int64)
+    data = Questions(none, none, none, none, none, none, none, np.array(numbers, np.int32), none)
+    answers = answers_of(data, count, probabilities)
+    assert answers.shape == (*before, count, 3)
+    for place in np.ndindex(*before):
+        for number in range(count):
+            best = None
+            for n, own in enumerate(numbers):
+                if own == number and (best is None or probabilities[place][n, 0] < best[0]):
+                    best = probabilities[place][n]
+            np.testing.assert_array_equal(answers[place][number], [1, 0, 0] if best is None else best)
+
+
+def test_wordings_are_words():
+    assert wording("transit-location") == "transit location"
+    assert wording("SCREEN#size/weight_now ") == "SCREEN#size weight now"
+    assert wording("") == ""
+
+
+def test_a_table_of_aspects_has_each_wording_once_in_order():
+    table = AspectTable(READER, ("price", "battery-life"))
+    assert [table.row(aspect) for aspect in ("battery-life", "food", "price", "food")] == [1, 2, 0, 2]
+    rows = [[NAMES[piece] for piece in row if piece != NO_SLOT] for row in table.pieces()]
+    assert rows == [["[CLS]", "price", "[SEP]"], ["[CLS]", "battery", "life", "[SEP]"], ["[CLS]", "food", "[SEP]"]]
+    assert table.pieces().tolist()[0][3] == NO_SLOT
+    assert AspectTable(READER).pieces().shape == (0, 2)
+    assert padded_aspects(READER, ("",)).tolist() == [[READER.first, READER.last]]

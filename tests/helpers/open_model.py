@@ -1,0 +1,78 @@
+"""A model with open aspects to test with: it knows a few words, and answers any aspect by them."""
+
+import dataclasses
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tabsa.checkpoint import ModelConfig, ModelFolder, Precision
+from tabsa.encoding import Passage, PassageAnswer
+from tabsa.encoding import passages as cut_passages
+from tabsa.models import SYSTEMS
+from tabsa.schema import Target
+from tabsa.text.aspects import EVERYDAY
+
+LABELS = ("none", "positive", "negative", "neutral", "mixed")
+GOOD, BAD = frozenset({"good", "great", "lovely"}), frozenset({"bad", "awful", "dear"})
+SURE = 0.9
+
+
+class OpenEngine:
+    """Finds an aspect where a passage has one of its words, and judges it by the good and bad words beside."""
+
+    at_once = 100
+    attention = None
+
+    def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:
+        self.folder = folder
+        self.calls: list[tuple[tuple[str, ...], int]] = []  # the aspects and the number of passages of each
+
+    def cut(self, text: str, targets: Sequence[Target]) -> Iterator[Passage]:
+        return cut_passages(text, targets, at_once=self.at_once, max_length=self.folder.config.max_length)
+
+    def read_passages(
+        self,
+        passages: Sequence[Passage],
+        aspects: Sequence[str] | None = None,
+        *,
+        gates: bool = False,
+    ) -> list[PassageAnswer]:
+        asked = self.folder.config.aspects if aspects is None else tuple(aspects)
+        self.calls.append((asked, len(passages)))
+        return [PassageAnswer(np.stack([table_of(p, asked)] * len(p.targets)), None) for p in passages]
+
+
+def table_of(passage: Passage, aspects: Sequence[str]) -> np.ndarray:
+    """What is said of each aspect, (aspects, labels)."""
+    words = {token.text.lower() for token in passage.tokens}
+    table = np.full((len(aspects), len(LABELS)), (1 - SURE) / (len(LABELS) - 1), np.float32)
+    for row, aspect in zip(table, aspects, strict=True):
+        row[LABELS.index(label_of(words, aspect))] = SURE
+    return table
+
+
+def label_of(words: set[str], aspect: str) -> str:
+    if not words & set(aspect.lower().replace("-", " ").split()):
+        return "none"
+    good, bad = bool(words & GOOD), bool(words & BAD)
+    return "mixed" if good and bad else "positive" if good else "negative" if bad else "neutral"
+
+
+def write_open_model(path: Path) -> Path:
+    """A folder of the kind `reader` that holds no more than its configuration."""
+    config = ModelConfig("reader", {}, EVERYDAY, LABELS, 2, 50)
+    path.mkdir(parents=True)
+    (path / "config.json").write_text(json.dumps(dataclasses.asdict(config)), "utf-8")
+    (path / "metrics.json").write_text("{}", "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def open_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of a model with open aspects; while it is used, readers are run by the engine above."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SYSTEMS, "reader", dataclasses.replace(SYSTEMS["reader"], engine="open_model:OpenEngine"))
+        yield write_open_model(tmp_path_factory.mktemp("models") / "open")

@@ -1,0 +1,133 @@
+"""A reader's equations in plain NumPy loops: one seed, one text, one question, one head at a time, without padding."""
+
+import math
+
+import numpy as np
+
+import slow_memory
+
+_erf = np.vectorize(math.erf)
+
+
+def of_seed(module, seed):
+    """The weights of one seed by name."""
+    return {name: tensor[seed].detach().double().numpy() for name, tensor in module.named_parameters()}
+
+
+def part(weights, prefix):
+    return {name.removeprefix(prefix): array for name, array in weights.items() if name.startswith(prefix)}
+
+
+def softmax(scores):
+    shares = np.exp(scores - np.max(scores))
+    return shares / shares.sum()
+
+
+def gelu(x):
+    return x * 0.5 * (1 + _erf(x / math.sqrt(2)))
+
+
+def layer_norm(x, weight, bias, epsilon):
+    mean = sum(x) / len(x)
+    variance = sum((x - mean) ** 2) / len(x)
+    return (x - mean) / math.sqrt(variance + epsilon) * weight + bias
+
+
+def attend(queries, keys, values, heads, extra=None):
+    """Each of the queries (Q, d) over keys and values (T, d); `extra` (h, Q, T) is added to the scores."""
+    size = queries.shape[1] // heads
+    result = np.zeros_like(queries)
+    for head in range(heads):
+        own = slice(head * size, (head + 1) * size)
+        for q, query in enumerate(queries):
+            scores = np.array([query[own] @ key[own] / math.sqrt(size) for key in keys])
+            if extra is not None:
+                scores = scores + extra[head, q]
+            result[q, own] = sum(p * value[own] for p, value in zip(softmax(scores), values, strict=True))
+    return result
+
+
+def bucket(distance, buckets):
+    """Raffel et al. (2020), of a key `distance` before its query: exact near by, logarithmic up to 128."""
+    half, exact = buckets // 2, buckets // 4
+    first = half if distance < 0 else 0
+    distance = abs(distance)
+    if distance < exact:
+        return first + distance
+    far = exact + int(math.log(distance / exact) / math.log(128 / exact) * (half - exact))
+    return first + min(far, half - 1)
+
+
+def feed_forward(x, p, epsilon):
+    inner = gelu(x @ p["inner"] + p["inner_bias"])
+    return layer_norm(x + inner @ p["outer"] + p["outer_bias"], p["last_norm"], p["last_norm_bias"], epsilon)
+
+
+def block(states, p, heads, epsilon, extra=None):
+    """One layer over the states (T, d) of a text."""
+    q, k, v = np.split(states @ p["qkv"] + p["qkv_bias"], 3, axis=1)
+    heard = attend(q, k, v, heads, extra) @ p["out"] + p["out_bias"]
+    states = [layer_norm(x + y, p["norm"], p["norm_bias"], epsilon) for x, y in zip(states, heard, strict=True)]
+    return np.array([feed_forward(x, p, epsilon) for x in states])
+
+
+def encode(shape, p, pieces):
+    """The states of one text's pieces, (T, d)."""
+    states = np.array([p["words"][piece] + p["places"][n] for n, piece in enumerate(pieces)])
+    states = np.array([layer_norm(x, p["norm"], p["norm_bias"], shape.epsilon) for x in states])
+    extra = None
+    if "distances" in p:
+        extra = np.zeros((shape.heads, len(pieces), len(pieces)))
+        for i, j in np.ndindex(len(pieces), len(pieces)):
+            extra[:, i, j] = p["distances"][bucket(i - j, shape.buckets)]
+    for number in range(shape.layers):
+        states = block(states, part(p, f"layers.{number}."), shape.heads, shape.epsilon, extra)
+    return states
+
+
+def answer(model, batch, seed, text, question):
+    """The logits of one question about one text."""
+    p, shape = of_seed(model, seed), model.encoder.shape
+    encoder = part(p, "encoder.")
+    states = encode(shape, encoder, batch.pieces[seed, text, : batch.lengths[seed, text]].tolist())
+    row = int(batch.asked[seed, text, question])
+    words = batch.aspects[seed, row, : batch.aspect_lengths[seed, row]].tolist()
+    a = sum(encode(shape, encoder, words)) / len(words)
+    slot = int(batch.targets[seed, text, question])
+    places = [n for n in range(len(states)) if int(batch.slots[seed, text, n]) == slot] if slot >= 0 else [0]
+    t = sum(states[n] for n in places) / len(places)
+    q = np.concatenate([t, a, t * a]) @ p["question"] + p["question_bias"]
+    q = (_remembered if hasattr(model, "memories") else _heard)(model, p, seed, states, q, slot)
+    return np.tanh(q @ p["hidden"] + p["hidden_bias"]) @ p["output"] + p["output_bias"]
+
+
+def _heard(model, p, seed, states, q, slot):
+    """The question after its layers of attention to the text."""
+    for number in range(model.config.layers):
+        own = part(p, f"layers.{number}.")
+        k, v = np.split(states @ own["keys_values"] + own["keys_values_bias"], 2, axis=1)
+        query = q @ own["query"] + own["query_bias"]
+        heard = attend(query[None], k, v, model.encoder.shape.heads)[0] @ own["out"] + own["out_bias"]
+        q = feed_forward(layer_norm(q + heard, own["norm"], own["norm_bias"], 1e-6), own, 1e-6)
+    return q
+
+
+def _remembered(model, p, seed, states, q, slot):
+    """The question with what its chains keep of the text: four chains of slots, that of all others, and free ones."""
+    words = states @ p["down"] + p["down_bias"]
+    mine = slot if 0 <= slot < 4 else 4
+    chains = [mine, *range(5, len(p["keys"]))]
+    memory = {j: np.zeros(model.config.size) for j in chains}
+    for way in range(len(p["memory"])):
+        letters = {"U": p["memory"][way].T, "V": p["key"][way].T, "W": p["word"][way].T, "slope": p["slope"][way]}
+        letters["b"] = 0
+        letters["Wr"], letters["Wz"], letters["Wn"] = np.split(p["delay_inputs"][way].T, 3)
+        letters["Ur"], letters["Uz"] = np.split(p["delay_gates"][way].T, 2)
+        letters["Un"], letters["v"] = p["delay_new"][way].T, p["delay_vector"][way]
+        letters["br"], letters["bz"], letters["bn"] = np.split(p["delay_bias"][way], 3)
+        for j in chains:
+            h, _ = slow_memory.read(words[::-1] if way else words, p["keys"][j], letters, delay=True)
+            memory[j] = memory[j] + h
+    shares = softmax(np.array([p["keys"][j] @ (q @ p["attend"]) for j in chains]))
+    u = sum(share * memory[j] for share, j in zip(shares, chains, strict=True))
+    return u @ p["up"] + p["up_bias"] + q

@@ -1,0 +1,249 @@
+"""A model with open aspects is asked anything, and only what is asked."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tabsa
+from open_model import LABELS, SURE, OpenEngine, open_model
+from tabsa.datasets import load as load_data
+from tabsa.errors import DataError
+from tabsa.evaluation.report import evaluate as score
+from tabsa.inference import Prediction, Predictor, load, predict_examples, predict_questions
+from tabsa.inference.frames import predict_frame
+from tabsa.schema import Dataset, Example, Opinion, Target
+from tabsa.text.aspects import EVERYDAY
+
+__all__ = ["open_model"]  # a fixture
+TEXT = "The Pixel has a great battery but a bad camera, and Nokia is here too."
+
+
+@pytest.fixture
+def model(open_model: Path) -> Predictor:
+    return load(open_model)
+
+
+def calls(model: Predictor) -> list[tuple[tuple[str, ...], int]]:
+    assert isinstance(model.engine, OpenEngine)
+    return model.engine.calls
+
+
+def said(prediction: Prediction) -> dict[tuple[str, str], str]:
+    return {(opinion.target, opinion.aspect): opinion.polarity for opinion in prediction.opinions}
+
+
+# ---- what may be asked
+
+
+def test_any_words_are_asked_once_and_in_order(model: Predictor) -> None:
+    result = model.predict(TEXT, ["Pixel", "Oslo"], ["  battery   life ", "wifi", "battery life"])
+    assert said(result) == {
+        ("Pixel", "battery life"): "mixed",
+        ("Pixel", "wifi"): "none",
+        ("Oslo", "battery life"): "none",
+        ("Oslo", "wifi"): "none",
+    }
+    assert result.aspects == ("battery life", "wifi")
+    assert result.attention is None
+    assert result.unmentioned() == ("Oslo",)
+    assert list(result.opinions[0].probabilities) == list(LABELS)
+    assert result.opinions[0].confidence == pytest.approx(SURE)
+
+
+def test_without_aspects_the_models_own_list_is_asked(model: Predictor) -> None:
+    assert model.open_aspects
+    assert tuple(opinion.aspect for opinion in model.predict(TEXT, ["Pixel"]).opinions) == EVERYDAY == model.aspects
+
+
+@pytest.mark.parametrize(
+    ("aspects", "message"),
+    [
+        ([], "no aspect is asked for"),
+        ([""], "has no word in it"),
+        (["x" * 101], "at most 100"),
+        ([7], "of type int"),
+        ("price", r"such as \['price'\]"),
+    ],
+)
+def test_what_is_no_aspect_is_refused_before_anything_is_read(
+    model: Predictor, aspects: list[str], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        model.predict_many([TEXT], ["Pixel"], aspects)
+    assert calls(model) == []
+
+
+def test_a_closed_model_says_who_takes_any_aspect(tiny_model: Path) -> None:
+    closed = load(tiny_model)
+    assert not closed.open_aspects
+    with pytest.raises(
+        DataError, match=r"the aspect 'prices' \(did you mean 'price'\?\); it knows: general, price, .*`reader`"
+    ):
+        closed.predict(TEXT, ["Pixel"], ["prices"])
+    with pytest.raises(DataError, match="no aspect is asked for"):
+        closed.predict(TEXT, ["Pixel"], [])
+
+
+# ---- each text its own
+
+
+TEXTS = ["Pixel has a good camera", "Nokia has a bad price", "Pixel has a bad camera"]
+
+
+def test_each_text_has_its_own_aspects_and_alike_ones_are_read_together(model: Predictor) -> None:
+    asked = [["camera"], ["price", "camera"], ["camera"]]
+    results = list(model.predict_many(TEXTS, ["Pixel", "Nokia"], aspects_of_each=asked))
+    assert [result.text for result in results] == TEXTS
+    assert calls(model) == [(("camera",), 2), (("price", "camera"), 1)]
+    assert said(results[1]) == {
+        ("Pixel", "price"): "none",
+        ("Pixel", "camera"): "none",
+        ("Nokia", "price"): "negative",
+        ("Nokia", "camera"): "none",
+    }
+    alone = [model.predict(text, ["Pixel", "Nokia"], own) for text, own in zip(TEXTS, asked, strict=True)]
+    assert [result.to_dict() for result in results] == [result.to_dict() for result in alone]
+
+
+def test_none_among_them_is_the_models_own(model: Predictor, tiny_model: Path) -> None:
+    for one in (model, load(tiny_model)):
+        first, second = one.predict_many(TEXTS[:2], ["Pixel"], aspects_of_each=[None, ["price"]])
+        assert [opinion.aspect for opinion in first.opinions] == list(one.aspects)
+        assert [opinion.aspect for opinion in second.opinions] == ["price"]
+
+
+def test_a_closed_model_reads_all_texts_together_whatever_they_are_asked(tiny_model: Path) -> None:
+    closed = load(tiny_model, threads=1)
+    asked = [["safety", "price"], None, ["general"]]
+    results = list(closed.predict_many(TEXTS, ["Pixel", "Nokia"], aspects_of_each=asked, explain=True))
+    for result, text, own in zip(results, TEXTS, asked, strict=True):
+        alone = closed.predict(text, ["Pixel", "Nokia"], own)
+        assert result.to_dict() == alone.to_dict()
+        assert result.aspects == alone.aspects
+        if alone.attention is not None:
+            np.testing.assert_array_equal(result.attention, alone.attention)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"aspects": ["price"], "aspects_of_each": [["price"]] * 3}, "either aspects"),
+        ({"aspects_of_each": [["price"]] * 2}, "there are aspects for 2 texts"),
+        ({"aspects_of_each": [["price"]] * 4}, "aspects for more texts"),
+        ({"aspects_of_each": [["price"], [], ["price"]]}, "no aspect is asked for"),
+    ],
+)
+def test_lists_that_do_not_fit(model: Predictor, options: dict[str, object], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        list(model.predict_many(TEXTS, ["Pixel"], **options))  # type: ignore[arg-type]
+
+
+def test_a_frame_has_columns_of_the_wordings(model: Predictor) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"text": TEXTS, "who": ["Pixel", "Nokia", "Pixel"]})
+    wide = predict_frame(model, frame, target_column="who", aspects=[" camera", "camera"], layout="wide")
+    assert wide["camera"].tolist() == ["positive", "none", "negative"]
+    long = predict_frame(model, frame, targets=["Pixel"], aspects=["camera"])
+    assert [column for column in long.columns if column.startswith("probability_")] == [
+        f"probability_{label}" for label in LABELS
+    ]
+
+
+def test_a_notebook_tells_polarities_apart_by_colour(model: Predictor) -> None:
+    pages = [model.predict(text, ["Pixel"], ["camera"])._repr_html_() for text in (TEXT, "Pixel has a camera")]
+    assert "mixed" in pages[0]
+    assert "neutral" in pages[1]
+    assert "color:inherit" not in "".join(pages)
+
+
+# ---- evaluation
+
+EXAMPLES = [
+    Example(
+        "1", TEXTS[0], (Target("Pixel", implied=True),), (Opinion("Pixel", "camera", "positive"),), ("camera", "rest")
+    ),
+    Example("2", TEXTS[1], (Target("Nokia", implied=True),), (Opinion("Nokia", "price", "negative"),), ("price",)),
+    Example("3", "nothing", (Target("Pixel", implied=True),), (), ()),
+    Example("4", "Pixel has a camera", (Target("Pixel", implied=True),), (), ("camera", "camera  lens")),
+    Example("5", "no targets", ()),
+]
+ASPECTS = ("camera", "rest", "price", "camera  lens", "never asked")
+
+
+def dataset(labels: tuple[str, ...] = LABELS, examples: list[Example] | None = None) -> Dataset:
+    return Dataset("own", "all", ASPECTS, labels, examples or EXAMPLES)
+
+
+def test_only_what_the_data_asks_is_asked(model: Predictor) -> None:
+    found = predict_questions(model, dataset())
+    assert Counter(aspect for aspects, _ in calls(model) for aspect in aspects) == {
+        "camera": 2,
+        "rest": 1,
+        "price": 1,
+        "camera lens": 1,
+    }
+    assert found.shape == (5, len(LABELS))
+    assert [LABELS[place] for place in found.argmax(1)] == ["positive", "none", "negative", "neutral", "neutral"]
+    dense = predict_examples(model, dataset())
+    assert dense.shape == (4, 5, len(LABELS))
+    np.testing.assert_array_equal(dense[0, :2], found[:2])
+    np.testing.assert_array_equal(dense[2], np.eye(len(LABELS))[[0] * 5])
+    questions, whole = (score(dataset(), given, bootstrap=20).to_dict() for given in (found, dense))
+    assert questions == whole
+
+
+def test_an_example_that_does_not_say_is_asked_everything(model: Predictor) -> None:
+    example = Example("1", TEXTS[0], (Target("Pixel", implied=True),))
+    found = predict_questions(model, dataset(examples=[example, EXAMPLES[1]]))
+    assert len(found) == len(ASPECTS) + 1
+
+
+def test_neutral_is_silence_where_the_data_has_none_and_mixed_is_shared(model: Predictor) -> None:
+    small = (1 - SURE) / 4
+    found = predict_questions(model, dataset(labels=("none", "positive", "negative")))
+    np.testing.assert_allclose(found.sum(1), 1)
+    np.testing.assert_allclose(found[3], [SURE + small, (1 - SURE - small) / 2, (1 - SURE - small) / 2], atol=1e-6)
+
+
+def test_conflict_is_semevals_name_for_mixed(model: Predictor) -> None:
+    data = dataset(
+        ("none", "positive", "negative", "neutral", "conflict"),
+        [Example("1", TEXT, (Target("Pixel", implied=True),), (Opinion("Pixel", "camera", "conflict"),), ("camera",))],
+    )
+    assert predict_questions(model, data).argmax() == 4
+    assert tabsa.evaluate(model, data, bootstrap=0).questions["opinion_f1"] == 1.0
+
+
+def test_a_label_that_the_model_has_not_is_refused(model: Predictor, tiny_model: Path) -> None:
+    with pytest.raises(DataError, match="the label 'angry', which the model does not know"):
+        predict_questions(model, dataset(("none", "positive", "angry")))
+    with pytest.raises(DataError, match="the aspect 'camera', which the model does not know"):
+        predict_questions(load(tiny_model), dataset())
+
+
+def test_a_report_has_the_figures_of_questions(model: Predictor) -> None:
+    report = tabsa.evaluate(model, dataset(), bootstrap=10)
+    assert report.questions == {
+        "opinion_f1": pytest.approx(2 * 2 / (2 + 4)),
+        "presence_f1": pytest.approx(2 * 2 / (2 + 4)),
+        "polarity_accuracy": 1.0,
+        "false_opinions": pytest.approx(2 / 3),
+    }
+    assert report.counts == {"examples": 5, "groups": 4, "groups_without_opinion": 2, "rows": 5, "opinions": 2}
+    assert set(report.aspects) == set(ASPECTS[:4])
+    assert report.sun["strict_accuracy"] == pytest.approx(3 / 4)
+
+
+def test_everyday_costs_its_own_questions(model: Predictor) -> None:
+    """Thousands of wordings, of which a text is asked at most eight."""
+    try:
+        data = load_data("everyday", "test-unseen")
+    except DataError as e:
+        pytest.skip(str(e))
+    report = tabsa.evaluate(model, "everyday", "test-unseen", bootstrap=0)
+    assert max(len(aspects) for aspects, _ in calls(model)) <= 8
+    assert sum(passages for _, passages in calls(model)) < 3 * len(data.examples)
+    assert report.counts["rows"] == sum(1 for _ in data.questions())
+    assert len(report.aspects) < len(data.aspects)

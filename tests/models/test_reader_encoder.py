@@ -1,0 +1,264 @@
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file, save_file
+from safetensors.torch import load_file as load_tensors
+from safetensors.torch import save_file as save_tensors
+
+import slow_reader
+from reader_factory import moved, shape
+from tabsa.errors import ModelError
+from tabsa.models.reader.encoder import Encoder, random_weights, read_encoder, read_shape, weight_sizes
+from tabsa.nn.context import EVALUATION, Context
+
+CONFIG = {
+    "model_type": "bert",
+    "hidden_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 40,
+    "vocab_size": 60,
+    "max_position_embeddings": 40,
+    "layer_norm_eps": 1e-6,
+    "hidden_act": "gelu",
+}
+OLD = {
+    "bert": {
+        "qkv": [f"attention.self.{name}" for name in ("query", "key", "value")],
+        "out": ["attention.output.dense"],
+        "norm": ["attention.output.LayerNorm"],
+    },
+    "mpnet": {
+        "qkv": [f"attention.attn.{name}" for name in "qkv"],
+        "out": ["attention.attn.o"],
+        "norm": ["attention.LayerNorm"],
+    },
+}
+BOTH = {"inner": ["intermediate.dense"], "outer": ["output.dense"], "last_norm": ["output.LayerNorm"]}
+
+
+def draw_pieces(seeds=2, texts=4, longest=9, vocabulary=60):
+    rng = np.random.default_rng(2)
+    lengths = rng.integers(2, longest + 1, (seeds, texts))
+    lengths[:, 0] = longest
+    pieces = rng.integers(4, vocabulary, (seeds, texts, longest))
+    pieces[np.arange(longest) >= lengths[..., None]] = 0
+    return torch.from_numpy(pieces), torch.from_numpy(lengths)
+
+
+def write(folder, kind="bert", prefix="", **config):
+    """A folder as the `transformers` library writes it, with the weights of `random_weights`."""
+    folder.mkdir(exist_ok=True)
+    own = shape(kind)
+    weights = random_weights(own, np.random.default_rng(5))
+    sizes = {"max_position_embeddings": own.positions, "model_type": kind}
+    sizes |= {"relative_attention_num_buckets": own.buckets} if own.buckets else {}
+    (folder / "config.json").write_text(json.dumps(CONFIG | sizes | config))
+    names = {"embeddings.word_embeddings.weight": weights["words"]}
+    places = np.concatenate([np.full((own.first_position, own.size), 9, np.float32), weights["places"]])
+    if kind == "bert":
+        types = np.random.default_rng(6).normal(size=(2, own.size)).astype(np.float32)
+        names["embeddings.token_type_embeddings.weight"], places = types, places - types[0]
+    else:
+        names["encoder.relative_attention_bias.weight"] = weights["distances"]
+    names["embeddings.position_embeddings.weight"] = places
+    names |= {f"embeddings.LayerNorm.{new}": weights[old] for new, old in (("weight", "norm"), ("bias", "norm_bias"))}
+    for number in range(own.layers):
+        for part, old in (OLD[kind] | BOTH).items():
+            matrix, bias = (weights[f"layers.{number}.{part}{end}"] for end in ("", "_bias"))
+            for n, name in enumerate(old):
+                end = f"encoder.layer.{number}.{name}"
+                names[f"{end}.weight"] = np.ascontiguousarray(np.split(matrix.T, len(old))[n])
+                names[f"{end}.bias"] = np.split(bias, len(old))[n]
+    save_file({prefix + name: array for name, array in names.items()}, folder / "model.safetensors")
+    return own, weights
+
+
+@pytest.mark.parametrize("kind", ["bert", "mpnet"])
+@pytest.mark.parametrize("prefix", [False, True])
+def test_a_folder_is_read_under_our_names(kind, prefix, tmp_path):
+    own, weights = write(tmp_path, kind, f"{kind}." if prefix else "")
+    found, arrays = read_encoder(tmp_path)
+    assert found == own
+    assert {name: array.shape for name, array in arrays.items()} == weight_sizes(own)
+    for name, array in arrays.items():
+        assert array.dtype == np.float32
+        np.testing.assert_allclose(array, weights[name], atol=1e-6, err_msg=name)
+
+
+def test_old_names_of_a_normalisation_are_read(tmp_path):
+    _, weights = write(tmp_path)
+    arrays = load_file(tmp_path / "model.safetensors")
+    old = {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): array
+        for name, array in arrays.items()
+    }
+    save_file({f"bert.{name}": array for name, array in old.items()}, tmp_path / "model.safetensors")
+    _, found = read_encoder(tmp_path)
+    assert set(found) == set(weights)
+    for name, array in found.items():
+        np.testing.assert_allclose(array, weights[name], atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
+def test_weights_of_any_precision_are_read(kind, tmp_path):
+    _, weights = write(tmp_path)
+    tensors = load_tensors(tmp_path / "model.safetensors")
+    save_tensors({name: tensor.to(kind) for name, tensor in tensors.items()}, tmp_path / "model.safetensors")
+    _, found = read_encoder(tmp_path)
+    for name, array in found.items():
+        assert array.dtype == np.float32
+        np.testing.assert_allclose(array, weights[name], atol=0.03, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", ["bert", "mpnet"])
+def test_states_are_those_of_the_equations(kind):
+    own = shape(kind)
+    encoder = moved(Encoder(own, random_weights(own, np.random.default_rng(1)), 2, 0.3))
+    pieces, lengths = draw_pieces()
+    states = encoder(pieces, lengths, EVALUATION).detach()
+    for seed, text in np.ndindex(2, 4):
+        end = int(lengths[seed, text])
+        expected = slow_reader.encode(own, slow_reader.of_seed(encoder, seed), pieces[seed, text, :end].tolist())
+        np.testing.assert_allclose(states[seed, text, :end], expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["bert", "mpnet"])
+def test_padding_and_other_texts_change_nothing(kind):
+    own = shape(kind)
+    encoder = moved(Encoder(own, random_weights(own, np.random.default_rng(1)), 2, 0.3))
+    pieces, lengths = draw_pieces()
+    whole = encoder(pieces, lengths, EVALUATION)
+    for text in range(4):
+        end = int(lengths[:, text].max())
+        alone = encoder(pieces[:, text : text + 1, :end], lengths[:, text : text + 1], EVALUATION)
+        for seed in range(2):
+            last = int(lengths[seed, text])
+            torch.testing.assert_close(alone[seed, 0, :last], whole[seed, text, :last], atol=1e-12, rtol=0)
+
+
+def test_every_seed_starts_from_the_same_encoder_and_learns_by_itself():
+    own = shape("mpnet")
+    encoder = Encoder(own, random_weights(own, np.random.default_rng(1)), 2, 0.3)
+    for name, parameter in encoder.named_parameters():
+        assert torch.equal(parameter[0], parameter[1]), name
+    pieces, lengths = draw_pieces()
+    generators = [torch.Generator().manual_seed(n) for n in (1, 2)]
+    states = encoder(pieces, lengths, Context(training=True, generators=generators))
+    (states[0] * torch.arange(own.size)).sum().backward()
+    for name, parameter in encoder.named_parameters():
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad[0].any(), name
+        assert not parameter.grad[1].any(), name
+
+
+@pytest.mark.parametrize("kind", ["bert", "mpnet"])
+def test_states_are_those_of_the_transformers_library(kind, tmp_path):
+    transformers = pytest.importorskip("transformers", reason="needs `transformers`, which nothing here depends on")
+    torch.manual_seed(3)
+    sizes = {
+        "vocab_size": 60,
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 50,
+        "max_position_embeddings": 300,
+        "initializer_range": 0.4,
+    }
+    if kind == "bert":
+        theirs = transformers.BertModel(transformers.BertConfig(**sizes, layer_norm_eps=1e-12))
+    else:
+        theirs = transformers.MPNetModel(transformers.MPNetConfig(**sizes, layer_norm_eps=1e-5))
+    theirs.eval().save_pretrained(tmp_path, safe_serialization=True)
+    own, weights = read_encoder(tmp_path)
+    assert own.longest == (300 if kind == "bert" else 298)
+    ours = Encoder(own, weights, 2, 0.1)
+    for longest in (9, 200):
+        pieces, lengths = draw_pieces(longest=longest)
+        states = ours(pieces, lengths, EVALUATION).detach()
+        live = torch.arange(longest) < lengths.unsqueeze(-1)
+        for seed in range(2):
+            # Theirs finds MPNet's positions by the padding's number, which is 1.
+            padded = torch.where(live[seed], pieces[seed], theirs.config.pad_token_id)
+            with torch.no_grad():
+                expected = theirs(input_ids=padded, attention_mask=live[seed].long()).last_hidden_state
+            torch.testing.assert_close(states[seed][live[seed]], expected[live[seed]], atol=1e-4, rtol=1e-4)
+
+
+def refused(folder, read=read_encoder):
+    with pytest.raises(ModelError) as caught:
+        read(folder)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert str(folder) in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"model_type": "roberta"}, "describes a 'roberta'; expected a bert or an mpnet"),
+        ({"model_type": None}, "describes a 'None'"),
+        ({"hidden_act": "relu"}, "its activation is 'relu'; expected gelu"),
+        ({"position_embedding_type": "relative_key"}, "its positions are 'relative_key'; expected absolute ones"),
+        ({"hidden_size": "wide"}, "does not describe an encoder"),
+        ({"hidden_size": None}, "does not describe an encoder"),
+        ({"hidden_size": 26}, "a size that its heads divide"),
+        ({"num_attention_heads": 0}, "expected at least 1"),
+        ({"num_hidden_layers": -2}, "expected at least 1"),
+        ({"layer_norm_eps": []}, "does not describe an encoder"),
+    ],
+)
+def test_a_wrong_description_is_refused(change, expected, tmp_path):
+    write(tmp_path, **change)
+    assert expected in refused(tmp_path, read_shape)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", "{}", '"bert"', '{"model_type": "bert"}'])
+def test_what_describes_nothing_is_refused(text, tmp_path):
+    (tmp_path / "config.json").write_text(text)
+    assert "does not describe an encoder" in refused(tmp_path, read_shape)
+
+
+def test_a_folder_that_is_no_encoders_is_refused(tmp_path):
+    assert "config.json" in refused(tmp_path)
+    (tmp_path / "config.json").write_bytes(b"\xff\xfe")
+    refused(tmp_path)
+    write(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    assert "cannot read" in refused(tmp_path)
+
+
+def test_damaged_weights_are_refused(tmp_path):
+    write(tmp_path)
+    path = tmp_path / "model.safetensors"
+    whole = path.read_bytes()
+    for damaged in (b"", b"PK\3\4", whole[:-8], whole[:300]):
+        path.write_bytes(damaged)
+        assert "is damaged" in refused(tmp_path)
+
+
+def test_weights_of_another_shape_are_refused(tmp_path):
+    write(tmp_path, num_hidden_layers=3)
+    assert "has no 'encoder.layer.2.attention.self.query.weight'; expected the weights of a bert" in refused(tmp_path)
+    write(tmp_path, vocab_size=61)
+    assert "'words' is (60, 24); its config.json promises (61, 24)" in refused(tmp_path)
+    write(tmp_path, max_position_embeddings=50)
+    assert "'places' is (40, 24); its config.json promises (50, 24)" in refused(tmp_path)
+    write(tmp_path, hidden_size=48)
+    assert "promises" in refused(tmp_path)
+    write(tmp_path / "other", "mpnet")
+    shutil.copy(tmp_path / "other" / "model.safetensors", tmp_path)
+    refused(tmp_path)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_weights_that_are_no_numbers_are_refused(wrong, tmp_path):
+    write(tmp_path)
+    arrays = load_file(tmp_path / "model.safetensors")
+    arrays["encoder.layer.1.output.dense.bias"][3] = wrong
+    save_file(arrays, tmp_path / "model.safetensors")
+    assert "'encoder.layer.1.output.dense.bias' holds something that is not a finite number" in refused(tmp_path)

@@ -1,0 +1,229 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from question_sets import DATA, READER, SMALL, VOCABULARY, config, prepared
+from reader_factory import make_reader
+from tabsa.encoding.labels import NOT_ASKED
+from tabsa.encoding.questions import AspectTable, answers_of, encode_questions
+from tabsa.evaluation.metrics import all_metrics
+from tabsa.evaluation.questions import question_metrics, without
+from tabsa.models.reader.network import QuestionBatch
+from tabsa.nn.context import EVALUATION
+from tabsa.schema import Dataset, Example, Opinion
+from tabsa.text import TargetFinder
+from tabsa.training.config import run_config
+from tabsa.training.reader import ReaderTrainer, disagreement, held_figures, probabilities_of
+
+
+def logits_and_labels():
+    generator = torch.Generator().manual_seed(3)
+    draw = [torch.randn(2, 5, 3, 4, generator=generator) for _ in range(2)]
+    labels = torch.randint(-1, 4, (2, 5, 3), generator=generator)
+    labels[0, 0, 0], labels[1, 0, 0] = NOT_ASKED, 2
+    return (*draw, labels)
+
+
+def softmax(scores):
+    shares = [math.exp(score) for score in scores]
+    return [share / sum(shares) for share in shares]
+
+
+def test_disagreement_is_the_mean_of_both_divergences():
+    one, other, labels = logits_and_labels()
+    found = disagreement(one, other, labels)
+    for seed in range(2):
+        terms = []
+        for text, question in np.ndindex(5, 3):
+            if labels[seed, text, question] != NOT_ASKED:
+                p, q = (softmax(x[seed, text, question].tolist()) for x in (one, other))
+                there = sum(a * math.log(a / b) for a, b in zip(p, q, strict=True))
+                back = sum(b * math.log(b / a) for a, b in zip(p, q, strict=True))
+                terms.append((there + back) / 2)
+        assert found[seed].item() == pytest.approx(sum(terms) / len(terms), rel=1e-5)
+    assert disagreement(one, one, labels).tolist() == [0, 0]
+    nothing = disagreement(one, other, torch.full_like(labels, NOT_ASKED))
+    assert nothing.tolist() == [0, 0]
+
+
+def toy_trainer(of, seeds=(1,), ready=None, dropout=0.1, **also):
+    model = make_reader(seeds=seeds, dropout=dropout, sizes={"vocabulary": VOCABULARY, "longest": 64})
+    return ReaderTrainer(of, ready or prepared(of), model, **also)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
+def test_the_loss_is_that_of_labels_and_of_soft_labels(weight):
+    trainer = toy_trainer(config(distillation={"weight": weight}, training={"class_power": 0.5}), (1, 2))
+    logits, _, labels = logits_and_labels()
+    soft = torch.randn(2, 5, 3, 4, generator=torch.Generator().manual_seed(8)).softmax(-1)
+    texts = QuestionBatch(*[labels] * 8, soft)
+    found = trainer._loss(logits, texts)
+    weights = trainer.class_weights.tolist()
+    for seed in range(2):
+        lost = total = 0.0
+        for place in np.ndindex(5, 3):
+            label = int(labels[(seed, *place)])
+            if label != NOT_ASKED:
+                logs = [math.log(p) for p in softmax(logits[(seed, *place)].tolist())]
+                taught = -sum(s * log for s, log in zip(soft[(seed, *place)].tolist(), logs, strict=True))
+                lost += weights[label] * (weight * taught - (1 - weight) * logs[label])
+                total += weights[label]
+        assert found[seed].item() == pytest.approx(lost / total, rel=1e-4)
+    without_soft = trainer._loss(logits, replace(texts, soft_labels=None))
+    assert (weight == 0) == torch.allclose(found, without_soft)
+
+
+def test_rare_labels_weigh_more_and_the_mean_question_one():
+    ready = prepared()
+    for power in (0.0, 0.25, 0.5):
+        trainer = toy_trainer(config(training={"class_power": power}), ready=ready)
+        labels = ready.train.labels.tolist()
+        counts = [labels.count(label) for label in range(4)]
+        counts[0] = max(counts[0], 2 * sum(counts[1:]))
+        weights = [count**-power for count in counts]
+        scale = sum(counts) / sum(w * c for w, c in zip(weights, counts, strict=True))
+        np.testing.assert_allclose(trainer.class_weights, [weight * scale for weight in weights], rtol=1e-5)
+
+
+def test_held_figures_are_those_of_the_datasets_own_labels():
+    ready = prepared(judged=(DATA["own:train"],))
+    held, other = ready.held
+    held = replace(held, labels=("none", "positive", "negative"), gold=np.where(held.gold == 3, 0, held.gold))
+    probabilities = np.random.default_rng(1).dirichlet([1] * 4, len(held.data.targets))
+    figures = held_figures(held, ready.labels, probabilities)
+    answers = without(answers_of(held.data, len(held.gold), probabilities), ready.labels, held.labels)
+    expected = all_metrics(held.gold.reshape(-1, 3), answers.reshape(-1, 3, 3))
+    for family, values in expected.items():
+        assert figures[family] == pytest.approx(values, nan_ok=True)
+    assert figures["questions"] == pytest.approx(question_metrics(held.gold, answers), nan_ok=True)
+    probabilities = np.random.default_rng(2).dirichlet([1] * 4, len(other.data.targets))
+    figures = held_figures(other, ready.labels, probabilities)
+    assert list(figures) == ["questions"]
+    assert figures["questions"] == pytest.approx(
+        question_metrics(other.gold, answers_of(other.data, len(other.gold), probabilities)), nan_ok=True
+    )
+
+
+def test_the_rate_of_each_layer_is_its_own():
+    trainer = toy_trainer(config(training={"layer_decay": 0.5, "head_rate": 10.0, "rate": 0.01}))
+    factors = trainer.model.rate_factors(decay=0.5, head=10.0)
+    named = {id(parameter): name for name, parameter in trainer.model.named_parameters()}
+    next(iter(batches := trainer.batches()))
+    trainer.update(next(iter(batches)))
+    seen = {}
+    for group in trainer.optimiser.param_groups:
+        for parameter in group["params"]:
+            seen[named[id(parameter)]] = float(group["lr"]) / 0.01
+    assert seen == pytest.approx(factors)
+
+
+@pytest.mark.parametrize("r_drop", [0.0, 0.5])
+def test_a_seed_learns_the_same_alone_and_in_a_group(r_drop):
+    """Without dropout, whose masks are as large as the longest text of any seed."""
+    of = config(training={"epochs": 1, "batch_size": 16, "r_drop": r_drop, "ema": 0.9}, questions={"sets": ["own"]})
+    group, alone = toy_trainer(of, (1, 2), dropout=0.0), toy_trainer(of, (2,), dropout=0.0)
+    of_group, of_alone = next(group.run()), next(alone.run())
+    assert of_group.loss[1] == pytest.approx(of_alone.loss[0], abs=1e-4)
+    assert of_group.loss[0] != pytest.approx(of_group.loss[1], abs=1e-4)
+    for (name, parameter), own in zip(group.model.named_parameters(), alone.model.parameters(), strict=True):
+        torch.testing.assert_close(parameter[1], own[0], atol=2e-4, rtol=0, msg=name)
+
+
+def test_losses_are_of_the_epochs_own_texts():
+    trainer = toy_trainer(config())
+    with pytest.raises(ValueError, match="no epoch has begun"):
+        trainer.losses(np.zeros((1, 4), np.int64), EVALUATION)
+    rows = next(iter(trainer.batches()))
+    losses, penalty = trainer.losses(rows, EVALUATION)
+    batch = trainer.current.batch(rows)
+    logits = trainer.model(batch, context=EVALUATION).logits
+    torch.testing.assert_close(losses, trainer._loss(logits, batch))
+    assert penalty is None
+    assert trainer.updates == len(trainer.drawer) // 8 == len([*trainer.batches()])
+
+
+def toy_set(count, rng, split):
+    """Whether the price or the food of a place is good or bad; the other is not spoken of."""
+    examples = []
+    for number in range(count):
+        aspect, word = str(rng.choice(["price", "food"])), str(rng.choice(["good", "bad"]))
+        text = f"Camden is nice and {aspect} {word}"
+        opinions = (Opinion("Camden", aspect, {"good": "positive", "bad": "negative"}[word]),)
+        examples.append(Example(f"{split}{number}", text, TargetFinder(["Camden"]).find(text), opinions))
+    return Dataset("toy", split, ("price", "food"), ("none", "positive", "negative"), examples)
+
+
+def toy(monkeypatch, **training):
+    rng = np.random.default_rng(4)
+    for split, count in (("train", 160), ("dev", 40)):
+        monkeypatch.setitem(DATA, f"toy:{split}", toy_set(count, rng, split))
+    options = {"epochs": 16, "batch_size": 16, "optimiser": "adamw", "rate": 0.003, "schedule": "linear"}
+    return run_config(
+        {
+            "kind": "reader",
+            "data": {"name": "toy", "max_length": 64},
+            "training": options | {"warmup": 8, "select": "opinion_f1", "class_power": 0.25} | training,
+        }
+    )
+
+
+def test_a_toy_task_is_learnt(monkeypatch):
+    of = toy(monkeypatch, ema=0.9, r_drop=0.2, validate_every=2)
+    model = make_reader(seeds=(1, 2), labels=3, dropout=0.1, sizes={"vocabulary": VOCABULARY, "longest": 64})
+    trainer = ReaderTrainer(of, prepared(of), model)
+    heard = []
+    validations = [*trainer.run(lambda update, losses: heard.append((update, losses)))]
+    assert [validation.epoch for validation in validations] == [*range(2, 17, 2)]
+    assert [update for update, _ in heard] == [*range(1, 161)]
+    for seed in range(2):
+        losses = [validation.loss[seed] for validation in validations]
+        assert losses[-1] < losses[0] / 3
+        assert trainer.progress.best_figures[seed]["questions"]["opinion_f1"] > 0.9
+        assert trainer.progress.best[seed] == max(v.figures[seed]["questions"]["opinion_f1"] for v in validations)
+    assert set(validations[0].figures[0]) == {"questions", "sun", "ma"}
+    # What is kept is the moving average at the best validation, and it is what was scored.
+    own = trainer.weights()
+    trainer.put(trainer.best)
+    answers = probabilities_of(trainer.model, trainer.prepared, trainer.prepared.held[0].data)
+    for seed in range(2):
+        figures = held_figures(trainer.prepared.held[0], trainer.prepared.labels, answers[seed])
+        assert figures["questions"] == pytest.approx(trainer.progress.best_figures[seed]["questions"], abs=1e-6)
+    assert any(not torch.equal(own[name], trainer.best[name]) for name in own)
+
+
+def test_soft_labels_of_a_pool_are_learnt(monkeypatch):
+    """Labels that say the opposite are not heard where the teachers' weight is 1."""
+    of = toy(monkeypatch, epochs=10)
+    ready = prepared(of)
+    train = ready.train
+    soft = np.eye(3, dtype=np.float16)[train.labels]
+    pool = replace(train, soft_labels=soft, labels=((train.labels + 1) % 3).astype(np.int8))
+    model = make_reader(seeds=(1,), labels=3, dropout=0.0, sizes={"vocabulary": VOCABULARY, "longest": 64})
+    trainer = ReaderTrainer(of, ready, model, pool=pool)
+    assert trainer.updates == 10
+    validations = [*trainer.run()]
+    assert validations[-1].loss[0] < validations[0].loss[0] / 2
+    assert trainer.progress.best_figures[0]["questions"]["opinion_f1"] > 0.8
+
+
+def test_the_last_state_may_be_the_one_that_is_kept(monkeypatch):
+    of = toy(monkeypatch, epochs=3, select="last", ema=0.0)
+    model = make_reader(seeds=(1,), labels=3, sizes={"vocabulary": VOCABULARY, "longest": 64})
+    trainer = ReaderTrainer(of, prepared(of), model)
+    assert [validation.improved for validation in trainer.run()] == [[True]] * 3
+    for name, parameter in trainer.model.named_parameters():
+        assert torch.equal(parameter, trainer.best[name]), name
+
+
+def test_questions_of_several_passages_are_encoded_for_dev_too():
+    text = "Camden is nice " + "and nice " * 40 + "Camden food good"
+    example = Example("1", text, TargetFinder(["Camden"]).find(text), (Opinion("Camden", "food", "positive"),))
+    data = Dataset("long", "dev", SMALL, ("none", "positive"), (example,))
+    encoded = encode_questions(data, READER, AspectTable(READER), ("none", "positive"), longest=30)
+    assert len(encoded) == 2
+    assert encoded.numbers.tolist() == [0, 1, 2, 0, 1, 2]
+    probabilities = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5], [0.6, 0.4], [0.3, 0.7], [0.5, 0.5]])
+    np.testing.assert_array_equal(answers_of(encoded, 3, probabilities), [[0.6, 0.4], [0.2, 0.8], [0.5, 0.5]])
