@@ -16,7 +16,8 @@ def command(
 ) -> None:
     """Write a model folder's `model.onnx`, which is what `predict` and `score` run.
 
-    With `--precision int8` it is `model.int8.onnx`, which they run with the same option.
+    With `--precision int8` it is `model.int8.onnx`, which they run with the same option. A reader has two graphs,
+    `read.onnx` and `ask.onnx`.
 
     Examples: `tabsa export my-model`, `tabsa export my-model --precision int8`
     """

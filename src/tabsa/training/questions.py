@@ -262,6 +262,8 @@ def encoder_folder(name: str, data_dir: Path | None = None) -> Path:
             return find(place, data_dir)
         except DataError:
             continue
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+        raise ConfigError(f"there is no folder '{name}' for 'model.encoder'; a name on the hub is OWNER/NAME")
     return _from_hub(name)
 
 
