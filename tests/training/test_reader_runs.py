@@ -14,6 +14,7 @@ from question_sets import SMALL, VOCABULARY, config, prepared
 from reader_factory import make_reader, piece_reader, question_batch, write_tokeniser
 from run_factory import small
 from tabsa.datasets import load
+from tabsa.embeddings.packing import pack_weights, unpack_weights
 from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import AspectTable, Questions, answers_of
 from tabsa.errors import ConfigError
@@ -224,3 +225,23 @@ def test_readings_of_words_as_questions_and_back():
                 assert asked.labels[count] == words.train.labels[n, target, aspect]
                 count += 1
     assert count == len(asked.targets)
+
+
+def test_a_rounded_reader_is_what_int8_keeps(encoders, table, tmp_path):
+    """Quantisation-aware training: the folder in int8 answers as the network did, but for float16 in vectors."""
+    of = run_of(encoders["bert"], table, model={"rounded": True})
+    begun = start(of, (1,), None)
+    assert not begun.model.encoder.words.requires_grad
+    trainer = ReaderTrainer(of, begun.prepared, begun.model)
+    before = begun.model.encoder.layers[0].qkv.detach().clone()
+    assert all(np.isfinite(validation.loss).all() for validation in trainer.run())
+    assert not torch.equal(before, begun.model.encoder.layers[0].qkv)  # rounding lets gradients through
+    weights = {name: tensor.detach()[0].numpy() for name, tensor in begun.model.named_parameters()}
+    kept = unpack_weights(pack_weights(weights, "int8", tables=("encoder.words",)))
+    plain = start(run_of(encoders["bert"], table), (1,), None).model
+    with torch.no_grad():
+        for name, tensor in plain.named_parameters():
+            tensor.copy_(torch.from_numpy(kept[name]))
+    data = begun.prepared.held[0].data
+    expected = probabilities_of(begun.model, begun.prepared, data)
+    np.testing.assert_allclose(probabilities_of(plain, begun.prepared, data), expected, atol=2e-3)

@@ -18,7 +18,7 @@ SCALE: Final = ".scale"  # behind the name of what it scales
 # could leave 16 bits, which processors without VNNI would cut off without a word.
 COLUMN_STEPS: Final = 63
 BLOCK: Final = 32  # numbers of a row that share a scale in four bits
-_NARROW: Final = 16  # a matrix with fewer rows or columns is not worth rounding
+NARROW: Final = 16  # a matrix with fewer rows or columns is not worth rounding
 _LOWEST, _HIGHEST = -8, 7  # in four bits
 _SHRUNK: Final = np.linspace(1.0, 0.65, 8)  # scales that are tried, as shares of the one that cuts nothing off
 _ROWS_AT_ONCE: Final = 4096
@@ -35,7 +35,7 @@ def pack_weights(
     for name, array in weights.items():
         if name in tables and array.shape[1] % BLOCK == 0:
             packed[name], packed[name + SCALE] = pack_table(array)
-        elif array.ndim == 2 and min(array.shape) >= _NARROW:
+        elif array.ndim == 2 and min(array.shape) >= NARROW:
             packed[name], packed[name + SCALE] = pack_columns(array)
         else:
             packed[name] = array.astype(np.float16)

@@ -13,6 +13,7 @@ class ReaderConfig:
     encoder: str = option("", "a BERT or MPNet folder, below a data folder or anywhere, or its name on the hub")
     layers: int = option(2, "of cross-attention, from a question to the text", low=0)
     inner: int = option(2, "size of a question layer's feed-forward part, as a multiple of a state's", low=1)
+    rounded: bool = option(False, "quantisation-aware: learn with the weights as the folder keeps them in int8")
     dropout: float = option(0.1, "on the states of the encoder and of the question layers", low=0, high=0.95)
 
 

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tabsa.embeddings.packing import BLOCK, pack_table, unpack_table
 from tabsa.errors import ModelError
 from tabsa.files import read_text, reason
 from tabsa.nn.context import Context
+from tabsa.nn.rounding import quantised
 from tabsa.nn.seeds import dropout
 from tabsa.nn.transformer import block, layer_norm, padding_mask, relative_buckets
 
@@ -159,15 +161,18 @@ class Encoder(nn.Module):
     places: Tensor
     distances: Tensor | None
 
-    def __init__(self, shape: EncoderShape, weights: Arrays, seeds: int, rate: float) -> None:
+    def __init__(self, shape: EncoderShape, weights: Arrays, seeds: int, rate: float, *, rounded: bool = False) -> None:
         super().__init__()
-        self.shape, self.rate = shape, rate
+        self.shape, self.rate, self.rounded = shape, rate, rounded
+        if rounded and shape.size % BLOCK == 0:
+            weights = {**weights, "words": unpack_table(*pack_table(weights["words"]))}
 
         def parameter(name: str) -> nn.Parameter:
             return nn.Parameter(torch.from_numpy(weights[name]).expand(seeds, *weights[name].shape).contiguous())
 
         for name in ("words", "places", "norm", "norm_bias"):
             self.register_parameter(name, parameter(name))
+        self.words.requires_grad_(not rounded)  # in four bits it would not move
         self.distances = parameter("distances") if "distances" in weights else None
         self.layers = nn.ModuleList()
         for number in range(shape.layers):
@@ -194,8 +199,9 @@ class Encoder(nn.Module):
         if self.distances is not None:
             mask = mask + self.distance_bias(self.distances, longest).unsqueeze(1)  # (S, B, h, T, T)
         for layer in self.layers:
+            weights = dict(layer.named_parameters())
             states = block(
-                states, dict(layer.named_parameters()), mask,
+                states, dict(quantised(weights)) if self.rounded else weights, mask,
                 heads=self.shape.heads, epsilon=self.shape.epsilon, rate=self.rate, context=context,
             )  # fmt: skip
         return states

@@ -23,6 +23,7 @@ from tabsa.models.reader.config import ReaderConfig
 from tabsa.models.reader.encoder import Arrays, Encoder, EncoderShape
 from tabsa.nn.attention import mean_over
 from tabsa.nn.context import Context
+from tabsa.nn.rounding import fake_quantise, quantised
 from tabsa.nn.seeds import Init, constant, dropout, normal, parameter, xavier
 from tabsa.nn.transformer import attend, feed_forward, layer_norm, linear, padding_mask
 
@@ -76,7 +77,7 @@ class Reader(Network):
     ) -> None:
         super().__init__(labels, seeds)
         self.config = config
-        self.encoder = Encoder(shape, weights, len(seeds), config.dropout)
+        self.encoder = Encoder(shape, weights, len(seeds), config.dropout, rounded=config.rounded)
         d, starts = shape.size, self.starts()
         self.question = parameter(starts, 3 * d, d, init=xavier)
         self.question_bias = parameter(starts, d, init=constant(0))
@@ -132,7 +133,9 @@ class Reader(Network):
         target = self.target_states(batch, states)
         first = aspects.shape[1] * torch.arange(len(aspects), device=states.device)[:, None, None]
         aspect = functional.embedding(batch.asked + first, aspects.flatten(0, 1)).to(target.dtype)  # (S, B, M, d)
-        return linear(torch.cat([target, aspect, target * aspect], dim=-1), self.question, self.question_bias)
+        return linear(
+            torch.cat([target, aspect, target * aspect], dim=-1), self.matrix(self.question), self.question_bias
+        )
 
     def answer(self, batch: QuestionBatch, states: Tensor, question: Tensor, context: Context) -> Tensor:
         """What the states say to each question."""
@@ -140,6 +143,7 @@ class Reader(Network):
         rate, shape = self.config.dropout, question.shape[1:]
         for layer in self.layers:
             weights = dict(layer.named_parameters())
+            weights = dict(quantised(weights)) if self.config.rounded else weights
             query = linear(question, weights["query"], weights["query_bias"])
             key, value = linear(states, weights["keys_values"], weights["keys_values_bias"]).chunk(2, dim=-1)
             heard = attend(query, key, value, mask, self.encoder.shape.heads)
@@ -148,9 +152,13 @@ class Reader(Network):
             question = feed_forward(question, weights, epsilon=_EPSILON, rate=rate, context=context)
         return self.classify(question, context)
 
+    def matrix(self, weight: Tensor) -> Tensor:
+        """A weight as it is used."""
+        return fake_quantise(weight) if self.config.rounded else weight
+
     def classify(self, question: Tensor, context: Context) -> Tensor:
         """The last two layers."""
-        hidden = torch.tanh(linear(question, self.hidden, self.hidden_bias))
+        hidden = torch.tanh(linear(question, self.matrix(self.hidden), self.hidden_bias))
         hidden = dropout(hidden, self.config.dropout, context, shape=hidden.shape[1:])
         return linear(hidden, self.output, self.output_bias)
 
