@@ -1,4 +1,4 @@
-"""Quantisation-aware training (Jacob et al., 2018): weights are rounded as they will be stored, and learn all the same."""
+"""Quantisation-aware training (Jacob et al., 2018): weights are rounded as they will be stored, and learn."""
 
 from collections.abc import Iterator, Mapping
 

@@ -133,16 +133,15 @@ class Reader(Network):
         target = self.target_states(batch, states)
         first = aspects.shape[1] * torch.arange(len(aspects), device=states.device)[:, None, None]
         aspect = functional.embedding(batch.asked + first, aspects.flatten(0, 1)).to(target.dtype)  # (S, B, M, d)
-        return linear(
-            torch.cat([target, aspect, target * aspect], dim=-1), self.matrix(self.question), self.question_bias
-        )
+        parts = torch.cat([target, aspect, target * aspect], dim=-1)
+        return linear(parts, self.matrix(self.question), self.question_bias)
 
     def answer(self, batch: QuestionBatch, states: Tensor, question: Tensor, context: Context) -> Tensor:
         """What the states say to each question."""
         mask = padding_mask(batch.lengths, batch.pieces.shape[-1])
         rate, shape = self.config.dropout, question.shape[1:]
         for layer in self.layers:
-            weights = dict(layer.named_parameters())
+            weights: dict[str, Tensor] = dict(layer.named_parameters())
             weights = dict(quantised(weights)) if self.config.rounded else weights
             query = linear(question, weights["query"], weights["query_bias"])
             key, value = linear(states, weights["keys_values"], weights["keys_values_bias"]).chunk(2, dim=-1)
