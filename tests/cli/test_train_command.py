@@ -93,7 +93,7 @@ def test_the_final_table_has_a_line_a_seed(places: Trained) -> None:
 def test_progress_is_told_on_stderr(places: Trained) -> None:
     first, *others = places.result.stderr.splitlines()
     assert first.startswith("delayed-entnet: ")
-    assert "sentences" in first
+    assert "texts" in first
     assert others[0].startswith("epoch 1: loss ")
     assert "dev: strict (ma) " in others[0]
 
