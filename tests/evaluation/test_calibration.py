@@ -4,9 +4,12 @@ import pytest
 from tabsa.evaluation.calibration import (
     PresenceCalibration,
     calibration_error,
+    expected_error,
     fit_calibration,
     fit_presence_calibration,
     fit_temperature,
+    polarity_reliability,
+    presence_reliability,
     scaled,
 )
 
@@ -149,3 +152,26 @@ def test_dev_without_any_opinion_or_with_nothing_else():
         after = fit_presence_calibration(gold, said).apply(said)
         assert np.isfinite(after).all()
         np.testing.assert_allclose(after.sum(-1), 1)
+
+
+def test_reliability_against_a_slow_loop():
+    rng = np.random.default_rng(4)
+    gold = rng.integers(0, 4, 300)
+    probabilities = rng.dirichlet(np.ones(4), 300)
+    probabilities[0] = [0, 1, 0, 0]  # certain
+    for found, confidence, right in (
+        (presence_reliability(gold, probabilities, 5), 1 - probabilities[:, 0], gold > 0),
+        (
+            polarity_reliability(gold, probabilities, 5),
+            np.array([max(p[1:]) / sum(p[1:]) for p in probabilities])[gold > 0],
+            np.array([1 + int(np.argmax(p[1:])) == g for p, g in zip(probabilities, gold, strict=True)])[gold > 0],
+        ),
+    ):
+        expected = []
+        for low in range(5):
+            inside = [n for n, c in enumerate(confidence) if low / 5 <= c < (low + 1) / 5 or (c == 1 and low == 4)]
+            if inside:
+                expected.append((np.mean(confidence[inside]), np.mean(right[inside]), len(inside)))
+        assert [(b.confidence, b.accuracy, b.count) for b in found] == [pytest.approx(row) for row in expected]
+        gap = sum(n * abs(c - r) for c, r, n in expected) / len(confidence)
+        assert expected_error(found) == pytest.approx(gap)

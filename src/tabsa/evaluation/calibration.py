@@ -137,3 +137,40 @@ def fit_calibration(gold: IntArray, probabilities: FloatArray, *, classes: bool,
 def _softmax(logits: FloatArray) -> FloatArray:
     raised = np.exp(logits - logits.max(-1, keepdims=True))
     return np.asarray(raised / raised.sum(-1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """Answers of like confidence: how sure they are on average, how often they are right, and how many they are."""
+
+    confidence: float
+    accuracy: float
+    count: int
+
+
+def reliability(confidence: FloatArray, right: FloatArray, bins: int = 10) -> tuple[ReliabilityBin, ...]:
+    """A reliability diagram (Guo et al., 2017) as numbers: bins of equal width from 0 to 1, empty ones left out."""
+    number = np.minimum((np.asarray(confidence) * bins).astype(np.int64), bins - 1)
+    counts = np.bincount(number, minlength=bins)
+    sums = (np.bincount(number, values, bins) for values in (confidence, np.asarray(right, np.float64)))
+    rows = zip(*(total / np.maximum(counts, 1) for total in sums), counts, strict=True)
+    return tuple(ReliabilityBin(float(c), float(r), int(n)) for c, r, n in rows if n)
+
+
+def expected_error(bins: tuple[ReliabilityBin, ...]) -> float:
+    """How far confidence is from accuracy, on average over answers."""
+    total = sum(one.count for one in bins)
+    return sum(one.count * abs(one.confidence - one.accuracy) for one in bins) / max(1, total)
+
+
+def presence_reliability(gold: IntArray, probabilities: FloatArray, bins: int = 10) -> tuple[ReliabilityBin, ...]:
+    """Of how likely an opinion is said to be there, against whether it is; `none` is the first label."""
+    return reliability(1 - probabilities[:, 0], gold > 0, bins)
+
+
+def polarity_reliability(gold: IntArray, probabilities: FloatArray, bins: int = 10) -> tuple[ReliabilityBin, ...]:
+    """Of how sure the polarity of a true opinion is, against whether it is right."""
+    there = gold > 0
+    shares = probabilities[there][:, 1:]
+    shares = shares / np.maximum(shares.sum(-1, keepdims=True), 1e-30)
+    return reliability(shares.max(-1), shares.argmax(-1) + 1 == gold[there], bins)
