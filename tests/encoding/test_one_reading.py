@@ -70,10 +70,14 @@ class Recorder:
         self.at_once, self.cut = engine.at_once, engine.cut
         self.passages: list[Passage] = []
 
-    def read_passages(self, passages: list[Passage], aspects: Sequence[str], *, gates: bool) -> list[PassageAnswer]:
+    def read_passages(
+        self, passages: list[Passage], *, aspects_of_each: Sequence[Sequence[str]], gates: bool
+    ) -> list[PassageAnswer]:
         self.passages += passages
-        shares = np.full((self.at_once, len(aspects), len(LABELS)), 1 / len(LABELS), np.float32)
-        return [PassageAnswer(shares, None) for _ in passages]
+        shares = [
+            np.full((self.at_once, len(own), len(LABELS)), 1 / len(LABELS), np.float32) for own in aspects_of_each
+        ]
+        return [PassageAnswer(share, None) for share in shares]
 
 
 @settings(max_examples=150, deadline=None)

@@ -28,7 +28,7 @@ class OpenEngine:
 
     def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:
         self.folder = folder
-        self.calls: list[tuple[tuple[str, ...], int]] = []  # the aspects and the number of passages of each
+        self.calls: list[list[tuple[str, ...]]] = []  # what was asked of each passage
 
     def cut(self, text: str, targets: Sequence[Target]) -> Iterator[Passage]:
         return cut_passages(text, targets, at_once=self.at_once, max_length=self.folder.config.max_length)
@@ -38,11 +38,14 @@ class OpenEngine:
         passages: Sequence[Passage],
         aspects: Sequence[str] | None = None,
         *,
+        aspects_of_each: Sequence[Sequence[str]] | None = None,
         gates: bool = False,
     ) -> list[PassageAnswer]:
-        asked = self.folder.config.aspects if aspects is None else tuple(aspects)
-        self.calls.append((asked, len(passages)))
-        return [PassageAnswer(np.stack([table_of(p, asked)] * len(p.targets)), None) for p in passages]
+        same = self.folder.config.aspects if aspects is None else aspects
+        asked = [tuple(same)] * len(passages) if aspects_of_each is None else [tuple(own) for own in aspects_of_each]
+        self.calls.append(asked)
+        pairs = zip(passages, asked, strict=True)
+        return [PassageAnswer(np.stack([table_of(p, own)] * len(p.targets)), None) for p, own in pairs]
 
 
 def table_of(passage: Passage, aspects: Sequence[str]) -> np.ndarray:

@@ -18,6 +18,7 @@ from tabsa.models.reader import engine as engine_module
 from tabsa.models.reader.engine import ReaderEngine
 from tabsa.models.reader.storage import write_reader_folder
 from tabsa.schema import Span, Target
+from tabsa.text import TargetFinder
 
 PRECISIONS = ["float32", "int8"]
 
@@ -306,3 +307,17 @@ def test_what_is_written_is_checked(model, tmp_path):
     assert "'max_length'" in refused(lambda: write(weights, replace(config_of(model), max_length=99)))
     assert "tokenizer.json" in refused(lambda: write(weights, tokenizer=b"{"))
     assert not (tmp_path / "config.json").exists()
+
+
+def test_passages_with_aspects_of_their_own_are_answered_as_alone(path):
+    """They are read together, and what one is asked does not change what another is told."""
+    engine = ReaderEngine(read_folder(path), threads=2)
+    finder = TargetFinder(["Camden", "Hull"])
+    texts = ["Camden is dear", "Hull is safe and Camden is not", "Hull is far", "Camden is cheap but far"] * 3
+    passages = [passage for text in texts for passage in engine.cut(text, finder.find(text))]
+    lists = [("price",), ("safety", "battery life"), ("price", "food", "staff"), ("price",)] * 3
+    together = engine.read_passages(passages, aspects_of_each=lists)
+    for passage, own, found in zip(passages, lists, together, strict=True):
+        (alone,) = engine.read_passages([passage], own)
+        assert found.probabilities.shape == (len(passage.targets), len(own), alone.probabilities.shape[-1])
+        np.testing.assert_allclose(found.probabilities, alone.probabilities, atol=1e-6)

@@ -30,9 +30,28 @@ class Engine(Protocol):
         """What is read of a text at once, and for whom."""
 
     def read_passages(
-        self, passages: Sequence[Passage], aspects: Sequence[str] | None = None, *, gates: bool = False
+        self,
+        passages: Sequence[Passage],
+        aspects: Sequence[str] | None = None,
+        *,
+        aspects_of_each: Sequence[Sequence[str]] | None = None,
+        gates: bool = False,
     ) -> list[PassageAnswer]:
-        """What is said of some aspects, or of the model's own, in passages that `cut` gave; answers are in order."""
+        """What is said of some aspects, or of the model's own, in passages that `cut` gave; answers are in order.
+
+        `aspects_of_each` gives each passage its own; they are read together all the same.
+        """
+
+
+def asked_columns(
+    own: Sequence[str], count: int, aspects: Sequence[str] | None, of_each: Sequence[Sequence[str]] | None
+) -> list[list[int]]:
+    """For each of `count` passages, where the aspects asked of it stand among a model's `own`."""
+    if of_each is None:
+        same = [own.index(aspect) for aspect in (own if aspects is None else aspects)]
+        return [same] * count
+    place = {aspect: column for column, aspect in enumerate(own)}
+    return [[place[aspect] for aspect in asked] for asked in of_each]
 
 
 def keep_strongest(best: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:

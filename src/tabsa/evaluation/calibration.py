@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tabsa.evaluation.metrics import FloatArray, IntArray
+from tabsa.evaluation.metrics import BoolArray, FloatArray, IntArray
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _PENALTY = 1e-4  # on the biases, so that a class that dev does not have keeps a finite one
@@ -148,7 +148,7 @@ class ReliabilityBin:
     count: int
 
 
-def reliability(confidence: FloatArray, right: FloatArray, bins: int = 10) -> tuple[ReliabilityBin, ...]:
+def reliability(confidence: FloatArray, right: BoolArray, bins: int = 10) -> tuple[ReliabilityBin, ...]:
     """A reliability diagram (Guo et al., 2017) as numbers: bins of equal width from 0 to 1, empty ones left out."""
     number = np.minimum((np.asarray(confidence) * bins).astype(np.int64), bins - 1)
     counts = np.bincount(number, minlength=bins)

@@ -114,30 +114,21 @@ class Predictor:
         return _Query(text, finder.names, list(self.engine.cut(text, finder.find(text))), aspects)
 
     def _read(self, window: Sequence[_Query], explain: bool) -> list[list[PassageAnswer]]:
-        """What is said of each text's passages; texts that are asked the same are read together.
-
-        A model without open aspects always answers all of its own, so there all texts are.
-        """
-        alike: dict[tuple[str, ...], list[int]] = {}
-        for number, item in enumerate(window):
-            alike.setdefault(item.aspects if self.open_aspects else self.aspects, []).append(number)
-        results: list[list[PassageAnswer]] = [[] for _ in window]
-        for aspects, numbers in alike.items():
-            cut = [passage for number in numbers for passage in window[number].passages]
-            answers = iter(self.engine.read_passages(cut, aspects, gates=explain))
-            for number in numbers:
-                results[number] = list(islice(answers, len(window[number].passages)))
-        return results
+        """What is said of each text's passages, all of them read together."""
+        cut = [(passage, item.aspects) for item in window for passage in item.passages]
+        asked = [aspects for _, aspects in cut]
+        answers = self.engine.read_passages([passage for passage, _ in cut], aspects_of_each=asked, gates=explain)
+        rest = iter(answers)
+        return [list(islice(rest, len(item.passages))) for item in window]
 
     def _prediction(self, item: _Query, answers: list[PassageAnswer], explain: bool) -> Prediction:
         aspects = item.aspects
-        columns = None if self.open_aspects else [self.aspects.index(aspect) for aspect in aspects]
         best = _strongest(item.passages, answers)
         silent = np.zeros((len(aspects), len(self.labels)), np.float32)
         silent[:, 0] = 1
         opinions = []
         for name in item.names:
-            table = silent if name not in best else best[name] if columns is None else best[name][columns]
+            table = best.get(name, silent)
             for aspect, row, likeliest in zip(aspects, table.tolist(), table.argmax(1).tolist(), strict=True):
                 shares = dict(zip(self.labels, row, strict=True))
                 opinions.append(PredictedOpinion(name, aspect, self.labels[likeliest], shares))
@@ -146,8 +137,8 @@ class Predictor:
         shown = tuple(
             replace(passage, gates=answer.gates) for passage, answer in zip(item.passages, answers, strict=True)
         )
-        attention = self.engine.attention if shown and columns is not None else None
-        chosen = None if attention is None else attention[:, columns]
+        attention = self.engine.attention if shown else None
+        chosen = None if attention is None else attention[:, [self.aspects.index(aspect) for aspect in aspects]]
         return Prediction(item.text, tuple(opinions), shown, chosen, aspects, 0 if chosen is None else self.tied)
 
     @property

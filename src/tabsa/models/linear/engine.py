@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from tabsa.checkpoint import ModelFolder, Precision
-from tabsa.encoding import Passage, PassageAnswer
+from tabsa.encoding import Passage, PassageAnswer, asked_columns
 from tabsa.encoding import passages as cut_passages
 from tabsa.errors import ModelError
 from tabsa.models.linear.model import LinearModel, read_model
@@ -48,13 +48,14 @@ class LinearEngine:
         passages: Sequence[Passage],
         aspects: Sequence[str] | None = None,
         *,
+        aspects_of_each: Sequence[Sequence[str]] | None = None,
         gates: bool = False,  # noqa: ARG002
     ) -> list[PassageAnswer]:
         """Read passages; a linear model has no gates to give."""
         if not passages:
             return []
-        own = self.folder.config.aspects
-        columns = [own.index(aspect) for aspect in (own if aspects is None else aspects)]
-        probabilities = self.model.predict(passages, self.tagger)[:, columns].astype(np.float32)
+        columns = asked_columns(self.folder.config.aspects, len(passages), aspects, aspects_of_each)
+        probabilities = self.model.predict(passages, self.tagger).astype(np.float32)
         ends = np.cumsum([len(passage.targets) for passage in passages])
-        return [PassageAnswer(part, None) for part in np.split(probabilities, ends[:-1])]
+        parts = zip(np.split(probabilities, ends[:-1]), columns, strict=True)
+        return [PassageAnswer(part[:, own], None) for part, own in parts]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tabsa.checkpoint import GRAPHS, ModelFolder, Precision
 from tabsa.embeddings import WordVectors, lookup
-from tabsa.encoding import Passage, PassageAnswer, neighbours, passage_words, slots
+from tabsa.encoding import Passage, PassageAnswer, asked_columns, neighbours, passage_words, slots
 from tabsa.encoding import passages as cut_passages
 from tabsa.errors import ModelError
 from tabsa.schema import Target
@@ -134,11 +134,15 @@ class OnnxEngine:
         return cut_passages(text, targets, at_once=self.at_once, max_length=config.max_length)
 
     def read_passages(
-        self, passages: Sequence[Passage], aspects: Sequence[str] | None = None, *, gates: bool = False
+        self,
+        passages: Sequence[Passage],
+        aspects: Sequence[str] | None = None,
+        *,
+        aspects_of_each: Sequence[Sequence[str]] | None = None,
+        gates: bool = False,
     ) -> list[PassageAnswer]:
         """Read passages, sorted by length inside, answered in order; the graph answers all of the model's aspects."""
-        own = self.folder.config.aspects
-        columns = [own.index(aspect) for aspect in (own if aspects is None else aspects)]
+        columns = asked_columns(self.folder.config.aspects, len(passages), aspects, aspects_of_each)
         results: list[PassageAnswer | None] = [None] * len(passages)
         batches = list(_batches([len(passage.tokens) for passage in passages], self.threads))
         if not batches:
@@ -153,7 +157,11 @@ class OnnxEngine:
         for batch, answer in zip(batches, answers, strict=True):
             for number, result in zip(batch, answer, strict=True):
                 results[number] = result
-        return [result._replace(probabilities=result.probabilities[:, columns]) for result in results if result]
+        found = [result for result in results if result]
+        return [
+            result._replace(probabilities=result.probabilities[:, own])
+            for result, own in zip(found, columns, strict=True)
+        ]
 
     def _read_batch(self, session: Any, passages: Sequence[Passage], *, gates: bool) -> list[PassageAnswer]:
         # A lone passage's products are rounded otherwise than those of several: in company always, no answer depends

@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
@@ -115,18 +115,23 @@ class ReaderEngine:
         passages: Sequence[Passage],
         aspects: Sequence[str] | None = None,
         *,
+        aspects_of_each: Sequence[Sequence[str]] | None = None,
         gates: bool = False,  # noqa: ARG002
     ) -> list[PassageAnswer]:
         """Read passages, sorted by length inside, answered in order; an aspect is any words."""
-        wanted = self.folder.config.aspects if aspects is None else aspects
+        same = tuple(self.folder.config.aspects if aspects is None else aspects)
+        asked = [same] * len(passages) if aspects_of_each is None else [tuple(own) for own in aspects_of_each]
         read = [passage for passage in passages if isinstance(passage, PiecePassage)]
         batches = list(_batches([len(passage.pieces) + 2 for passage in read], self.threads))
         if len(read) < len(passages):
             raise TypeError("a reader reads the passages that its own `cut` gave")
         if not batches:
             return []
-        answer = partial(self._answer_batch, self._aspect_vectors(wanted))
-        chosen = [[read[n] for n in batch] for batch in batches]
+        lists = dict.fromkeys(asked)
+        wordings = [*dict.fromkeys(aspect for own in lists for aspect in own)]
+        vectors, row = self._aspect_vectors(wordings), {aspect: n for n, aspect in enumerate(wordings)}
+        answer = partial(self._answer_batch, {own: vectors[[row[aspect] for aspect in own]] for own in lists})
+        chosen = [[(read[n], asked[n]) for n in batch] for batch in batches]
         if min(self.threads, len(batches)) == 1:
             answers = [answer(batch) for batch in chosen]
         else:
@@ -166,25 +171,34 @@ class ReaderEngine:
             rows[: len(ids) + 2, number] = [reader.first, *ids, reader.last]
         return list(self.sessions[0].run(None, {"embedded": self.embeddings(rows), "lengths": lengths}))
 
-    def _answer_batch(self, aspects: Floats, passages: Sequence[PiecePassage]) -> list[Floats]:
-        """The probabilities of each passage's targets and the aspects, (K, A, labels)."""
-        labels = self.sizes.labels
+    def _answer_batch(
+        self, vectors: Mapping[tuple[str, ...], Floats], batch: Sequence[tuple[PiecePassage, tuple[str, ...]]]
+    ) -> list[Floats]:
+        """The probabilities of each passage's targets and its aspects, (K, A, labels); `vectors` are of each list."""
+        passages = [passage for passage, _ in batch]
         states, *kept = self._read([[piece.id for piece in passage.pieces] for passage in passages])
-        asked = _asked(passages)
-        said = np.empty((len(asked.texts), len(aspects), labels), np.float32)
-        if said.size:
-            rows = states.reshape(-1, self.sizes.size)[asked.places]
-            counts = np.diff(asked.first, append=len(rows))[:, None].astype(np.float32)
-            targets: Floats = np.add.reduceat(rows, asked.first).astype(np.float32) / counts
-            inputs: dict[str, NDArray[Any]] = {
-                "lengths": np.array([len(passage.pieces) + 2 for passage in passages], np.int64)
-            }
-            inputs |= {f"{('keys', 'values')[n % 2]}.{n // 2}": array for n, array in enumerate(kept)}
-            self._ask(inputs, asked.texts, targets, aspects, said)
-        if self.calibration is not None:
-            said = self.calibration.apply(said.astype(np.float64)).astype(np.float32)
-        ends = np.cumsum([len(passage.targets) for passage in passages])[:-1]
-        return np.split(said, ends)
+        pairs = _asked(passages)
+        rows = states.reshape(-1, self.sizes.size)[pairs.places]
+        counts = np.diff(pairs.first, append=len(rows))[:, None].astype(np.float32)
+        targets: Floats = np.add.reduceat(rows, pairs.first).astype(np.float32) / counts if len(rows) else rows
+        inputs: dict[str, NDArray[Any]] = {
+            "lengths": np.array([len(passage.pieces) + 2 for passage in passages], np.int64)
+        }
+        inputs |= {f"{('keys', 'values')[n % 2]}.{n // 2}": array for n, array in enumerate(kept)}
+        alike: dict[tuple[str, ...], list[int]] = {}
+        for number, (_, own) in enumerate(batch):
+            alike.setdefault(own, []).append(number)
+        answers: dict[int, Floats] = {}
+        for own, numbers in alike.items():
+            of_these = np.flatnonzero(np.isin(pairs.texts, numbers))
+            said = np.empty((len(of_these), len(own), self.sizes.labels), np.float32)
+            if said.size:
+                self._ask(inputs, pairs.texts[of_these], targets[of_these], vectors[own], said)
+            if self.calibration is not None:
+                said = self.calibration.apply(said.astype(np.float64)).astype(np.float32)
+            ends = np.cumsum([len(passages[number].targets) for number in numbers])[:-1]
+            answers.update(zip(numbers, np.split(said, ends), strict=True))
+        return [answers[number] for number in range(len(batch))]
 
     def _ask(
         self, inputs: dict[str, NDArray[Any]], texts: NDArray[np.int64], targets: Floats, aspects: Floats, said: Floats
