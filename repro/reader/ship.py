@@ -3,8 +3,8 @@
     python repro/reader/ship.py WEIGHTS --encoder FOLDER --out src/tabsa/pretrained/reader [--data-dir DIR]
 
 WEIGHTS is a folder of safetensors files that hold one seed's weights between them. Calibrates on `everyday` dev (seen
-and unseen domains together, reported apart), writes both graphs, asks everything that a card tells of (as `tabsa evaluate`
-does, in int8 and float32), and draws the reliability diagram (docs/images/reader-reliability.svg).
+and unseen domains together, reported apart), writes both graphs, asks everything that a card tells of (as `tabsa
+evaluate` does, in int8 and float32), and draws the reliability diagram (docs/images/reader-reliability.svg).
 """
 
 import argparse
