@@ -24,7 +24,7 @@ from tabsa.nn.context import EVALUATION
 from tabsa.training.config import run_config
 from tabsa.training.distillation import as_questions, with_answers
 from tabsa.training.fit import fit
-from tabsa.training.question_graphs import Room, more_room, padded, room_of
+from tabsa.training.question_graphs import QuestionGraphs, Room, more_room, padded, room_of
 from tabsa.training.reader import ReaderTrainer, probabilities_of
 from tabsa.training.reader_run import start
 
@@ -245,3 +245,19 @@ def test_a_rounded_reader_is_what_int8_keeps(encoders, table, tmp_path):
     data = begun.prepared.held[0].data
     expected = probabilities_of(begun.model, begun.prepared, data)
     np.testing.assert_allclose(probabilities_of(plain, begun.prepared, data), expected, atol=2e-3)
+
+
+def test_where_nothing_can_be_captured_it_is_learnt_plainly():
+    """On a machine without a GPU every capture fails: one line says so, and each batch is learnt once."""
+    seen = []
+
+    def learn(batch):
+        seen.append(batch.pieces.shape[2])
+        return torch.zeros(2)
+
+    graphs = QuestionGraphs(learn, [])
+    batch = question_batch()
+    with pytest.warns(UserWarning, match="not captured as CUDA graphs"):
+        graphs.learn(batch)
+    graphs.learn(batch)
+    assert seen == [16, batch.pieces.shape[2]]  # the first was padded for a graph

@@ -5,6 +5,7 @@ pieces to the most that batches of such texts have had so far. One that has more
 graph with more room takes the place of the old one.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
@@ -103,9 +104,12 @@ class QuestionGraphs:
         self.plainly, self.generators = learn, generators
         self.graphs: dict[tuple[int, int], _QuestionGraph] = {}
         self.pool: Any = None  # one for all: they run one after the other
+        self.refused = False  # whether a capture failed, after which nothing more is captured
 
     def learn(self, batch: QuestionBatch) -> Tensor:
         """One update; returns the losses (S,)."""
+        if self.refused:
+            return self.plainly(batch)
         needed = room_of(batch)
         key = batch.pieces.shape[1], needed.pieces
         graph = self.graphs.get(key)
@@ -115,6 +119,11 @@ class QuestionGraphs:
         batch = padded(batch, room)
         # Learning plainly first makes the optimiser's state, which a capture must find there.
         losses = self.plainly(batch)
-        self.pool = self.pool or torch.cuda.graph_pool_handle()
-        self.graphs[key] = _QuestionGraph(self.plainly, batch, room, self.generators, self.pool)
+        try:
+            self.pool = self.pool or torch.cuda.graph_pool_handle()
+            self.graphs[key] = _QuestionGraph(self.plainly, batch, room, self.generators, self.pool)
+        except RuntimeError as e:  # an operator that this version of PyTorch does not capture: slower, and as right
+            first_line = (str(e).splitlines() or [""])[0]
+            warnings.warn(f"updates are not captured as CUDA graphs here ({first_line})", stacklevel=2)
+            self.refused = True
         return losses
