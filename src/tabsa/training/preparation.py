@@ -3,7 +3,6 @@
 `Prepared` can be saved to one file and trained from on a machine that has neither the data nor the word vectors.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -29,11 +28,12 @@ from tabsa.embeddings.concepts import ConceptTable, load_concepts
 from tabsa.embeddings.storage import rounded
 from tabsa.encoding import PADDING, Encoded, aspect_matrix, count_words, encode, target_word
 from tabsa.errors import DataError
-from tabsa.files import reason, replacing
 from tabsa.schema import Dataset
 from tabsa.training.augmentation import JOINTS, compose
 from tabsa.training.config import RunConfig
+from tabsa.training.prepared_file import read_prepared, write_prepared
 
+_KIND = "prepared"
 _MOST_LABELS = 1 + int(np.iinfo(np.int8).max)  # what `Encoded.labels` can tell apart
 
 
@@ -59,8 +59,6 @@ class Prepared:
 
     def save(self, path: Path) -> None:
         """Write everything to one safetensors file."""
-        from safetensors.numpy import save
-
         arrays: dict[str, NDArray[Any]] = {"matrix": self.matrix, "aspect_vectors": self.aspect_vectors}
         for name, data in (("train", self.train), ("dev", self.dev), ("test", self.test)):
             arrays |= {} if data is None else {f"{name}.{key}": array for key, array in data.arrays().items()}
@@ -70,22 +68,12 @@ class Prepared:
             arrays["soft_labels"] = self.soft_labels
         names = ("targets", "aspects", "labels", "words", "vectors", "composed")
         facts = {name: getattr(self, name) for name in names}
-        with replacing(path, "wb") as stream:
-            stream.write(save(arrays, {"prepared": json.dumps(facts)}))
+        write_prepared(path, _KIND, arrays, facts)
 
     @classmethod
     def read(cls, path: Path) -> "Prepared":
         """Read what `save` wrote."""
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(path, "numpy") as stream:
-                facts = json.loads((stream.metadata() or {})["prepared"])
-                arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
-        except OSError as e:
-            raise DataError(f"cannot read {path}: {reason(e)}") from e
-        except (SafetensorError, KeyError) as e:
-            raise DataError(f"{path} is damaged, or not what `Prepared.save` wrote ({e})") from e
+        arrays, facts = read_prepared(path, _KIND)
         return cls(
             _encoded(arrays, "train"),
             _encoded(arrays, "dev"),

@@ -3,7 +3,6 @@
 `PreparedQuestions` can be saved to one file and trained from on a machine that has neither the data nor a tokeniser.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,11 +17,12 @@ from tabsa.datasets.locate import find
 from tabsa.encoding.pieces import PieceReader
 from tabsa.encoding.questions import AspectTable, Questions, encode_questions, joined_questions
 from tabsa.errors import ConfigError, DataError
-from tabsa.files import reason, replacing
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, Dataset, Example, Opinion
 from tabsa.training.config import RunConfig
+from tabsa.training.prepared_file import read_prepared, write_prepared
 
 LABELS: Final = (NONE, POSITIVE, NEGATIVE, NEUTRAL, MIXED)  # of a model that learns from several datasets
+_KIND: Final = "questions"
 _CONFLICT: Final = "conflict"  # SemEval-2014's word for mixed
 _SLOTS: Final = 16  # placeholders that augmentation may need
 # What stands for the unnamed thing that a review is about, behind `this` or `the`.
@@ -78,8 +78,6 @@ class PreparedQuestions:
 
     def save(self, path: Path) -> None:
         """Write everything to one safetensors file."""
-        from safetensors.numpy import save
-
         arrays: dict[str, NDArray[Any]] = {"aspect_pieces": self.aspect_pieces, **self.train.arrays("train.")}
         for number, held in enumerate(self.held):
             arrays |= held.data.arrays(f"held.{number}.") | {f"gold.{number}": held.gold}
@@ -91,22 +89,12 @@ class PreparedQuestions:
             "pieces": vars(self.pieces),
             "held": [{"name": h.name, "aspects": h.aspects, "labels": h.labels} for h in self.held],
         }
-        with replacing(path, "wb") as stream:
-            stream.write(save(arrays, {"questions": json.dumps(facts)}))
+        write_prepared(path, _KIND, arrays, facts)
 
     @classmethod
     def read(cls, path: Path) -> "PreparedQuestions":
         """Read what `save` wrote."""
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(path, "numpy") as stream:
-                facts = json.loads((stream.metadata() or {})["questions"])
-                arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
-        except OSError as e:
-            raise DataError(f"cannot read {path}: {reason(e)}") from e
-        except (SafetensorError, KeyError) as e:
-            raise DataError(f"{path} is damaged, or not what `PreparedQuestions.save` wrote ({e})") from e
+        arrays, facts = read_prepared(path, _KIND)
         held = tuple(
             Held(f["name"], Questions.of(arrays, f"held.{n}."), arrays[f"gold.{n}"], f["aspects"], tuple(f["labels"]))
             for n, f in enumerate(facts["held"])

@@ -15,6 +15,7 @@ from tabsa.embeddings import WordVectors, lookup
 from tabsa.encoding import Passage, PassageAnswer, asked_columns, neighbours, passage_words, slots
 from tabsa.encoding import passages as cut_passages
 from tabsa.errors import ModelError
+from tabsa.models.onnx.session import open_session
 from tabsa.schema import Target
 from tabsa.text import Token
 
@@ -47,19 +48,7 @@ class OnnxEngine:
     @cached_property
     def session(self) -> Any:
         """The onnxruntime session, made at first use."""
-        import onnxruntime
-
-        path = self.folder.path / GRAPHS[self.precision]
-        if not path.is_file():
-            raise ModelError(f"{self.folder.path} has no {path.name}; make it with `{self._remedy}`")
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.log_severity_level = 4  # a bad file is told of below, in one line
-        try:
-            session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        except Exception as e:  # onnxruntime raises classes of its own for a bad file
-            first_line = str(e).splitlines()[0]
-            raise ModelError(f"{path} cannot be run ({first_line}); make it again with `{self._remedy}`") from e
+        session = open_session(self.folder.path / GRAPHS[self.precision], self._remedy)
         self._check(session)
         return session
 

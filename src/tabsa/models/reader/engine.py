@@ -19,6 +19,7 @@ from tabsa.encoding.pieces import PiecePassage, PieceReader
 from tabsa.encoding.questions import wording
 from tabsa.errors import ModelError
 from tabsa.evaluation.calibration import PresenceCalibration
+from tabsa.models.onnx.session import open_session
 from tabsa.models.reader.storage import DIGEST, PLACES, TOKENIZER, WORDS, dimensions, stored_tensors
 from tabsa.schema import Target
 
@@ -87,22 +88,10 @@ class ReaderEngine:
         return read, ask
 
     def _session(self, name: str, digest: str) -> Any:
-        import onnxruntime
-
         path = self.folder.path / name
         remedy = f"tabsa export {self.folder.path}" + (" --precision int8" if self.precision == "int8" else "")
-        if not path.is_file():
-            raise ModelError(f"{self.folder.path} has no {name}; make it with `{remedy}`")
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.log_severity_level = 4  # a bad file is told of below, in one line
-        try:
-            session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-            own = session.get_modelmeta().custom_metadata_map.get(DIGEST)
-        except Exception as e:  # onnxruntime raises classes of its own for a bad file
-            first_line = (str(e).splitlines() or [""])[0]
-            raise ModelError(f"{path} cannot be run ({first_line}); make it again with `{remedy}`") from e
-        if own != digest:
+        session = open_session(path, remedy)
+        if session.get_modelmeta().custom_metadata_map.get(DIGEST) != digest:
             raise ModelError(f"{path} does not fit the folder's other files; make it again with `{remedy}`")
         return session
 
