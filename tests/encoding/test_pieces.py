@@ -4,7 +4,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from tokenizers import Tokenizer, models, processors
 
 from reader_factory import WORDS, piece_reader, tokeniser, write_tokeniser
 from tabsa.encoding.pieces import NO_SLOT, PieceReader
@@ -248,16 +248,17 @@ def test_what_is_no_tokeniser_is_refused_in_one_line(content, tmp_path):
         path.write_bytes(content)
     with pytest.raises(ModelError) as caught:
         PieceReader.read(path)
-    assert str(caught.value).startswith(f"cannot read {path}: ")
+    assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_tokeniser_that_puts_nothing_around_a_text_is_refused(tmp_path):
-    made = Tokenizer(models.WordPiece({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.save(str(tmp_path / "tokenizer.json"))
-    with pytest.raises(ModelError, match="puts 0 pieces around a text; expected two"):
-        PieceReader.read(tmp_path / "tokenizer.json")
+    made = Tokenizer.from_str(tokeniser().to_str())
     made.post_processor = processors.TemplateProcessing(single="a $A", special_tokens=[("a", 1)])
-    with pytest.raises(ModelError, match="puts 1 pieces"):
-        PieceReader(made)
+    made.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(ModelError, match="puts 1 pieces around a text; expected two"):
+        PieceReader.read(tmp_path / "tokenizer.json")
+    other = Tokenizer(models.BPE())
+    other.save(str(tmp_path / "other.json"))
+    with pytest.raises(ModelError, match="expected an uncased WordPiece"):
+        PieceReader.read(tmp_path / "other.json")

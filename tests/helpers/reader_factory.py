@@ -1,5 +1,6 @@
 """Small readers: a tokeniser of a few words, encoders of a few dimensions with random weights, questions for them."""
 
+import json
 from functools import cache
 from pathlib import Path
 from string import ascii_lowercase, digits
@@ -13,6 +14,7 @@ from tabsa.models.reader.config import ContextualEntNetConfig, ReaderConfig
 from tabsa.models.reader.contextual import ContextualEntNet
 from tabsa.models.reader.encoder import EncoderShape, random_weights
 from tabsa.models.reader.network import QuestionBatch, Reader
+from tabsa.text.wordpieces import WordPieces
 
 WORDS = (
     "entity", "the", "this", "is", "not", "and", "but", "a", "dear", "cheap", "safe", "far", "nice", "hotel",
@@ -39,7 +41,7 @@ def tokeniser(special: tuple[str, str, str, str] = ("[PAD]", "[UNK]", "[CLS]", "
 
 
 def piece_reader(**options) -> PieceReader:
-    return PieceReader(tokeniser(**options))
+    return PieceReader(WordPieces.of(json.loads(tokeniser(**options).to_str())))
 
 
 def write_tokeniser(path: Path, **options) -> Path:

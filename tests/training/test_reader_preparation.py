@@ -92,7 +92,7 @@ def test_another_tokenisers_numbers():
     rows = piece_rows(READER, other)
     ready = prepared()
     moved = translated(ready, rows, known_pieces(other))
-    again = {number: piece for piece, number in other.tokenizer.get_vocab().items()}
+    again = {number: piece for piece, number in other.wordpieces.vocabulary.items()}
     for old, new in [(ready.train, moved.train), (ready.held[0].data, moved.held[0].data)]:
         assert [again[piece] for piece in new.pieces] == [NAMES[piece] for piece in old.pieces]
         np.testing.assert_array_equal(old.slots, new.slots)
@@ -101,7 +101,7 @@ def test_another_tokenisers_numbers():
     assert moved.aspect_pieces.dtype == np.int32
     assert (moved.pieces.first, moved.pieces.last, moved.pieces.padding) == (other.first, other.last, 0)
     lacking = piece_rows(other, READER)
-    assert lacking[other.tokenizer.token_to_id("more")] == READER.tokenizer.token_to_id("[UNK]")
+    assert lacking[other.wordpieces.vocabulary["more"]] == READER.wordpieces.unknown
     assert lacking[rows[READER.words("hotel")[0]]] == READER.words("hotel")[0]
 
 

@@ -37,7 +37,7 @@ def encoders(tmp_path_factory) -> dict[str, Path]:
     found = {}
     for kind, special in (("bert", {}), ("mpnet", {"special": MPNET, "extra": ("more", "words")})):
         folder = found[kind] = tmp_path_factory.mktemp(kind)
-        pieces = piece_reader(**special).tokenizer.get_vocab_size()
+        pieces = len(piece_reader(**special).wordpieces.vocabulary)
         write_encoder(folder, kind, sizes={"vocabulary": pieces, "longest": 64})
         write_tokeniser(folder / "tokenizer.json", **special)
     return found
@@ -202,7 +202,7 @@ def test_readings_of_words_as_questions_and_back():
     reader = piece_reader()
     table = AspectTable(reader)
     asked = as_questions(words, words.train, reader, table)
-    names = {number: piece for piece, number in reader.tokenizer.get_vocab().items()}
+    names = {number: piece for piece, number in reader.wordpieces.vocabulary.items()}
     soft = np.random.default_rng(1).dirichlet(np.ones(len(words.labels)), len(asked.targets))
     taught = with_answers(words, words.train, asked, soft)
     count, aspects = 0, len(words.aspects)

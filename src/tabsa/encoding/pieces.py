@@ -1,4 +1,4 @@
-"""A text as word pieces, each mention of a target as a placeholder of its own; NumPy and `tokenizers` only.
+"""A text as word pieces, each mention of a target as a placeholder of its own.
 
 `Camden is dear, Hull is not` is read as `entity1 is dear, entity2 is not`: names carry no opinion, and any number of
 targets can be told apart. A text of more pieces than are read at once is read in passages that overlap.
@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tabsa.encoding.passages import Passage
-from tabsa.errors import ModelError
 from tabsa.schema import Target
 from tabsa.text import Token
+from tabsa.text.wordpieces import WordPieces
 
 NO_SLOT: Final = -1  # of a piece that stands for no target, and of a target that the text only implies
 _OVERLAP: Final = 4  # a passage begins with the last 1 / this of the one before
@@ -38,26 +38,14 @@ class PiecePassage(Passage):
 class PieceReader:
     """Cuts texts into word pieces with a `tokenizer.json`; safe to use from several threads."""
 
-    def __init__(self, tokenizer: Any) -> None:
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        self.tokenizer = tokenizer
-        around = tokenizer.encode("").ids
-        if len(around) != 2:
-            raise ModelError(f"the tokeniser puts {len(around)} pieces around a text; expected two")
-        self.first, self.last = around
+    def __init__(self, wordpieces: WordPieces) -> None:
+        self.wordpieces = wordpieces
+        self.first, self.last = wordpieces.around
 
     @classmethod
     def read(cls, path: Path) -> "PieceReader":
         """The one in a `tokenizer.json`."""
-        from tokenizers import Tokenizer
-
-        try:
-            return cls(Tokenizer.from_file(str(path)))
-        except ModelError:
-            raise
-        except Exception as e:  # tokenizers raises plain Exceptions
-            raise ModelError(f"cannot read {path}: {str(e).splitlines()[0] if str(e) else 'no reason given'}") from e
+        return cls(WordPieces.read(path))
 
     def placeholder(self, slot: int) -> tuple[int, ...]:
         """The pieces that stand for the target of a slot."""
@@ -69,7 +57,7 @@ class PieceReader:
 
     @lru_cache(maxsize=4096)  # noqa: B019 (readers live as long as the process)
     def _word(self, text: str) -> tuple[int, ...]:
-        return tuple(self.tokenizer.encode(text, add_special_tokens=False).ids)
+        return tuple(piece.id for piece in self.wordpieces.cut(text))
 
     def pieces(
         self, text: str, targets: Sequence[Target], slots: dict[int, int], *, widest: bool = False
@@ -91,10 +79,9 @@ class PieceReader:
             if start < reached:
                 continue  # inside a mention that began before it
             if reached < start:
-                coded = self.tokenizer.encode(text[reached:start], add_special_tokens=False)
                 found += [
                     Piece(number, reached + a, reached + b, NO_SLOT)
-                    for number, (a, b) in zip(coded.ids, coded.offsets, strict=True)
+                    for number, a, b in self.wordpieces.cut(text[reached:start])
                 ]
             if slot != NO_SLOT:
                 spelt = self.placeholder(slot)

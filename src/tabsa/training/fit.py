@@ -93,7 +93,7 @@ def _fit_reader(
     resume: bool,
 ) -> Fitted:
     """The same for a system that is asked questions."""
-    from tabsa.training.reader_run import start, teach, trainer_of, write_reader  # with `tokenizers`
+    from tabsa.training.reader_run import start, teach, trainer_of, write_reader  # only here
 
     begun = start(config, seeds, data_dir)
     pool = None

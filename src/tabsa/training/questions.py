@@ -147,11 +147,12 @@ def prepare_questions(
 
 def known_pieces(reader: PieceReader) -> Pieces:
     """What training needs of a tokeniser."""
-    padding = reader.tokenizer.token_to_id("[PAD]")
+    vocabulary = reader.wordpieces.vocabulary
+    padding = next((vocabulary[piece] for piece in ("[PAD]", "<pad>") if piece in vocabulary), 0)
     return Pieces(
         reader.first,
         reader.last,
-        reader.tokenizer.token_to_id("<pad>") if padding is None else padding,
+        padding,
         tuple(reader.placeholder(slot) for slot in range(_SLOTS)),
         tuple(piece for word in ("this", "the") for piece in reader.words(word)),
         tuple(dict.fromkeys(reader.words(thing)[0] for thing in _THINGS)),
@@ -177,8 +178,7 @@ def translated(prepared: PreparedQuestions, rows: NDArray[np.int32], pieces: Pie
 
 def piece_rows(old: PieceReader, new: PieceReader) -> NDArray[np.int32]:
     """The new tokeniser's number of each of the old one's pieces; its unknown piece where it lacks one."""
-    vocabulary, others = old.tokenizer.get_vocab(), new.tokenizer.get_vocab()
-    unknown = next(others[piece] for piece in ("[UNK]", "<unk>") if piece in others)
+    vocabulary, others, unknown = old.wordpieces.vocabulary, new.wordpieces.vocabulary, new.wordpieces.unknown
     rows = np.full(max(vocabulary.values()) + 1, unknown, np.int32)
     for piece, number in vocabulary.items():
         rows[number] = others.get(piece, unknown)

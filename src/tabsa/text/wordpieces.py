@@ -1,0 +1,147 @@
+"""BERT's word pieces (Devlin et al., 2019) with offsets, from a `tokenizer.json`.
+
+Our own, because the library for it brings 30 MB of others along, takes half a second to import, and reads a literal
+`[SEP]` of a text as the mark that it is for models. It gives the library's pieces, but for such marks and for
+characters that are newer than the library's tables, which it drops and which are unknown here.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from unicodedata import category, normalize
+
+from tabsa.errors import ModelError
+from tabsa.files import read_text
+
+_ASCII: Final = re.compile(r"[0-9A-Za-z]+|[!-/:-@\[-`{-~]")  # words and marks of plain text
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_MARK: Final = re.compile(r"[!-/:-@\[-`{-~]")
+_UNSPACED: Final = (  # Chinese characters, each a word
+    (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
+    (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
+)  # fmt: skip
+_REMEMBERED: Final = 50_000  # words whose pieces are kept
+
+
+class WordPiece(NamedTuple):
+    """A piece's number, and where it stands in the text."""
+
+    id: int
+    start: int
+    end: int
+
+
+class WordPieces:
+    """Cuts texts into word pieces; safe to use from several threads."""
+
+    def __init__(
+        self, vocabulary: Mapping[str, int], unknown: str, around: tuple[int, int], longest: int = 100
+    ) -> None:
+        self.vocabulary, self.around, self.longest = dict(vocabulary), around, longest
+        self.unknown = self.vocabulary[unknown]
+        self.known: dict[str, tuple[tuple[int, int], ...]] = {}
+
+    @classmethod
+    def read(cls, path: Path) -> "WordPieces":
+        """Those of a `tokenizer.json`; a one-line ModelError where it is no uncased WordPiece."""
+        try:
+            return cls.of(json.loads(read_text(path, ModelError)))
+        except (ValueError, KeyError, TypeError, AttributeError) as e:
+            raise ModelError(f"{path} does not describe word pieces ({type(e).__name__}: {e})") from e
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "WordPieces":
+        """Those that the content of a `tokenizer.json` describes."""
+        model, normalizer = values["model"], values.get("normalizer") or {}
+        plain = model["type"] == "WordPiece" and normalizer.get("type") == "BertNormalizer" and normalizer["lowercase"]
+        if not plain or (model.get("continuing_subword_prefix", "##") != "##"):
+            raise ValueError("expected an uncased WordPiece, as BERT's and MPNet's are")
+        vocabulary = {str(piece): int(number) for piece, number in model["vocab"].items()}
+        for added in values.get("added_tokens") or ():
+            vocabulary.setdefault(str(added["content"]), int(added["id"]))
+        pair = [vocabulary[str(piece)] for piece in _around(values["post_processor"])]
+        if len(pair) != 2:
+            raise ValueError(f"it puts {len(pair)} pieces around a text; expected two")
+        return cls(vocabulary, str(model["unk_token"]), (pair[0], pair[1]), int(model["max_input_chars_per_word"]))
+
+    def cut(self, text: str) -> list[WordPiece]:
+        """A text's pieces, without those around it."""
+        pieces: list[WordPiece] = []
+        if text.isascii() and not _CONTROL.search(text):
+            for match in _ASCII.finditer(text):
+                start = match.start()
+                pieces += [WordPiece(n, start + a, start + b) for n, a, b in self._spans(match[0].lower())]
+            return pieces
+        for word, places in _words(text):
+            pieces += [WordPiece(n, places[a], places[b - 1] + 1) for n, a, b in self._spans(word)]
+        return pieces
+
+    def _spans(self, word: str) -> Iterator[tuple[int, int, int]]:
+        """The pieces of a word, each with where it begins and ends in it."""
+        found = self.known.get(word)
+        if found is None:
+            found = tuple(self._split(word))
+            if len(self.known) >= _REMEMBERED:
+                self.known = {}
+            self.known[word] = found
+        start = 0
+        for number, end in found:
+            yield number, start, end
+            start = end
+
+    def _split(self, word: str) -> list[tuple[int, int]]:
+        """The longest piece there is, then the longest after it, ...; unknown as a whole where there is none."""
+        pieces: list[tuple[int, int]] = []
+        start = 0
+        while start < len(word) <= self.longest:
+            prefix = "##" if start else ""
+            ends = (end for end in range(len(word), start, -1) if prefix + word[start:end] in self.vocabulary)
+            end = next(ends, None)
+            if end is None:
+                return [(self.unknown, len(word))]
+            pieces.append((self.vocabulary[prefix + word[start:end]], end))
+            start = end
+        return pieces or [(self.unknown, len(word))]
+
+
+def _around(processor: Mapping[str, Any]) -> Sequence[str]:
+    """The names of the pieces before and after a text."""
+    if processor["type"] == "TemplateProcessing":
+        return [part["SpecialToken"]["id"] for part in processor["single"] if "SpecialToken" in part]
+    return [processor["cls"][0], processor["sep"][0]]
+
+
+def _words(text: str) -> Iterator[tuple[str, list[int]]]:
+    """The words of any text as they are looked up, each with the place in the text of each of its characters."""
+    word: list[str] = []
+    places: list[int] = []
+    for place, original in enumerate(text):
+        for character, apart in _normal(original):
+            if apart or character == " ":
+                if word:
+                    yield "".join(word), places
+                word, places = [], []
+                if character != " ":
+                    yield character, [place]
+            else:
+                word.append(character)
+                places.append(place)
+    if word:
+        yield "".join(word), places
+
+
+def _normal(original: str) -> Iterator[tuple[str, bool]]:
+    """A character without accents and in lower case, and whether it stands for itself; white space is a space."""
+    if original in "\t\n\r" or category(original) == "Zs":
+        yield " ", True
+        return
+    if original == "\ufffd" or category(original).startswith("C"):
+        return
+    unspaced = any(low <= ord(original) <= high for low, high in _UNSPACED)
+    for character in normalize("NFD", original):
+        if category(character) == "Mn":
+            continue
+        for lower in character.lower():
+            yield lower, unspaced or bool(_MARK.match(lower)) or category(lower).startswith("P")
