@@ -45,8 +45,11 @@ class Network(nn.Module):
         """One generator a seed, for drawing the initial weights."""
         return [torch.Generator().manual_seed(seed) for seed in self.seeds]
 
-    def rate_factors(self) -> dict[str, float]:
-        """What the learning rate of some parameters is multiplied by; that of the others is as it is."""
+    def rate_factors(self, *, decay: float = 1.0, head: float = 1.0) -> dict[str, float]:  # noqa: ARG002
+        """What the learning rate of some parameters is multiplied by; that of the others is as it is.
+
+        `decay` and `head` are for networks with an encoder: layer by layer, and for what is not the encoder's.
+        """
         return {}
 
     @property

@@ -133,7 +133,8 @@ class Loop(ABC, Generic[Batch]):
 
     def rates(self) -> dict[float, list[Tensor]]:
         """The parameters by what their learning rate is multiplied by."""
-        factors = self.model.rate_factors()
+        training = self.config.training
+        factors = self.model.rate_factors(decay=training.layer_decay, head=training.head_rate)
         groups: dict[float, list[Tensor]] = {}
         for name, parameter in self.model.named_parameters():
             groups.setdefault(factors.get(name, 1.0), []).append(parameter)

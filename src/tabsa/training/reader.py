@@ -144,15 +144,6 @@ class ReaderTrainer(Loop[NDArray[np.int64]]):
         captured = self.device.type == "cuda" and model.capturable
         self.graphs = QuestionGraphs(self.learn_texts, self.draws) if captured else None
 
-    def rates(self) -> dict[float, list[Tensor]]:
-        """The parameters by their share of the rate, layer by layer."""
-        training = self.config.training
-        factors = self.model.rate_factors(decay=training.layer_decay, head=training.head_rate)
-        groups: dict[float, list[Tensor]] = {}
-        for name, parameter in self.model.named_parameters():
-            groups.setdefault(factors[name], []).append(parameter)
-        return groups
-
     @property
     def updates(self) -> int:
         """Updates in an epoch."""
