@@ -53,10 +53,10 @@ def prepare(ready: Path, encoder: Path, data_dir: Path) -> None:
         print(name, len(train), "sentences", len(asked.targets), "questions")
 
 
-def train(ready: Path, store: Path) -> None:
+def train(ready: Path, store: Path, names: list[str]) -> None:
     """Five seeds of each, from the readers' answers."""
     out = Path(os.environ.get("RESULTS", store))
-    for name, config in configs().items():
+    for name, config in ((name, configs()[name]) for name in names):
         started = time.perf_counter()
         prepared = Prepared.read(ready / f"{name}-words.safetensors")
         asked = Questions.of(load_file(store / f"{name}.safetensors"))
@@ -88,11 +88,12 @@ def main() -> None:
     parser.add_argument("store", type=Path, nargs="?", default=Path("runs"))
     parser.add_argument("--encoder", type=Path)
     parser.add_argument("--data-dir", type=Path)
+    parser.add_argument("--only", choices=("paper", "places"), action="append", default=[])
     args = parser.parse_args()
     if args.step == "prepare":
         prepare(args.ready, args.encoder, args.data_dir)
     else:
-        train(args.ready, args.store)
+        train(args.ready, args.store, args.only or ["paper", "places"])
 
 
 if __name__ == "__main__":

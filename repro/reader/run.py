@@ -49,6 +49,7 @@ TEST = (
     ("semeval2014", "test", None), ("places", "test", None),
     ("repro/box/held-out.jsonl", "all", ("sentihood",)),
 )  # fmt: skip
+FITTED = (20, 80, 300, 600, 1000, 1500, 2000, 3000)  # updates at which a run is fitted into its seconds
 SAME = ("reader", "sentihood", "sentihood-contextual")  # configurations that train on another's arrays
 
 
@@ -106,9 +107,9 @@ def train(ready: Path, store: Path, name: str, args: argparse.Namespace) -> None
         columns = [LABELS.index(label) for label in prepared.labels]
         with torch.no_grad():
             for key, tensor in model.named_parameters():
-                if key in begin:
+                if key in begin and begin[key].shape[1:-1] == tensor.shape[1:-1]:
                     value = begin[key][..., columns] if key.startswith("output") else begin[key]
-                    tensor.copy_(value[: len(seeds)].expand_as(tensor))
+                    tensor.copy_(value[[n % len(value) for n in range(len(seeds))]])
     pool = None
     if args.pool:
         pool = Questions.of(load_arrays(store / f"{args.pool}.safetensors"))
@@ -116,16 +117,17 @@ def train(ready: Path, store: Path, name: str, args: argparse.Namespace) -> None
             pool = replace(pool, pieces=load_arrays(ready / "mpnet-pieces.safetensors")["rows"][pool.pieces])
     device = "cuda" if torch.cuda.is_available() else "cpu"
     trainer = ReaderTrainer(config, prepared, model, device, pool)
-    last = [time.perf_counter()]
+    last, fitted = [time.perf_counter()], [0.0]
 
     def on_update(update: int, losses: torch.Tensor) -> None:
-        if update in (20, 80) and args.seconds:
+        if args.seconds and update in FITTED:
             losses.tolist()  # waits for the GPU
-            each = (time.perf_counter() - last[0]) / 60
-            last[0] = time.perf_counter()
-            if update == 80:
-                trainer.limit = max(100, 80 + int((args.seconds - (time.perf_counter() - started)) / each))
+            now = time.perf_counter()
+            if update > FITTED[0]:
+                each = (now - fitted[0]) / (update - FITTED[FITTED.index(update) - 1])
+                trainer.limit = max(100, update + int((args.seconds - (now - started)) / each))
                 print(f"  {name}: {1000 * each:.0f} ms an update, {trainer.total} updates", flush=True)
+            fitted[0] = now
         if update % 250 == 0:
             now = time.perf_counter()
             print(f"  {name} {update}/{config.training.epochs * trainer.updates} {losses.mean().item():.3f} "

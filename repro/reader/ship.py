@@ -28,11 +28,11 @@ from tabsa.evaluation.calibration import (
 from tabsa.evaluation.questions import question_metrics
 from tabsa.inference import Predictor, evaluate, predict_questions
 from tabsa.models.export import export
-from tabsa.models.reader.config import ReaderConfig
-from tabsa.models.reader.encoder import read_shape
+from tabsa.models.reader.encoder import read_encoder
 from tabsa.models.reader.storage import reader_options, write_reader_folder
 from tabsa.schema import NONE
 from tabsa.text.aspects import EVERYDAY
+from tabsa.training.config import read_config
 from tabsa.training.questions import LABELS
 
 ROOT = Path(__file__).parents[2]
@@ -44,12 +44,10 @@ MEASURED = (
 
 
 def merged(folder: Path) -> dict[str, Any]:
-    """One seed's weights; a table in two halves is called `a` and `b`."""
+    """One seed's weights; the table of word pieces is the encoder's own, because in four bits it does not learn."""
     weights: dict[str, Any] = {}
     for file in sorted(folder.glob("*.safetensors")):
         weights |= load_file(file)
-    if "a" in weights:
-        weights["encoder.words"] = np.concatenate([weights.pop("a"), weights.pop("b")])
     return {name: array.astype(np.float32) for name, array in weights.items()}
 
 
@@ -123,8 +121,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--figure", type=Path, default=ROOT / "docs/images/reader-reliability.svg")
     args = parser.parse_args()
-    shape, weights = read_shape(args.encoder), merged(args.weights)
-    options = ReaderConfig(encoder=args.encoder.name, rounded=True)
+    options = read_config(ROOT / "repro/reader/reader.toml").model
+    shape, encoder = read_encoder(args.encoder)
+    shape = dataclasses.replace(shape, layers=options.depth or shape.layers)
+    weights = {"encoder.words": encoder["words"]} | merged(args.weights)
     tokenizer = (args.encoder / "tokenizer.json").read_bytes()
     config = ModelConfig(
         "reader", reader_options(options, shape), EVERYDAY, LABELS, 64, min(512, shape.longest), tokeniser="word pieces"

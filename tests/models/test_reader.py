@@ -189,7 +189,8 @@ def test_size_is_of_one_seed():
 
 
 def test_a_batch_goes_to_a_device_with_all_it_has():
-    batch = dataclasses.replace(question_batch(), soft_labels=torch.ones(2, 4, 5, 4))
+    more = {name: torch.ones(2, 4, 6) for name in ("owners", "places")}
+    batch = dataclasses.replace(question_batch(), soft_labels=torch.ones(2, 4, 5, 4), **more)
     there = batch.to(torch.device("cpu"))
     for name, tensor in vars(batch).items():
         assert torch.equal(getattr(there, name), tensor), name

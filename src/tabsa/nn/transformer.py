@@ -64,18 +64,31 @@ def relative_buckets(length: int, buckets: int) -> Tensor:
     return near + half * (distance < 0)
 
 
+def keys_values(states: Tensor, weights: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """What a layer lets others hear of `states` (S, B, T, d): its keys and its values."""
+    d = states.shape[-1]
+    key, value = linear(states, weights["qkv"][..., d:], weights["qkv_bias"][..., d:]).chunk(2, dim=-1)
+    return key, value
+
+
 def block(
     states: Tensor, weights: Mapping[str, Tensor], mask: Tensor, *, heads: int, epsilon: float, rate: float,
-    context: Context,
+    context: Context, heard: tuple[Tensor, Tensor] | None = None,
 ) -> Tensor:  # fmt: skip
     """One layer over `states` (S, B, T, d), normalised after each of its two halves.
 
     x = LN(x + attention(x));  LN(x + W2 gelu(W1 x))
+
+    With `heard`, the keys and values of others, attention is to these alone.
     """
-    shape = states.shape[1:]
-    query, key, value = linear(states, weights["qkv"], weights["qkv_bias"]).chunk(3, dim=-1)
-    heard = linear(attend(query, key, value, mask, heads), weights["out"], weights["out_bias"])
-    states = states + dropout(heard, rate, context, shape=shape)
+    shape, d = states.shape[1:], states.shape[-1]
+    if heard is None:
+        query, key, value = linear(states, weights["qkv"], weights["qkv_bias"]).chunk(3, dim=-1)
+    else:
+        query = linear(states, weights["qkv"][..., :d], weights["qkv_bias"][..., :d])
+        key, value = heard
+    learnt = linear(attend(query, key, value, mask, heads), weights["out"], weights["out_bias"])
+    states = states + dropout(learnt, rate, context, shape=shape)
     states = layer_norm(states, weights["norm"], weights["norm_bias"], epsilon)
     return feed_forward(states, weights, epsilon=epsilon, rate=rate, context=context)
 

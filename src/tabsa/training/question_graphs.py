@@ -18,7 +18,8 @@ from tabsa.encoding import NOT_ASKED
 from tabsa.encoding.pieces import NO_SLOT
 from tabsa.models.reader.network import QuestionBatch
 
-_PIECES = 16  # texts' lengths are rounded up to a multiple of this
+_PIECES = 16  # texts' lengths are rounded up to a multiple of this, long ones to a multiple of four times as many
+_SHORT = 160
 
 
 class Room(NamedTuple):
@@ -36,7 +37,9 @@ class Room(NamedTuple):
 
 def room_of(batch: QuestionBatch) -> Room:
     """The shape of a batch, its texts' length rounded up."""
-    length = -(-batch.pieces.shape[2] // _PIECES) * _PIECES
+    length = batch.pieces.shape[2]
+    step = _PIECES if length <= _SHORT else 4 * _PIECES
+    length = -(-length // step) * step
     return Room(length, batch.targets.shape[2], batch.aspects.shape[1], batch.aspects.shape[2])
 
 
@@ -65,6 +68,8 @@ def padded(batch: QuestionBatch, room: Room) -> QuestionBatch:
         asked=pad(batch.asked, (0, more)),
         labels=pad(batch.labels, (0, more), value=NOT_ASKED),
         soft_labels=None if soft is None else pad(soft, (0, 0, 0, more)),
+        owners=None if batch.owners is None else pad(batch.owners, (0, longer)),
+        places=None if batch.places is None else pad(batch.places, (0, longer)),
     )
 
 

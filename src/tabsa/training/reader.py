@@ -1,6 +1,8 @@
 """The loop for models that are asked questions: texts of word pieces, each with targets and aspects of its own."""
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tabsa.encoding import NOT_ASKED
+from tabsa.encoding.packed_questions import PackedTexts, packed_texts
 from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import Questions, answers_of
 from tabsa.errors import DataError
@@ -29,15 +32,22 @@ _TOKENS = 16_384  # of a batch that is only read
 class Batches:
     """Texts with questions as batches on a device."""
 
-    def __init__(self, prepared: PreparedQuestions, data: Questions) -> None:
+    def __init__(self, prepared: PreparedQuestions, data: Questions, *, through: bool = False) -> None:
         self.known, self.aspects, self.data = prepared.pieces, prepared.aspect_pieces, data
         self.aspect_lengths = (prepared.aspect_pieces != NO_SLOT).sum(1)
         self.lengths, self.counts = data.lengths, np.diff(data.first)
+        self.packed: PackedTexts | None = None  # with the questions' pieces, where these are read beside the texts
+        if through:
+            known = self.known
+            self.packed = packed_texts(data, self.aspects, known.first, known.last, known.placeholders)
+            self.lengths = self.packed.lengths
         if not len(data.targets):
             raise DataError("nothing is asked of these texts; expected targets and aspects to ask about")
 
     def batch(self, rows: NDArray[np.int64]) -> QuestionBatch:
         """The texts `rows` (S, B)."""
+        if self.packed is not None:
+            return self._packed(rows, self.packed)
         data, seeds = self.data, len(rows)
         longest, most = int(self.lengths[rows].max()), max(1, int(self.counts[rows].max()))
         place = np.arange(longest) - 1
@@ -73,6 +83,35 @@ class Batches:
             soft,
         )
 
+    def _packed(self, rows: NDArray[np.int64], packed: PackedTexts) -> QuestionBatch:
+        """The texts with their questions' pieces behind them."""
+        data, lengths = self.data, self.lengths[rows]
+        place = np.arange(int(lengths.max()))
+        inside = place < lengths[..., None]
+        index = np.where(inside, packed.starts[rows][..., None] + place, 0)  # (S, B, N)
+        number = np.arange(max(1, int(self.counts[rows].max())))
+        asked = number < self.counts[rows][..., None]
+        question = np.where(asked, data.first[rows][..., None] + number, 0)  # (S, B, M)
+        soft = None if data.soft_labels is None else torch.from_numpy(data.soft_labels[question].astype(np.float32))
+
+        def whole(array: NDArray[Any], where: NDArray[np.bool_], other: int) -> Tensor:
+            return torch.from_numpy(np.where(where, array, other).astype(np.int64))
+
+        nothing = torch.zeros(len(rows), 1, 1, dtype=torch.int64)
+        return QuestionBatch(
+            whole(packed.pieces[index], inside, self.known.padding),
+            torch.from_numpy(lengths),
+            whole(np.full_like(index, NO_SLOT), inside, NO_SLOT),
+            nothing,
+            nothing[..., 0] + 1,
+            whole(data.targets[question], asked, NO_SLOT),
+            torch.zeros(question.shape, dtype=torch.int64),
+            whole(data.labels[question], asked, NOT_ASKED),
+            soft,
+            whole(packed.owners[index], inside, 0),
+            whole(packed.places[index], inside, 0),
+        )
+
     def orders(self, size: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
         """The rows of batches of like length, in a random order; the last texts of an epoch are left out."""
         order = rng.permutation(len(self.data))
@@ -90,14 +129,15 @@ def probabilities_of(
     model: Reader, prepared: PreparedQuestions, data: Questions, products: torch.dtype = torch.float32
 ) -> NDArray[np.float32]:
     """What each seed says to every question, (S, Q, labels)."""
-    batches, device = Batches(prepared, data), next(model.parameters()).device
+    batches = Batches(prepared, data, through=model.config.through)
+    device = next(model.parameters()).device
     seeds = len(model.seeds)
     result = np.zeros((seeds, len(data.targets), model.labels), np.float32)
-    order = np.argsort(-data.lengths, kind="stable")
+    order = np.argsort(-batches.lengths, kind="stable")
     context = Context(products=products) if products != torch.float32 else EVALUATION
     start = 0
     while start < len(order):
-        rows = order[start : start + max(1, _TOKENS // int(data.lengths[order[start]]))]
+        rows = order[start : start + max(1, _TOKENS // int(batches.lengths[order[start]]))]
         start += len(rows)
         batch = batches.batch(rows[None]).to(device).expanded(seeds)
         answer = model(batch, context=context).logits.double().softmax(-1).float().cpu().numpy()
@@ -132,8 +172,12 @@ class ReaderTrainer(Loop[NDArray[np.int64]]):
         super().__init__(config, model, model.seeds, device)
         self.prepared = prepared
         self.drawer = Drawer(config, prepared)
-        self.pool = None if pool is None else Batches(prepared, pool)  # fixed questions, in place of drawn ones
+        self.through = bool(model.config.through)
+        self.pool = (
+            None if pool is None else Batches(prepared, pool, through=self.through)
+        )  # fixed questions, in place of drawn ones
         self.current: Batches | None = None
+        self.ahead: dict[int, Future[Batches]] = {}
         labels = (pool or prepared.train).labels
         counts = np.bincount(labels[labels >= 0], minlength=len(prepared.labels)).astype(np.float64)
         if pool is None:  # silent questions are drawn
@@ -156,7 +200,7 @@ class ReaderTrainer(Loop[NDArray[np.int64]]):
 
     def batches(self) -> Iterator[NDArray[np.int64]]:
         """The next epoch's texts, drawn once for all seeds, in an order of each seed's own."""
-        drawn = self.pool or Batches(self.prepared, self.drawer.epoch(self.progress.epoch))
+        drawn = self.pool or self._epoch(self.progress.epoch)
         self.current = drawn
         orders = [drawn.orders(self.config.training.batch_size, rng) for rng in self.orders]
         return (np.stack(rows) for rows in zip(*orders, strict=True))
@@ -169,6 +213,19 @@ class ReaderTrainer(Loop[NDArray[np.int64]]):
     def learn_texts(self, texts: QuestionBatch) -> Tensor:
         """Change the weights by what texts say; returns the losses (S,)."""
         return self.step(*self._losses(texts, self.context()))
+
+    def _epoch(self, number: int) -> Batches:
+        """An epoch's texts; beside a GPU the next one's are drawn while these are learnt from."""
+        ready = self.ahead.pop(number, None)
+        drawn = self._drawn(number) if ready is None else ready.result()
+        if self.device.type == "cuda" and number + 1 < self.config.training.epochs:
+            thread = ThreadPoolExecutor(1)
+            self.ahead[number + 1] = thread.submit(self._drawn, number + 1)
+            thread.shutdown(wait=False)
+        return drawn
+
+    def _drawn(self, number: int) -> Batches:
+        return Batches(self.prepared, self.drawer.epoch(number), through=self.through)
 
     def texts_of(self, batch: NDArray[np.int64]) -> QuestionBatch:
         """The texts of a batch on the device."""

@@ -44,6 +44,8 @@ class ReaderRun:
 
 def start(config: RunConfig, seeds: Sequence[int], data_dir: Path | None) -> ReaderRun:
     """Read the encoder and the data that a configuration names."""
+    if config.model.through:
+        raise ConfigError("a model with 'model.through' is a teacher, and has no model folder; see repro/reader/run.py")
     if not config.system.graph:
         raise ConfigError(
             f"a '{config.kind}' is there to be compared, and has no model folder; see repro/reader/run.py"
@@ -60,7 +62,7 @@ def start(config: RunConfig, seeds: Sequence[int], data_dir: Path | None) -> Rea
         raise ConfigError(f"'data.max_length' is {config.data.max_length}; the encoder reads {shape.longest} at once")
     network: Callable[..., Reader] = config.system.network_class()  # type: ignore[assignment]
     model = network(config.model, shape, weights, len(prepared.labels), seeds)
-    return ReaderRun(config, prepared, shape, model, reader, tokenizer)
+    return ReaderRun(config, prepared, model.encoder.shape, model, reader, tokenizer)
 
 
 def teach(run: ReaderRun, teachers: ReaderRun, trained: ReaderTrainer) -> Questions:

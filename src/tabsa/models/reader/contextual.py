@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from tabsa.models.reader.config import ContextualEntNetConfig
+from tabsa.models.reader.encoder import Reading
 from tabsa.models.reader.network import QuestionBatch, Reader
 from tabsa.nn.context import Context
 from tabsa.nn.memory import DelayWeights, MemoryWeights
@@ -73,9 +74,9 @@ class ContextualEntNet(Reader):
         delay = DelayWeights(*(flat(f"delay_{part}") for part in ("inputs", "gates", "new", "bias", "vector")))
         return MemoryWeights(flat("memory"), flat("key"), flat("word"), flat("slope"), delay=delay)
 
-    def answer(self, batch: QuestionBatch, states: Tensor, question: Tensor, context: Context) -> Tensor:
+    def answer(self, batch: QuestionBatch, reading: Reading, question: Tensor, context: Context) -> Tensor:
         """What the chains say to each question."""
-        memory = self.memories(states, batch.lengths, context)  # (S, B, n, size)
+        memory = self.memories(reading.states, batch.lengths, context)  # (S, B, n, size)
         query = question.flatten(1, 2) @ self.attend.to(question.dtype)
         scores = (query @ self.keys.transpose(1, 2).to(query.dtype)).view(*question.shape[:3], -1).float()
         slot = torch.where((batch.targets >= 0) & (batch.targets < _TIED), batch.targets, _TIED)

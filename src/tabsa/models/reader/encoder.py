@@ -2,10 +2,10 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from tabsa.files import read_text, reason
 from tabsa.nn.context import Context
 from tabsa.nn.rounding import quantised
 from tabsa.nn.seeds import dropout
-from tabsa.nn.transformer import block, layer_norm, padding_mask, relative_buckets
+from tabsa.nn.transformer import block, keys_values, layer_norm, padding_mask, relative_buckets
 
 Arrays = Mapping[str, NDArray[np.float32]]
 
@@ -155,6 +155,14 @@ def _renamed(shape: EncoderShape, get: Any) -> dict[str, NDArray[np.float32]]:
     return weights
 
 
+class Reading(NamedTuple):
+    """What was read of texts."""
+
+    states: Tensor  # (S, B, T, d)
+    entered: Tensor  # the states where questions come in, (S, B, T, d)
+    heard: Sequence[tuple[Tensor, Tensor]]  # keys and values of each layer that questions go through, (S, B, T, d)
+
+
 class Encoder(nn.Module):
     """Word pieces to states that know their neighbours; each seed has weights of its own."""
 
@@ -188,23 +196,82 @@ class Encoder(nn.Module):
 
     def forward(self, pieces: Tensor, lengths: Tensor, context: Context) -> Tensor:
         """The states of `pieces` (S, B, T), each text of its own of `lengths` (S, B): (S, B, T, d)."""
-        seeds, _, longest = pieces.shape
-        # The seeds' tables as one, because an index with repeated pieces has a slow gradient on a GPU.
-        first = self.shape.vocabulary * torch.arange(seeds, device=pieces.device)[:, None, None]
-        words = functional.embedding(pieces + first, self.words.flatten(0, 1))  # type: ignore[operator]
-        states = words + self.places[:, None, :longest]
-        states = layer_norm(states, self.norm, self.norm_bias, self.shape.epsilon)  # type: ignore[arg-type]
-        states = dropout(states, self.rate, context, shape=states.shape[1:])
+        return self.read(pieces, lengths, context).states
+
+    def read(self, pieces: Tensor, lengths: Tensor, context: Context, *, along: int = 0) -> "Reading":
+        """The states of texts, and what `along` of the last layers let questions hear of them.
+
+        Where questions go along, the last layer is theirs alone, and the texts' states are those before it.
+        """
+        longest = pieces.shape[2]
+        states = self.embedded(pieces, self.places[:, None, :longest], context)
         mask = padding_mask(lengths, longest)
         if self.distances is not None:
             mask = mask + self.distance_bias(self.distances, longest).unsqueeze(1)  # (S, B, h, T, T)
-        for layer in self.layers:
-            weights = dict(layer.named_parameters())
-            states = block(
-                states, dict(quantised(weights)) if self.rounded else weights, mask,
-                heads=self.shape.heads, epsilon=self.shape.epsilon, rate=self.rate, context=context,
+        mask = mask.to(context.products)
+        entered, heard = states, []
+        for number in range(self.shape.layers):
+            weights = self.weights(number)
+            if number == self.shape.layers - along:
+                entered = states
+            if number >= self.shape.layers - along:
+                heard.append(keys_values(states, weights))
+            if not along or number < self.shape.layers - 1:
+                states = self.block(states, weights, mask, context)
+        return Reading(states, entered if along else states, heard)
+
+    def read_through(self, pieces: Tensor, places: Tensor, owners: Tensor, lengths: Tensor, context: Context) -> Tensor:
+        """The states of texts with their questions behind them, (S, B, N, d), each piece in its place.
+
+        A text's pieces have the owner 0. They hear each other; a question's hear the text and each other.
+        """
+        first = self.shape.longest * torch.arange(len(pieces), device=pieces.device)[:, None, None]
+        states = self.embedded(pieces, functional.embedding(places + first, self.places.flatten(0, 1)), context)
+        live = torch.arange(pieces.shape[2], device=pieces.device) < lengths.unsqueeze(-1)  # (S, B, N)
+        heard = (owners.unsqueeze(2) == 0) | (owners.unsqueeze(2) == owners.unsqueeze(3))  # (S, B, N, N)
+        heard = heard & live.unsqueeze(2)
+        mask = torch.zeros(heard.shape, device=pieces.device).masked_fill(~heard, -torch.inf).unsqueeze(2)
+        if self.distances is not None:  # as they were learnt before: the gradient of such an index is slow
+            middle = self.shape.longest - 1
+            distance = places.unsqueeze(2) - places.unsqueeze(3) + middle  # of the key behind the query
+            biases = (self.buckets @ self.distances.detach()).to(torch.float32)  # type: ignore[operator]  # (S, 2 P - 1, h)
+            mask = mask + torch.stack(
+                [own[index].movedim(-1, 1) for own, index in zip(biases, distance, strict=True)]
             )  # fmt: skip
+        mask = mask.to(context.products)
+        for number in range(self.shape.layers):
+            states = self.block(states, self.weights(number), mask, context)
         return states
+
+    def embedded(self, pieces: Tensor, places: Tensor, context: Context) -> Tensor:
+        """Word pieces (S, B, T) with the vectors of their places, before the first layer: (S, B, T, d)."""
+        # The seeds' tables as one, because an index with repeated pieces has a slow gradient on a GPU.
+        first = self.shape.vocabulary * torch.arange(len(pieces), device=pieces.device)[:, None, None]
+        states = functional.embedding(pieces + first, self.words.flatten(0, 1)) + places  # type: ignore[operator]
+        states = layer_norm(states, self.norm, self.norm_bias, self.shape.epsilon)  # type: ignore[arg-type]
+        return dropout(states, self.rate, context, shape=states.shape[1:])
+
+    def weights(self, number: int) -> dict[str, Tensor]:
+        """A layer's weights, as they are used."""
+        weights: dict[str, Tensor] = dict(self.layers[number].named_parameters())
+        return dict(quantised(weights)) if self.rounded else weights
+
+    def block(
+        self, states: Tensor, weights: Mapping[str, Tensor], mask: Tensor, context: Context,
+        heard: tuple[Tensor, Tensor] | None = None,
+    ) -> Tensor:  # fmt: skip
+        """One layer."""
+        own = self.shape
+        return block(
+            states, weights, mask, heads=own.heads, epsilon=own.epsilon, rate=self.rate, context=context, heard=heard
+        )
+
+    def hear(self, questions: Tensor, reading: "Reading", mask: Tensor, context: Context) -> Tensor:
+        """Questions, (S, B, M, d), through the last layers, beside the texts that were read."""
+        first = self.shape.layers - len(reading.heard)
+        for number, heard in enumerate(reading.heard, first):
+            questions = self.block(questions, self.weights(number), mask, context, heard)
+        return questions
 
     def distance_bias(self, distances: Tensor, length: int) -> Tensor:
         """What the distance of two places adds to their score, (S, h, T, T).

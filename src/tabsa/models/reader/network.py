@@ -6,21 +6,26 @@
     q   = LN(q + attention(q, states)); LN(q + W2 gelu(W1 q))      in each question layer
     y   = R tanh(H q)
 
+Questions can go through the encoder's own last layers (`along`): q is then made where the first of these begins, and
+each layer attends to the text's states of its own level. A large model can read the words of each question through all
+of its layers (`through`): better, and many times the work.
+
 The text does not depend on the questions and no question on another, so no answer changes with what else is asked.
 Shapes at line ends use S seeds, B texts, T word pieces, M questions of a text, U aspects, d dimensions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tabsa.errors import ModelError
 from tabsa.models.base import Answer, Network
 from tabsa.models.reader.config import ReaderConfig
-from tabsa.models.reader.encoder import Arrays, Encoder, EncoderShape
+from tabsa.models.reader.encoder import Arrays, Encoder, EncoderShape, Reading
 from tabsa.nn.attention import mean_over
 from tabsa.nn.context import Context
 from tabsa.nn.rounding import fake_quantise, quantised
@@ -43,6 +48,9 @@ class QuestionBatch:
     asked: Tensor  # the row in `aspects` of its aspect, (S, B, M)
     labels: Tensor  # NOT_ASKED where there is no question, (S, B, M)
     soft_labels: Tensor | None = None  # (S, B, M, labels)
+    # Where questions are read through all layers, `pieces` has theirs behind the text's.
+    owners: Tensor | None = None  # 0 for the text's pieces, 1 for those of its first question, ..., (S, B, T)
+    places: Tensor | None = None  # where each piece stands, (S, B, T)
 
     def pinned(self) -> "QuestionBatch":
         """The same in memory that a GPU copies from without waiting."""
@@ -77,9 +85,13 @@ class Reader(Network):
     ) -> None:
         super().__init__(labels, seeds)
         self.config = config
+        if config.depth:
+            shape = replace(shape, layers=min(config.depth, shape.layers))
+        if config.along > shape.layers:
+            raise ModelError(f"questions go along {config.along} layers; the encoder has {shape.layers}")
         self.encoder = Encoder(shape, weights, len(seeds), config.dropout, rounded=config.rounded)
         d, starts = shape.size, self.starts()
-        self.question = parameter(starts, 3 * d, d, init=xavier)
+        self.question = parameter(starts, 3 * d, d, init=_between if config.along else xavier)
         self.question_bias = parameter(starts, d, init=constant(0))
         self.add_head(starts, d)
         self.hidden = parameter(starts, d, d, init=xavier)
@@ -110,14 +122,26 @@ class Reader(Network):
         context.check(batch.pieces.device)
         half = context.products == torch.bfloat16
         with torch.autocast(batch.pieces.device.type, torch.bfloat16, enabled=half):
-            states = self.encoder(batch.pieces, batch.lengths, context)
-            question = self.questions(batch, states, self.aspect_states(batch, context))
-            logits = self.answer(batch, states, question, context)
+            if batch.owners is not None:
+                logits = self.classify(self.read_through(batch, context), context)
+            else:
+                reading = self.encoder.read(batch.pieces, batch.lengths, context, along=self.config.along)
+                question = self.questions(batch, reading.entered, self.aspect_states(batch, context))
+                logits = self.answer(batch, reading, question, context)
         return Answer(logits.float())
+
+    def read_through(self, batch: QuestionBatch, context: Context) -> Tensor:
+        """The mean state of the pieces of each question, read beside its text: (S, B, M, d)."""
+        if batch.owners is None or batch.places is None:
+            raise ValueError("the questions of this batch have no pieces")
+        states = self.encoder.read_through(batch.pieces, batch.places, batch.owners, batch.lengths, context)
+        number = torch.arange(1, batch.labels.shape[2] + 1, device=states.device)
+        own = batch.owners.unsqueeze(2) == number[:, None]  # (S, B, M, T)
+        return mean_over(states, own)
 
     def aspect_states(self, batch: QuestionBatch, context: Context) -> Tensor:
         """The mean state of each aspect's word pieces, the encoder's own two included: (S, U, d)."""
-        states = self.encoder(batch.aspects, batch.aspect_lengths, context)
+        states = self.encoder.read(batch.aspects, batch.aspect_lengths, context, along=self.config.along).states
         live = torch.arange(batch.aspects.shape[-1], device=states.device) < batch.aspect_lengths.unsqueeze(-1)
         return mean_over(states, live.unsqueeze(2)).squeeze(2)
 
@@ -136,9 +160,10 @@ class Reader(Network):
         parts = torch.cat([target, aspect, target * aspect], dim=-1)
         return linear(parts, self.matrix(self.question), self.question_bias)
 
-    def answer(self, batch: QuestionBatch, states: Tensor, question: Tensor, context: Context) -> Tensor:
-        """What the states say to each question."""
-        mask = padding_mask(batch.lengths, batch.pieces.shape[-1])
+    def answer(self, batch: QuestionBatch, reading: Reading, question: Tensor, context: Context) -> Tensor:
+        """What was read says to each question."""
+        states, mask = reading.states, padding_mask(batch.lengths, batch.pieces.shape[-1])
+        question = self.encoder.hear(question, reading, mask, context)
         rate, shape = self.config.dropout, question.shape[1:]
         for layer in self.layers:
             weights: dict[str, Tensor] = dict(layer.named_parameters())
@@ -174,6 +199,15 @@ class Reader(Network):
                 case _:
                     factors[name] = head
         return factors
+
+
+def _between(tensor: Tensor, generator: torch.Generator) -> Tensor:
+    """A question that starts between its target and its aspect, so that an encoder's layers know what to do with it."""
+    tensor.normal_(0, 0.02, generator=generator)
+    d = tensor.shape[-1]
+    for first in (0, d):
+        tensor[first : first + d].add_(0.6 * torch.eye(d))
+    return tensor
 
 
 def load_weights(model: Reader, weights: Mapping[str, Any]) -> None:
