@@ -136,39 +136,57 @@ def reader(results: Path) -> str | None:
         mean, spread = record["mean"]["test"]["sun"], record["sd"]["test"]["sun"]
         cells = (f"{_percent(mean[metric])} ± {_percent(spread[metric])}" for metric in METRICS)
         lines.append(f"| {system} | {' | '.join(cells)} |")
-    several = records["reader-large, any aspects", "several"]["mean"]["sentihood test"]["sun"]
-    lines.append("| reader-large, any aspects | " + " | ".join(_percent(several[m]) for m in METRICS) + " |")
+    for system in ("reader-large, any aspects", "reader, any aspects"):
+        several = records[system, "several"]["mean"]["sentihood test"]["sun"]
+        lines.append(f"| {system} | " + " | ".join(_percent(several[m]) for m in METRICS) + " |")
     lines.append("| *QACG-BERT, published, selected on test* | 80.9 | 89.7 | 97.8 | 93.8 | 97.8 |")
     return "\n".join(lines)
 
 
 def reader_others(results: Path) -> str | None:
-    """The readers on other data: one line a figure."""
+    """The readers on other data: a line for each figure, a column for each reader."""
     records = _records(results)
     if not records:
         return None
-    restaurants = records["reader-large", "semeval2014"]["mean"]["test"]["semeval2014"]
-    mams = records["reader-large", "mams"]["mean"]["dev"]["questions"]["polarity_accuracy"]
-    several = records["reader-large, any aspects", "several"]["mean"]
+    systems = ("reader-large", "reader-large, question layers", "reader")
 
-    def questions(split: str) -> str:
-        figures = several[split]["questions"]
-        names = ("opinion_f1", "presence_f1", "polarity_accuracy", "false_opinions")
-        return " / ".join(_percent(figures[name]) for name in names)
+    def mean(system: str, data: str) -> Any:
+        found = records.get((system, data))
+        return None if found is None else found["mean"]
 
-    ways = " / ".join(_percent(restaurants[name]) for name in ("f1", "4-way", "3-way", "binary"))
-    flawless = several["held-out"]["sentences"]["without mistake"]
-    rows = [
-        ("SemEval-2014 test: F1 of categories / 4-way / 3-way / binary", ways),
-        ("MAMS categories, dev: 3-way accuracy", _percent(mams)),
-        ("one model with any aspects (opinion F1 / presence F1 / polarity / false opinions):", ""),
+    def questions(split: str) -> Callable[[str], str]:
+        def cell(system: str) -> str:
+            figures = mean(f"{system}, any aspects", "several")[split]["questions"]
+            names = ("opinion_f1", "presence_f1", "polarity_accuracy", "false_opinions")
+            return " / ".join(_percent(figures[name]) for name in names)
+
+        return cell
+
+    def restaurants(system: str) -> str:
+        found = mean(system, "semeval2014")
+        names = ("f1", "4-way", "3-way", "binary")
+        return " / ".join(_percent(found["test"]["semeval2014"][name]) for name in names) if found else "–"
+
+    def mams(system: str) -> str:
+        found = mean(system, "mams")
+        return _percent(found["dev"]["questions"]["polarity_accuracy"]) if found else "–"
+
+    def flawless(system: str) -> str:
+        found = mean(f"{system}, any aspects", "several")["held-out"]["sentences"]["without mistake"]
+        return f"{found:.1f}".removesuffix(".0")
+
+    rows: list[tuple[str, Callable[[str], str]]] = [
+        ("SemEval-2014 test: F1 of categories / 4-way / 3-way / binary", restaurants),
+        ("MAMS categories, dev: 3-way accuracy", mams),
+        ("one model with any aspects: opinion F1 / presence F1 / polarity / false opinions", lambda _: ""),
         ("`everyday`, test, unseen domains", questions("everyday test-unseen")),
         ("`everyday`, test, seen domains", questions("everyday test-seen")),
         ("`places`, test", questions("places test")),
         ("60 held-out sentences about places", questions("held-out")),
-        ("of these without any mistake", f"{flawless:.1f} of 60"),
+        ("of these without any mistake", flawless),
     ]
-    return "\n".join(["| reader-large, means of five seeds, % | |", "|---|---|", *(f"| {a} | {b} |" for a, b in rows)])
+    lines = ["| % | " + " | ".join(systems) + " |", "|---|" + "---|" * len(systems)]
+    return "\n".join([*lines, *(f"| {name} | " + " | ".join(map(cell, systems)) + " |" for name, cell in rows)])
 
 
 def gpu(results: Path) -> str | None:

@@ -44,8 +44,9 @@ def card() -> str:
     )
     tables = {name: _kinds(found) for name, found in sentences.items()}
     calibration = metrics["calibration"]
-    return f"""# places: the model in the box
+    return f"""# places: the fast model in the box
 
+The paper's own network, for texts about places: several times as fast as `reader`, the default, and it knows less.
 Says of places named in English texts how each of twelve aspects is judged: positive, negative, or not at all.
 
 - aspects: {", ".join(config["aspects"])}
@@ -54,9 +55,9 @@ Says of places named in English texts how each of twelve aspects is judged: posi
 - word vectors: 35,001 words of GloVe 840B and some frequent ones aligned with them from GloVe 6B, in int8; other words
   get a vector from their spelling or a random one
 - trained on Sentihood's training split and on 2,350 sentences made of patterns (`repro/box/write.py`: negations,
-  contrasts, two places in one sentence), distilled from ten others of its kind, as
-  `tabsa train repro/box/places.toml --out runs/box --seeds 5` does it, on one H200; seed {metrics["seed"]},
-  selected on Sentihood's dev at epoch {metrics["epoch"]}
+  contrasts, two places in one sentence), distilled from five seeds of `reader-large`
+  (`repro/reader/paper_network.py`, on one H200; `tabsa train repro/box/places.toml` distils from its own kind); seed
+  {metrics["seed"]}, selected on Sentihood's dev at epoch {metrics["epoch"]}
 - calibrated on dev by a temperature of {calibration["temperature"]:.2f} and a bias for each class: calibration error
   {100 * calibration["error_before"]:.1f}% before, {100 * calibration["error_after"]:.1f}% after
 

@@ -3,7 +3,8 @@
     python repro/reader/collect.py RESULTS READY --commit COMMIT
 
 RESULTS is the folder of NAME.json and NAME.answers.safetensors that `run.py train` and `paper_network.py train` wrote,
-READY the prepared data. Records have the form of table1.json: every run, means and deviations, the configuration, the
+READY the prepared data. What RESULTS does
+not have stays as it was. Records have the form of table1.json: every run, means and deviations, the configuration, the
 command, the commit and the device. A benchmark without both splits of Sentihood has the splits it has.
 """
 
@@ -22,26 +23,31 @@ from tabsa.training.questions import PreparedQuestions
 ROOT = Path(__file__).parents[2]
 DEVICE = "NVIDIA H200"
 # system, data, results' name, prepared data, the splits by name, what was run
+SENTIHOOD = {"dev": "sentihood dev", "test": "sentihood test"}
+SEVERAL = {
+    name: name
+    for name in (
+        "everyday dev-seen", "everyday dev-unseen", "everyday test-seen", "everyday test-unseen", "sentihood test",
+        "semeval2014 test", "places test",
+    )
+} | {"held-out": "repro/box/held-out.jsonl all"}  # fmt: skip
 RUNS = (
-    ("reader-large", "sentihood", "sentihood-large", {"dev": "sentihood dev", "test": "sentihood test"},
-     "run.py train sentihood-large --seeds 5 --start open-large-2 --set training.epochs=5 --set training.rate=3e-5"),
-    ("delayed-entnet-contextual", "sentihood", "sentihood-contextual",
-     {"dev": "sentihood dev", "test": "sentihood test"},
-     "run.py train sentihood-contextual --data sentihood-large --seeds 5 --start open-large-2 --set training.epochs=5 "
-     "--set training.rate=3e-5"),
+    ("reader-large", "sentihood", "sentihood-large", SENTIHOOD,
+     "run.py train sentihood-large --seeds 5 --start open-large"),
+    ("reader", "sentihood", "sentihood", SENTIHOOD,
+     "run.py train sentihood --data sentihood-large --pool sentihood-pool --start reader --seeds 5 --seconds 140"),
+    ("delayed-entnet-contextual", "sentihood", "sentihood-contextual", SENTIHOOD,
+     "run.py train sentihood-contextual --data sentihood-large --seeds 5 --start open-large"),
     ("reader-large", "semeval2014", "semeval-large", {"dev": "semeval2014 dev", "test": "semeval2014 test"},
-     "run.py train semeval-large --seeds 5 --start open-large-2"),
+     "run.py train semeval-large --seeds 5 --start open-large"),
     ("reader-large", "mams", "mams-large", {"dev": "open mams-categories-dev"},
-     "run.py train mams-large --seeds 5 --start open-large-2"),
-    ("reader-large, any aspects", "several", "open-large-2",
-     {"everyday dev-seen": "everyday dev-seen", "everyday dev-unseen": "everyday dev-unseen",
-      "everyday test-seen": "everyday test-seen", "everyday test-unseen": "everyday test-unseen",
-      "sentihood test": "sentihood test", "semeval2014 test": "semeval2014 test", "places test": "places test",
-      "held-out": "repro/box/held-out.jsonl all"},
-     "run.py train open-large --seeds 5 --set training.epochs=1 --seconds 165; run.py train open-large-2 --seeds 5 "
-     "--start open-large --seconds 250"),
+     "run.py train mams-large --seeds 5 --start open-large"),
+    ("reader-large, any aspects", "several", "open-large", SEVERAL,
+     "run.py train open-large --seeds 2 --seconds 290"),
+    ("reader, any aspects", "several", "reader", SEVERAL,
+     "run.py train reader --data open-large --pool open-pool --set training.epochs=8 --seconds 230"),
 )  # fmt: skip
-PREPARED = {"sentihood-contextual": "sentihood-large"}
+PREPARED = {"sentihood-contextual": "sentihood-large", "sentihood": "sentihood-large", "reader": "open-large"}
 
 
 def mean_of(runs: list[Any], how: Any) -> Any:
@@ -54,6 +60,11 @@ def mean_of(runs: list[Any], how: Any) -> Any:
         for split in runs[0]
         if isinstance(runs[0][split], dict)
     }
+
+
+def deviation(values: list[float]) -> float | None:
+    """None of one value."""
+    return statistics.stdev(values) if len(values) > 1 else None
 
 
 def restaurants(answers: Any, held: Any, labels: tuple[str, ...]) -> dict[str, float]:
@@ -94,6 +105,8 @@ def main() -> None:
     args = parser.parse_args()
     records = []
     for system, data, name, splits, command in RUNS:
+        if not (args.results / f"{name}.json").exists():
+            continue
         found = json.loads((args.results / f"{name}.json").read_text("utf-8"))
         answers = load_file(args.results / f"{name}.answers.safetensors")
         prepared = PreparedQuestions.read(args.ready / f"{PREPARED.get(name, name)}.safetensors")
@@ -113,15 +126,18 @@ def main() -> None:
         records.append(
             {
                 "system": system, "data": data, "seeds": found["seeds"], "runs": runs,
-                "mean": mean_of(figures, statistics.fmean), "sd": mean_of(figures, statistics.stdev),
+                "mean": mean_of(figures, statistics.fmean), "sd": mean_of(figures, deviation),
                 "ensemble": {split: found["held"][key]["ensemble"] for split, key in splits.items()},
                 "config": found["config"], "command": f"python repro/reader/{command}", "commit": args.commit,
                 "device": DEVICE, "seconds": found["seconds"], "updates": found["updates"],
             }
         )  # fmt: skip
-    records.append(paper(args.results, args.commit))
+    if (args.results / "paper.json").exists():
+        records.append(paper(args.results, args.commit))
     path = ROOT / "repro" / "results" / "reader.json"
-    path.write_text(json.dumps(records, indent=1) + "\n", "utf-8")
+    new = {(record["system"], record["data"]) for record in records}
+    kept = [one for one in json.loads(path.read_text("utf-8")) if (one["system"], one["data"]) not in new]
+    path.write_text(json.dumps([*records, *kept], indent=1) + "\n", "utf-8")
     for record in records:
         print(record["system"], record["data"])
         for split, families in record["mean"].items():

@@ -2,6 +2,7 @@
 
 python repro/reader/paper_network.py prepare READY --encoder FOLDER --data-dir DIR
 python repro/reader/paper_network.py train READY STORE          # after `run.py soften` of paper and places
+python repro/reader/paper_network.py folder RESULTS OUT --data-dir DIR      # of `places`, for repro/box/ship.py
 """
 
 import argparse
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
+from safetensors.torch import load_file as load_tensors
 from safetensors.torch import save_file as save_tensors
 
 from tabsa.encoding.pieces import PieceReader
@@ -20,9 +22,11 @@ from tabsa.encoding.questions import AspectTable, Questions
 from tabsa.training.augmentation import joined, near_words
 from tabsa.training.config import DistillationConfig, RunConfig, read_config
 from tabsa.training.distillation import as_questions, version, with_answers
+from tabsa.training.loop import TrainingProgress
 from tabsa.training.preparation import Prepared
 from tabsa.training.preparation import prepare as prepare_words
 from tabsa.training.questions import PreparedQuestions
+from tabsa.training.result import write_result
 from tabsa.training.validation import plain
 from tabsa_repro.experiments import TAUGHT, Variant, config_of
 from tabsa_repro.training import train as train_seeds
@@ -80,10 +84,26 @@ def train(ready: Path, store: Path, names: list[str]) -> None:
         print(name, {key: round(100 * float(value), 1) for key, value in mean.items()}, record["seconds"], flush=True)
 
 
+def folder(results: Path, out: Path, data_dir: Path) -> None:
+    """The best seed of `places` as a model folder."""
+    config = configs()["places"]
+    prepared, kept = prepare_words(config, data_dir)
+    record = json.loads((results / "places.json").read_text("utf-8"))
+    weights = {name: tensor[None] for name, tensor in load_tensors(results / "places.weights.safetensors").items()}
+    runs = record["runs"]
+    scores = [float(np.mean([*run["dev"]["sun"].values()])) for run in runs]
+    best = int(np.argmax(scores))
+    figures, epochs = [run["dev"] for run in runs], [run["epoch"] for run in runs]
+    progress = TrainingProgress(best=scores, best_epoch=epochs, best_figures=figures)
+    every = {name: tensor.expand(len(runs), *tensor.shape[1:]) for name, tensor in weights.items()}
+    written = write_result(out, config, prepared, kept, record["seeds"], progress, every)
+    print(written.path, "seed", record["seeds"][best])
+
+
 def main() -> None:
-    """One of the two steps."""
+    """One of the three steps."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=("prepare", "train"))
+    parser.add_argument("step", choices=("prepare", "train", "folder"))
     parser.add_argument("ready", type=Path)
     parser.add_argument("store", type=Path, nargs="?", default=Path("runs"))
     parser.add_argument("--encoder", type=Path)
@@ -92,6 +112,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.step == "prepare":
         prepare(args.ready, args.encoder, args.data_dir)
+    elif args.step == "folder":
+        folder(args.ready, args.store, args.data_dir)
     else:
         train(args.ready, args.store, args.only or ["paper", "places"])
 

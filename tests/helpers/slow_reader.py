@@ -1,5 +1,6 @@
 """A reader's equations in plain NumPy loops: one seed, one text, one question, one head at a time, without padding."""
 
+import itertools
 import math
 
 import numpy as np
@@ -63,42 +64,84 @@ def feed_forward(x, p, epsilon):
     return layer_norm(x + inner @ p["outer"] + p["outer_bias"], p["last_norm"], p["last_norm_bias"], epsilon)
 
 
+def block_beside(x, heard, p, heads, epsilon, extra=None):
+    """One layer over the states x (Q, d), which attend to the states `heard` (T, d) of the same level."""
+    q = np.split(x @ p["qkv"] + p["qkv_bias"], 3, axis=1)[0]
+    _, k, v = np.split(heard @ p["qkv"] + p["qkv_bias"], 3, axis=1)
+    learnt = attend(q, k, v, heads, extra) @ p["out"] + p["out_bias"]
+    x = [layer_norm(own + y, p["norm"], p["norm_bias"], epsilon) for own, y in zip(x, learnt, strict=True)]
+    return np.array([feed_forward(own, p, epsilon) for own in x])
+
+
 def block(states, p, heads, epsilon, extra=None):
     """One layer over the states (T, d) of a text."""
-    q, k, v = np.split(states @ p["qkv"] + p["qkv_bias"], 3, axis=1)
-    heard = attend(q, k, v, heads, extra) @ p["out"] + p["out_bias"]
-    states = [layer_norm(x + y, p["norm"], p["norm_bias"], epsilon) for x, y in zip(states, heard, strict=True)]
-    return np.array([feed_forward(x, p, epsilon) for x in states])
+    return block_beside(states, states, p, heads, epsilon, extra)
+
+
+def embed(shape, p, pieces, places):
+    """The states of pieces before the first layer."""
+    states = [p["words"][piece] + p["places"][n] for piece, n in zip(pieces, places, strict=True)]
+    return np.array([layer_norm(x, p["norm"], p["norm_bias"], shape.epsilon) for x in states])
+
+
+def between(shape, p, places, others):
+    """What MPNet adds to the scores of pieces at `places` over pieces at `others`, (h, Q, T); None for a BERT."""
+    if "distances" not in p:
+        return None
+    extra = np.zeros((shape.heads, len(places), len(others)))
+    for (i, place), (j, other) in itertools.product(enumerate(places), enumerate(others)):
+        extra[:, i, j] = p["distances"][bucket(place - other, shape.buckets)]
+    return extra
+
+
+def levels(shape, p, pieces):
+    """The states of one text's pieces before each layer and after the last, (T, d) each."""
+    places = range(len(pieces))
+    found, extra = [embed(shape, p, pieces, places)], between(shape, p, places, places)
+    for number in range(shape.layers):
+        found.append(block(found[-1], part(p, f"layers.{number}."), shape.heads, shape.epsilon, extra))
+    return found
 
 
 def encode(shape, p, pieces):
     """The states of one text's pieces, (T, d)."""
-    states = np.array([p["words"][piece] + p["places"][n] for n, piece in enumerate(pieces)])
-    states = np.array([layer_norm(x, p["norm"], p["norm_bias"], shape.epsilon) for x in states])
-    extra = None
-    if "distances" in p:
-        extra = np.zeros((shape.heads, len(pieces), len(pieces)))
-        for i, j in np.ndindex(len(pieces), len(pieces)):
-            extra[:, i, j] = p["distances"][bucket(i - j, shape.buckets)]
-    for number in range(shape.layers):
-        states = block(states, part(p, f"layers.{number}."), shape.heads, shape.epsilon, extra)
-    return states
+    return levels(shape, p, pieces)[-1]
 
 
 def answer(model, batch, seed, text, question):
     """The logits of one question about one text."""
-    p, shape = of_seed(model, seed), model.encoder.shape
-    encoder = part(p, "encoder.")
-    states = encode(shape, encoder, batch.pieces[seed, text, : batch.lengths[seed, text]].tolist())
+    p, shape, along = of_seed(model, seed), model.encoder.shape, model.config.along
+    encoder, last = part(p, "encoder."), shape.layers - bool(along)  # with `along` the last layer is no text's
+    read = levels(shape, encoder, batch.pieces[seed, text, : batch.lengths[seed, text]].tolist())
     row = int(batch.asked[seed, text, question])
     words = batch.aspects[seed, row, : batch.aspect_lengths[seed, row]].tolist()
-    a = sum(encode(shape, encoder, words)) / len(words)
+    a = sum(levels(shape, encoder, words)[last]) / len(words)
     slot = int(batch.targets[seed, text, question])
+    states, entered = read[last], read[shape.layers - along]
     places = [n for n in range(len(states)) if int(batch.slots[seed, text, n]) == slot] if slot >= 0 else [0]
-    t = sum(states[n] for n in places) / len(places)
+    t = sum(entered[n] for n in places) / len(places)
     q = np.concatenate([t, a, t * a]) @ p["question"] + p["question_bias"]
+    for number in range(shape.layers - along, shape.layers):
+        own = part(encoder, f"layers.{number}.")
+        q = block_beside(q[None], read[number], own, shape.heads, shape.epsilon)[0]
     q = (_remembered if hasattr(model, "memories") else _heard)(model, p, seed, states, q, slot)
+    return classify(p, q)
+
+
+def classify(p, q):
     return np.tanh(q @ p["hidden"] + p["hidden_bias"]) @ p["output"] + p["output_bias"]
+
+
+def answer_beside(model, seed, pieces, asked, places):
+    """The logits of one question whose pieces `asked`, at `places`, are read beside a text's `pieces`."""
+    p, shape = of_seed(model, seed), model.encoder.shape
+    encoder = part(p, "encoder.")
+    read, states = levels(shape, encoder, pieces), embed(shape, encoder, asked, places)
+    extra = between(shape, encoder, places, [*range(len(pieces)), *places])
+    for number in range(shape.layers):
+        heard, own = np.concatenate([read[number], states]), part(encoder, f"layers.{number}.")
+        states = block_beside(states, heard, own, shape.heads, shape.epsilon, extra)
+    return classify(p, sum(states) / len(states))
 
 
 def _heard(model, p, seed, states, q, slot):

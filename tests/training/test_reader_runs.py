@@ -122,12 +122,13 @@ def test_it_learns_and_resumes(encoders, table, tmp_path):
         np.testing.assert_array_equal(resumed.weights[name], array)
 
 
-def test_a_small_reader_learns_from_large_ones_with_another_tokeniser(encoders, table, tmp_path):
+@pytest.mark.parametrize("way", ["model.along=1", "model.through=true"])
+def test_a_small_reader_learns_from_large_ones_with_another_tokeniser(encoders, table, tmp_path, way):
     """Teachers are trained first and answer in their own pieces; what they say is learnt."""
     of = run_of(
         encoders["bert"],
         table,
-        distillation={"teachers": 2, "settings": [f"model.encoder={encoders['mpnet']}"], "weight": 0.8},
+        distillation={"teachers": 2, "settings": [f"model.encoder={encoders['mpnet']}", way], "weight": 0.8},
         augmentation={"copies": 2},
     )
     roles = []
@@ -145,6 +146,10 @@ def test_what_has_no_folder_is_refused(encoders, table):
     of = replace(run_of(encoders["bert"], table), kind="delayed-entnet-contextual")
     with pytest.raises(ConfigError, match="no model folder"):
         start(of, (1,), None)
+    through = run_of(encoders["bert"], table)
+    through = replace(through, model=replace(through.model, through=True))
+    with pytest.raises(ConfigError, match="is a teacher, and has no model folder"):
+        start(through, (1,), None)
     with pytest.raises(ConfigError, match="no folder 'nowhere'"):
         start(run_of(Path("nowhere"), table), (1,), None)
 

@@ -5,10 +5,13 @@ import numpy as np
 import pytest
 import torch
 
-from question_sets import DATA, READER, SMALL, VOCABULARY, config, prepared
-from reader_factory import make_reader
+import slow_reader
+from question_sets import DATA, NAMES, READER, SMALL, VOCABULARY, config, prepared, questions_of, text_of
+from reader_factory import make_reader, moved
 from tabsa.encoding.labels import NOT_ASKED
+from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import AspectTable, answers_of, encode_questions
+from tabsa.errors import DataError
 from tabsa.evaluation.metrics import all_metrics
 from tabsa.evaluation.questions import question_metrics, without
 from tabsa.models.reader.network import QuestionBatch
@@ -16,7 +19,8 @@ from tabsa.nn.context import EVALUATION
 from tabsa.schema import Dataset, Example, Opinion
 from tabsa.text import TargetFinder
 from tabsa.training.config import run_config
-from tabsa.training.reader import ReaderTrainer, disagreement, held_figures, probabilities_of
+from tabsa.training.question_graphs import Room, more_room, padded, room_of
+from tabsa.training.reader import Batches, ReaderTrainer, disagreement, held_figures, probabilities_of
 
 
 def logits_and_labels():
@@ -227,3 +231,161 @@ def test_questions_of_several_passages_are_encoded_for_dev_too():
     assert encoded.numbers.tolist() == [0, 1, 2, 0, 1, 2]
     probabilities = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5], [0.6, 0.4], [0.3, 0.7], [0.5, 0.5]])
     np.testing.assert_array_equal(answers_of(encoded, 3, probabilities), [[0.6, 0.4], [0.2, 0.8], [0.5, 0.5]])
+
+
+def one_text(data, row):
+    """A text of a set, alone."""
+    own, asked = slice(*data.starts[row : row + 2]), slice(*data.first[row : row + 2])
+    soft = data.soft_labels
+    return replace(
+        data,
+        starts=data.starts[row : row + 2] - data.starts[row],
+        first=data.first[row : row + 2] - data.first[row],
+        sets=data.sets[row : row + 1],
+        soft_labels=None if soft is None else soft[asked],
+        **{name: getattr(data, name)[own] for name in ("pieces", "slots")},
+        **{name: getattr(data, name)[asked] for name in ("targets", "aspects", "labels", "numbers")},
+    )
+
+
+def drawn_texts():
+    """Texts with named and implied targets, and some that are asked nothing."""
+    ready = prepared()
+    data = ready.train
+    soft = np.random.default_rng(3).random((len(data.targets), 4)).astype(np.float16)
+    assert (np.diff(data.first) == 0).any()
+    assert {NO_SLOT, 0, 1} == {*data.targets.tolist()}
+    return ready, replace(data, soft_labels=soft)
+
+
+def words_of(ready, slot, aspect):
+    """A question as it is read: (number, word) of each piece, the number of its place behind the text's end."""
+    words = [NAMES[piece] for piece in ready.aspect_pieces[aspect] if piece != NO_SLOT]
+    name = [] if slot == NO_SLOT else [(1, "entity"), (2, f"##{slot + 1}")]
+    return [(0, "[CLS]"), *name, *enumerate(words[1:], 3)]
+
+
+def test_a_text_and_its_question_that_are_too_long_are_refused():
+    ready, data = drawn_texts()
+    longest = int(Batches(ready, data, through=True).packed.places.max()) + 1
+    Batches(ready, data, through=True, longest=longest)
+    with pytest.raises(DataError, match=f"have over {longest - 1} pieces; try a lower 'data.max_length'"):
+        Batches(ready, data, through=True, longest=longest - 1)
+
+
+def test_a_batch_that_is_read_through_has_its_questions_behind_its_texts():
+    ready, data = drawn_texts()
+    silent = int(np.flatnonzero(np.diff(data.first) == 0)[0])
+    rows = np.array([[0, silent, 17, 2], [5, 13, 1, silent]])
+    batch = Batches(ready, data, through=True).batch(rows)
+    assert batch.pieces.shape[2] == batch.lengths.max()
+    assert batch.targets.shape[2] == np.diff(data.first)[rows].max()
+    for place in np.ndindex(2, 4):
+        row, asked = int(rows[place]), questions_of(data, int(rows[place]))
+        text = ["[CLS]", *text_of(data, row), "[SEP]"]
+        expected = [(word, 0, n) for n, word in enumerate(text)]
+        for number, (slot, aspect, _) in enumerate(asked, 1):
+            expected += [(word, number, len(text) + n) for n, word in words_of(ready, slot, aspect)]
+        length = int(batch.lengths[place])
+        words = [NAMES[piece] for piece in batch.pieces[place].tolist()]
+        found = [*zip(words, batch.owners[place].tolist(), batch.places[place].tolist(), strict=True)]
+        assert found[:length] == expected
+        assert found[length:] == [("[PAD]", 0, 0)] * (batch.pieces.shape[2] - length)
+        more = batch.targets.shape[2] - len(asked)
+        assert batch.targets[place].tolist() == [slot for slot, _, _ in asked] + [NO_SLOT] * more
+        assert batch.labels[place].tolist() == [label for _, _, label in asked] + [NOT_ASKED] * more
+        soft = data.soft_labels[data.first[row] : data.first[row + 1]]
+        np.testing.assert_array_equal(batch.soft_labels[place][: len(asked)], soft)
+
+
+def through_reader(kind, seeds=(1, 2), **options):
+    return make_reader(kind, seeds=seeds, through=True, sizes={"vocabulary": VOCABULARY, "longest": 64}, **options)
+
+
+@pytest.mark.parametrize("kind", ["bert", "mpnet"])
+def test_answers_of_what_reads_through_are_those_of_one_text_at_a_time(kind):
+    ready, data = drawn_texts()
+    model = moved(through_reader(kind))
+    whole = probabilities_of(model, ready, data)
+    assert whole.shape == (2, len(data.targets), 4)
+    np.testing.assert_allclose(whole.sum(-1), 1, atol=1e-5)
+    assert whole.std() > 0.1
+    for row in range(len(data)):
+        own = slice(data.first[row], data.first[row + 1])
+        if len(whole[0, own]):
+            alone = probabilities_of(model, ready, one_text(data, row))
+            np.testing.assert_allclose(alone, whole[:, own], atol=1e-5)
+    numbers = {word: number for number, word in NAMES.items()}
+    for row in (0, 17):
+        text = [numbers[word] for word in ["[CLS]", *text_of(data, row), "[SEP]"]]
+        for question, (slot, aspect, _) in enumerate(questions_of(data, row)):
+            places, words = zip(*words_of(ready, slot, aspect), strict=True)
+            asked = [numbers[word] for word in words], [len(text) + n for n in places]
+            for seed in range(2):
+                expected = softmax(slow_reader.answer_beside(model, seed, text, *asked).tolist())
+                np.testing.assert_allclose(whole[seed, data.first[row] + question], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["bert", "mpnet"])
+def test_padding_what_is_read_through_to_a_graphs_shape_changes_nothing(kind):
+    ready, data = drawn_texts()
+    batch = Batches(ready, data, through=True).batch(np.array([[0, 1, 17], [2, 20, 30]]))
+    model = through_reader(kind)
+    trainer = ReaderTrainer(config(distillation={"weight": 0.4}), ready, model)
+    room = more_room(room_of(batch), Room(208, 8, 3, 12))
+    larger = padded(batch, room)
+    assert larger.pieces.shape == larger.owners.shape == larger.places.shape == (2, 3, 208)
+    assert larger.labels.shape[2] > batch.labels.shape[2]
+    own, other = (model(one, context=EVALUATION).logits for one in (batch, larger))
+    torch.testing.assert_close(other[:, :, : own.shape[2]], own, rtol=0, atol=1e-5)
+    assert torch.isfinite(other).all()
+    losses, others = (trainer._losses(one, EVALUATION)[0] for one in (batch, larger))
+    torch.testing.assert_close(others, losses, rtol=0, atol=1e-5)
+    losses.sum().backward()
+    gradients = {name: tensor.grad for name, tensor in model.named_parameters()}
+    model.zero_grad(set_to_none=True)
+    others.sum().backward()
+    for name, tensor in model.named_parameters():
+        torch.testing.assert_close(tensor.grad, gradients[name], atol=1e-5, rtol=1e-3, msg=name)
+
+
+@pytest.mark.parametrize(
+    ("length", "rounded"),
+    [(1, 16), (16, 16), (17, 32), (150, 160), (160, 160), (161, 192), (192, 192), (193, 256), (300, 320)],
+)
+def test_long_texts_are_rounded_to_longer_steps(length, rounded):
+    pieces = torch.zeros(1, 2, length, dtype=torch.int64)
+    batch = QuestionBatch(pieces, *[torch.zeros(1, 2, 3, dtype=torch.int64)] * 7, None, pieces, pieces)
+    room = room_of(batch)
+    assert room == (rounded, 3, 2, 3)
+    assert padded(batch, room).pieces.shape[2] == rounded
+
+
+@pytest.mark.parametrize("kind", ["bert", "mpnet"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"through": True},
+        {"along": 1, "layers": 0},
+        {"along": 2, "layers": 1},
+        {"along": 1, "layers": 0, "depth": 1},
+    ],
+    ids=str,
+)
+def test_questions_that_go_through_the_encoder_are_learnt(kind, options, monkeypatch):
+    of = toy(monkeypatch, ema=0.5, validate_every=4)
+    sizes = {"vocabulary": VOCABULARY, "longest": 64}
+    model = make_reader(kind, seeds=(1, 2), labels=3, dropout=0.0, sizes=sizes, **options)
+    trainer = ReaderTrainer(of, prepared(of), model)
+    before = trainer.weights()
+    validations = [*trainer.run()]
+    for seed in range(2):
+        losses = [validation.loss[seed] for validation in validations]
+        assert losses[-1] < losses[0] / 3
+        assert trainer.progress.best_figures[seed]["questions"]["opinion_f1"] > 0.9
+    unheard = ("question", "layers.", "encoder.distances") if "through" in options else ()
+    if "depth" in options:  # the one layer is the questions', which stand nowhere
+        unheard = ("encoder.distances",)
+    for name, tensor in model.named_parameters():
+        moves = [not torch.equal(tensor[seed], before[name][seed]) for seed in range(2)]
+        assert moves == [not name.startswith(unheard)] * 2, name

@@ -98,7 +98,7 @@ def _fit_reader(
     begun = start(config, seeds, data_dir)
     pool = None
     if config.distillation.teachers:
-        others = start(teachers_config(config), teacher_seeds(config), data_dir)
+        others = start(teachers_config(config), teacher_seeds(config), data_dir, teachers=True)
         teachers = trainer_of(others, device)
         _train(teachers, "teachers", RunFolder(run.path / "teachers-1"), callbacks, resume=resume)
         pool = teach(begun, others, teachers)

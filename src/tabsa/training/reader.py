@@ -32,7 +32,9 @@ _TOKENS = 16_384  # of a batch that is only read
 class Batches:
     """Texts with questions as batches on a device."""
 
-    def __init__(self, prepared: PreparedQuestions, data: Questions, *, through: bool = False) -> None:
+    def __init__(
+        self, prepared: PreparedQuestions, data: Questions, *, through: bool = False, longest: int = 512
+    ) -> None:
         self.known, self.aspects, self.data = prepared.pieces, prepared.aspect_pieces, data
         self.aspect_lengths = (prepared.aspect_pieces != NO_SLOT).sum(1)
         self.lengths, self.counts = data.lengths, np.diff(data.first)
@@ -40,6 +42,8 @@ class Batches:
         if through:
             known = self.known
             self.packed = packed_texts(data, self.aspects, known.first, known.last, known.placeholders)
+            if int(self.packed.places.max(initial=0)) >= longest:
+                raise DataError(f"a text and its question have over {longest} pieces; try a lower 'data.max_length'")
             self.lengths = self.packed.lengths
         if not len(data.targets):
             raise DataError("nothing is asked of these texts; expected targets and aspects to ask about")
@@ -124,12 +128,17 @@ class Batches:
         return [batches[n] for n in rng.permutation(len(batches))]
 
 
+def batches_of(model: Reader, prepared: PreparedQuestions, data: Questions) -> Batches:
+    """Texts as a model reads them."""
+    return Batches(prepared, data, through=model.config.through, longest=model.encoder.shape.longest)
+
+
 @torch.no_grad()
 def probabilities_of(
     model: Reader, prepared: PreparedQuestions, data: Questions, products: torch.dtype = torch.float32
 ) -> NDArray[np.float32]:
     """What each seed says to every question, (S, Q, labels)."""
-    batches = Batches(prepared, data, through=model.config.through)
+    batches = batches_of(model, prepared, data)
     device = next(model.parameters()).device
     seeds = len(model.seeds)
     result = np.zeros((seeds, len(data.targets), model.labels), np.float32)
@@ -172,9 +181,8 @@ class ReaderTrainer(Loop[NDArray[np.int64]]):
         super().__init__(config, model, model.seeds, device)
         self.prepared = prepared
         self.drawer = Drawer(config, prepared)
-        self.through = bool(model.config.through)
         self.pool = (
-            None if pool is None else Batches(prepared, pool, through=self.through)
+            None if pool is None else batches_of(model, prepared, pool)
         )  # fixed questions, in place of drawn ones
         self.current: Batches | None = None
         self.ahead: dict[int, Future[Batches]] = {}
@@ -225,7 +233,7 @@ class ReaderTrainer(Loop[NDArray[np.int64]]):
         return drawn
 
     def _drawn(self, number: int) -> Batches:
-        return Batches(self.prepared, self.drawer.epoch(number), through=self.through)
+        return batches_of(self.model, self.prepared, self.drawer.epoch(number))
 
     def texts_of(self, batch: NDArray[np.int64]) -> QuestionBatch:
         """The texts of a batch on the device."""

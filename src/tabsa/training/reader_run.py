@@ -42,9 +42,9 @@ class ReaderRun:
     tokenizer: bytes
 
 
-def start(config: RunConfig, seeds: Sequence[int], data_dir: Path | None) -> ReaderRun:
+def start(config: RunConfig, seeds: Sequence[int], data_dir: Path | None, *, teachers: bool = False) -> ReaderRun:
     """Read the encoder and the data that a configuration names."""
-    if config.model.through:
+    if config.model.through and not teachers:
         raise ConfigError("a model with 'model.through' is a teacher, and has no model folder; see repro/reader/run.py")
     if not config.system.graph:
         raise ConfigError(

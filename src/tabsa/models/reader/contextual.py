@@ -12,6 +12,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from tabsa.errors import ModelError
 from tabsa.models.reader.config import ContextualEntNetConfig
 from tabsa.models.reader.encoder import Reading
 from tabsa.models.reader.network import QuestionBatch, Reader
@@ -34,6 +35,8 @@ class ContextualEntNet(Reader):
     def add_head(self, starts: list[torch.Generator], d: int) -> None:
         """The memory's weights, one set a direction."""
         config = self.config
+        if config.along or config.through:
+            raise ModelError("a memory reads the encoder's last states; expected neither 'along' nor 'through'")
         size, ways = config.size, 2 if config.directions == "both" else 1
         self.down = parameter(starts, d, size, init=xavier)
         self.down_bias = parameter(starts, size, init=constant(0))

@@ -208,7 +208,7 @@ class Encoder(nn.Module):
         mask = padding_mask(lengths, longest)
         if self.distances is not None:
             mask = mask + self.distance_bias(self.distances, longest).unsqueeze(1)  # (S, B, h, T, T)
-        mask = mask.to(context.products)
+        mask = mask.to(context.products) if context.products == torch.bfloat16 else mask
         entered, heard = states, []
         for number in range(self.shape.layers):
             weights = self.weights(number)
@@ -234,11 +234,11 @@ class Encoder(nn.Module):
         if self.distances is not None:  # as they were learnt before: the gradient of such an index is slow
             middle = self.shape.longest - 1
             distance = places.unsqueeze(2) - places.unsqueeze(3) + middle  # of the key behind the query
-            biases = (self.buckets @ self.distances.detach()).to(torch.float32)  # type: ignore[operator]  # (S, 2 P - 1, h)
+            biases = self.buckets @ self.distances.detach()  # type: ignore[operator]  # (S, 2 P - 1, h)
             mask = mask + torch.stack(
                 [own[index].movedim(-1, 1) for own, index in zip(biases, distance, strict=True)]
             )  # fmt: skip
-        mask = mask.to(context.products)
+        mask = mask.to(context.products) if context.products == torch.bfloat16 else mask
         for number in range(self.shape.layers):
             states = self.block(states, self.weights(number), mask, context)
         return states

@@ -89,6 +89,8 @@ class Reader(Network):
             shape = replace(shape, layers=min(config.depth, shape.layers))
         if config.along > shape.layers:
             raise ModelError(f"questions go along {config.along} layers; the encoder has {shape.layers}")
+        if config.along and config.through:
+            raise ModelError("'along' and 'through' are two ways for a question; expected one of them")
         self.encoder = Encoder(shape, weights, len(seeds), config.dropout, rounded=config.rounded)
         d, starts = shape.size, self.starts()
         self.question = parameter(starts, 3 * d, d, init=_between if config.along else xavier)

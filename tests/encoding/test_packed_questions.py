@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reader_factory import piece_reader, tokeniser
+from tabsa.encoding.packed_questions import packed_texts
+from tabsa.encoding.pieces import NO_SLOT
+from tabsa.encoding.questions import AspectTable, Questions, encode_questions
+from tabsa.schema import Dataset, Example, Span, Target
+
+FIRST, LAST = 1, 2
+NAMES = ((30, 41), (30, 42), (33,), (30, 44, 45))  # two pieces of a placeholder are read; a single one twice
+READ = ((30, 41), (30, 42), (33, 33), (30, 44))
+PIECES = {number: piece for piece, number in tokeniser().get_vocab().items()}
+READER = piece_reader()
+
+
+def questions(texts):
+    """Of (pieces, [(slot, aspect), ...]) of each text."""
+    targets = [slot for _, asked in texts for slot, _ in asked]
+    aspects = [aspect for _, asked in texts for _, aspect in asked]
+    return Questions(
+        pieces=np.array([piece for pieces, _ in texts for piece in pieces], np.int32),
+        slots=np.full(sum(len(pieces) for pieces, _ in texts), NO_SLOT, np.int16),
+        starts=np.cumsum([0, *(len(pieces) for pieces, _ in texts)]),
+        first=np.cumsum([0, *(len(asked) for _, asked in texts)]),
+        targets=np.array(targets, np.int16),
+        aspects=np.array(aspects, np.int32),
+        labels=np.zeros(len(targets), np.int8),
+        numbers=np.arange(len(targets), dtype=np.int32),
+        sets=np.zeros(len(texts), np.int16),
+    )
+
+
+def padded(words):
+    """A table of aspects, (A, L)."""
+    rows = [[FIRST, *own, LAST] for own in words]
+    longest = max(map(len, rows))
+    return np.array([row + [NO_SLOT] * (longest - len(row)) for row in rows], np.int32)
+
+
+def slow_packed(texts, words):
+    """(piece, owner, place) of everything that is read for each text, one by one."""
+    found = []
+    for pieces, asked in texts:
+        row = [(piece, 0, place) for place, piece in enumerate([FIRST, *pieces, LAST])]
+        end = len(row)
+        for number, (slot, aspect) in enumerate(asked, 1):
+            row.append((FIRST, number, end))
+            if slot != NO_SLOT:
+                row += [(piece, number, end + 1 + n) for n, piece in enumerate(READ[slot])]
+            # The places of a name stay free where there is none.
+            row += [(piece, number, end + 3 + n) for n, piece in enumerate([*words[aspect], LAST])]
+        found.append(row)
+    return found
+
+
+def split(packed):
+    """What a `PackedTexts` says of each text."""
+    columns = (packed.pieces.tolist(), packed.owners.tolist(), packed.places.tolist())
+    rows = [*zip(*columns, strict=True)]
+    return [rows[start:end] for start, end in zip(packed.starts[:-1], packed.starts[1:], strict=True)]
+
+
+numbers = st.integers(50, 99)
+
+
+@st.composite
+def texts_and_words(draw):
+    words = draw(st.lists(st.lists(numbers, max_size=4), min_size=1, max_size=4))
+    question = st.tuples(st.integers(NO_SLOT, len(NAMES) - 1), st.integers(0, len(words) - 1))
+    text = st.tuples(st.lists(numbers, max_size=6), st.lists(question, max_size=5))
+    return draw(st.lists(text, max_size=5)), words
+
+
+@given(texts_and_words())
+def test_what_is_read_is_that_of_a_plain_loop(drawn):
+    texts, words = drawn
+    packed = packed_texts(questions(texts), padded(words), FIRST, LAST, NAMES)
+    expected = slow_packed(texts, words)
+    assert split(packed) == expected
+    assert packed.lengths.tolist() == [len(row) for row in expected]
+    assert (packed.pieces.dtype, packed.owners.dtype, packed.places.dtype) == (np.int32, np.int16, np.int16)
+
+
+@pytest.mark.parametrize("texts", [[], [([], [])], [([60, 61], []), ([], []), ([62], [])]])
+def test_texts_that_are_asked_nothing_are_alone(texts):
+    packed = packed_texts(questions(texts), padded([[70]]), FIRST, LAST, NAMES)
+    assert split(packed) == slow_packed(texts, [[70]])
+    assert not packed.owners.any()
+
+
+def test_a_text_with_a_named_and_an_implied_target():
+    text = "Hull is dear"
+    example = Example("1", text, (Target("Hull", (Span(0, 4),)), Target("it", implied=True)))
+    data = Dataset("made-up", "train", ("price", "battery-life"), ("none",), (example,))
+    table = AspectTable(READER)
+    encoded = encode_questions(data, READER, table, ("none",), longest=20)
+    names = [READER.placeholder(slot) for slot in range(4)]
+    (row,) = split(packed_texts(encoded, table.pieces(), READER.first, READER.last, names))
+    assert [(PIECES[piece], owner, place) for piece, owner, place in row] == [
+        ("[CLS]", 0, 0), ("entity", 0, 1), ("##1", 0, 2), ("is", 0, 3), ("dear", 0, 4), ("[SEP]", 0, 5),
+        ("[CLS]", 1, 6), ("entity", 1, 7), ("##1", 1, 8), ("price", 1, 9), ("[SEP]", 1, 10),
+        ("[CLS]", 2, 6), ("entity", 2, 7), ("##1", 2, 8), ("battery", 2, 9), ("life", 2, 10), ("[SEP]", 2, 11),
+        ("[CLS]", 3, 6), ("price", 3, 9), ("[SEP]", 3, 10),
+        ("[CLS]", 4, 6), ("battery", 4, 9), ("life", 4, 10), ("[SEP]", 4, 11),
+    ]  # fmt: skip
