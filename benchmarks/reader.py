@@ -1,6 +1,7 @@
 """Sentences a second of a reader, all targets and twelve aspects, against a BERT-base pair classifier in the same run.
 
     python benchmarks/reader.py --encoder FOLDER     # an encoder's folder; question layers with random weights
+    python benchmarks/reader.py --encoder FOLDER --depth 10 --along 4 --layers 0    # as in `ReaderConfig`
     python benchmarks/reader.py --model FOLDER       # a trained reader
 
 Speed does not depend on what the weights are. On Sentihood's test split where it is found, else `places`, repeated:
@@ -45,16 +46,16 @@ MORE = (
 )  # fmt: skip
 
 
-def untrained(encoder: Path, folder: Path) -> Path:
+def untrained(encoder: Path, folder: Path, config: ReaderConfig) -> Path:
     """A reader with an encoder's weights and random question layers, in int8."""
-    shape, weights = read_encoder(encoder)
-    model = Reader(ReaderConfig(), shape, weights, len(LABELS), (1,))
-    config = ModelConfig(
-        "reader", reader_options(model.config, shape), ALL_ASPECTS, LABELS, 64, min(512, shape.longest), tokeniser=""
+    model = Reader(config, *read_encoder(encoder), len(LABELS), (1,))
+    shape = model.encoder.shape
+    content = ModelConfig(
+        "reader", reader_options(config, shape), ALL_ASPECTS, LABELS, 64, min(512, shape.longest), tokeniser=""
     )
     own = {name: tensor.detach()[0].numpy() for name, tensor in model.named_parameters()}
     tokenizer = (encoder / "tokenizer.json").read_bytes()
-    write_reader_folder(folder, config, own, tokenizer, {}, "untrained", storage="int8")
+    write_reader_folder(folder, content, own, tokenizer, {}, "untrained", storage="int8")
     return folder
 
 
@@ -110,12 +111,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--encoder", type=Path)
     parser.add_argument("--model", type=Path)
+    for name in ("depth", "along", "layers"):
+        parser.add_argument(f"--{name}", type=int, default=getattr(ReaderConfig(), name))
+    parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--sentences", type=int, default=1491)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as place:
-        path = options.model or untrained(options.encoder, Path(place) / "reader")
+        config = ReaderConfig(depth=options.depth, along=options.along, layers=options.layers)
+        path = options.model or untrained(options.encoder, Path(place) / "reader", config)
         folder = read_folder(path)
         for precision in ("float32", "int8"):
             if options.model is None:
@@ -142,7 +147,8 @@ def measure(options: argparse.Namespace, folder: object, size: int) -> None:
     read = [passage for passages in cut for passage in passages]
     pieces = sum(len(passage.pieces) + 2 for passage in read)
     d = sizes.size
-    needed = 2.0 * pieces * sizes.layers * (4 * d * d + 2 * d * sizes.inner)
+    whole = sizes.layers - bool(sizes.along)  # the last one only makes keys and values where questions go along
+    needed = 2.0 * pieces * (whole * (4 * d * d + 2 * d * sizes.inner) + (sizes.layers - whole) * 2 * d * d)
     for name, model in models.items():
         runs[f"{name}, engine alone"] = len(texts), partial(model.engine.read_passages, read, ALL_ASPECTS)
     runs["float32 products"], runs["int8 products"] = float_product(d, 3 * d, threads), int8_product(d, 3 * d, threads)
@@ -164,10 +170,11 @@ def measure(options: argparse.Namespace, folder: object, size: int) -> None:
         "machine": machine(),
         "command": "python benchmarks/reader.py " + ("--model" if options.model else "--encoder"),
         "encoder": str(folder.config.model.get("encoder") or (options.encoder or options.model).name),
+        "depth": sizes.layers, "along": sizes.along, "layers": sizes.question_layers,
         "sentences": len(texts), "pieces": pieces, "threads": threads, "folder_bytes": size,
         "sentences_per_second": found, "operations_per_second": products, "share_of_products": shares,
     }  # fmt: skip
-    RESULTS.write_text(json.dumps(content, indent=2) + "\n", "utf-8")
+    options.out.write_text(json.dumps(content, indent=2) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,20 +1,23 @@
-"""Sentences a second for all target-aspect pairs: the model in the box against what a user would pick instead.
+"""Sentences a second for all target-aspect pairs: the models in the box against what a user would pick instead.
 
-    python benchmarks/scoring.py [--model FOLDER] [--sentences 1491] [--threads 2]
+    python benchmarks/scoring.py [--sentences 1491] [--threads 2]
 
 In one run, on the same sentences (Sentihood's test split where it is found, else the package's `places`, repeated):
 
-    tabsa        tabsa.load().predict_many, from text to opinions, tokenisation included
-    tabsa int8   the same with precision="int8"
-    pytorch      the same model as an eager PyTorch network, from arrays
+    reader       tabsa.load().predict_many (int8) with the same twelve aspects: from text to opinions, tokens included
+    reader 24    with twelve aspects more
+    reader float32
+    places       tabsa.load("places"), float32
+    places int8  the same with precision="int8"
+    pytorch      `places` as an eager PyTorch network, from arrays
     bert-base    a pair classifier, one pass for each target-aspect pair: 12 layers of 768
     minilm       one pass for each sentence: 6 layers of 384
 
 The two transformers have random weights of the right shape, run on token ids (PyTorch's own encoder, its fast path for
 inference), and are spared tokenisation. They read a sample, because they are slow; the table gives rates.
 
-Then the floating-point operations a second that the recurrence needs, padding not counted, over those that plain
-products of its shape reach on the same threads, in PyTorch and in onnxruntime: from text to opinions, and for the
+Then the floating-point operations a second that the recurrence of `places` needs, padding not counted, over those that
+plain products of its shape reach on the same threads, in PyTorch and in onnxruntime: from text to opinions, and for the
 reading alone.
 
 With `--threads 1` it is processor time that counts, which other work on the machine hardly disturbs.
@@ -25,7 +28,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -46,6 +49,10 @@ from tabsa.training.result import load_model
 from tabsa.training.validation import predict
 
 RESULTS = Path(__file__).parent / "results" / "scoring.json"
+MORE = (
+    "parking", "noise at night", "schools", "rents", "friendly people", "traffic", "weather", "old buildings",
+    "things to do with children", "clean streets", "views", "markets",
+)  # fmt: skip
 PIECES = 1.3  # word pieces for each word, about, for English
 
 
@@ -124,16 +131,16 @@ def plain_products(d: int, threads: int) -> dict[str, tuple[float, Callable[[], 
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default=None)
     parser.add_argument("--sentences", type=int, default=1491)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     models = {
-        "tabsa": tabsa.load(options.model, threads=options.threads),
-        "tabsa int8": tabsa.load(options.model, threads=options.threads, precision="int8"),
+        "places": tabsa.load("places", threads=options.threads, precision="float32"),
+        "places int8": tabsa.load("places", threads=options.threads, precision="int8"),
     }
-    full = models["tabsa"]
+    full = models["places"]
+    readers = {name: tabsa.load(threads=options.threads, precision=name) for name in ("int8", "float32")}
     dataset = sentences(options.sentences)
     texts = [example.text for example in dataset.examples]
     targets = [example.targets for example in dataset.examples]
@@ -145,7 +152,12 @@ def main() -> None:
         for text, own in zip(texts, targets, strict=True)
         for passage in passages(text, own, at_once=config.targets, max_length=config.max_length)
     ]
-    whole = {n: (len(texts), partial(score, model, texts, targets)) for n, model in models.items()}
+    more = [*full.aspects, *MORE]
+    asked = {
+        "reader": (readers["int8"], full.aspects), "reader 24": (readers["int8"], more),
+        "reader float32": (readers["float32"], full.aspects), **{n: (model, None) for n, model in models.items()},
+    }  # fmt: skip
+    whole = {n: (len(texts), partial(score, model, texts, targets, own)) for n, (model, own) in asked.items()}
     reading = {f"{n}, reading": (needed, partial(model.engine.read_passages, read)) for n, model in models.items()}
     products = plain_products(d, options.threads)
     found = rates({**whole, "pytorch": (len(texts), network), **reading, **products}, 9, options.threads)
@@ -182,16 +194,18 @@ def main() -> None:
     RESULTS.write_text(json.dumps(content, indent=2) + "\n")
 
 
-def score(model: Predictor, texts: list[str], targets: list[tuple[Target, ...]]) -> None:
+def score(
+    model: Predictor, texts: list[str], targets: list[tuple[Target, ...]], aspects: Sequence[str] | None = None
+) -> None:
     """From texts to opinions."""
-    for _ in model.predict_many(texts, targets_of_each=targets):
+    for _ in model.predict_many(texts, aspects=aspects, targets_of_each=targets):
         pass
 
 
 def show(speed: dict[str, float], flops: dict[str, dict[str, float]]) -> None:
     """Print what was found."""
     for name, value in speed.items():
-        print(f"{name:<12}{value:>10.1f} sentences/s{speed['tabsa'] / value:>10.1f}x")
+        print(f"{name:<16}{value:>10.1f} sentences/s{value / speed['bert-base']:>10.1f}x BERT-base")
     limits = flops["plain_products"]
     print("plain products:", ", ".join(f"{name} {value / 1e9:.0f} GFLOP/s" for name, value in limits.items()))
     for what in ("from_text_to_opinions", "reading_alone"):

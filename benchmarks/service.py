@@ -85,7 +85,7 @@ def service(command: list[str], workers: int = 1) -> Iterator[tuple[str, int]]:
 def vocabulary(pairs: list[tuple[str, list[str]]]) -> list[str]:
     """The word pieces of all requests, for a tokeniser that has no vocabulary of its own here."""
     read = " ".join(
-        [*(text for text, _ in pairs), *(name for _, names in pairs for name in names), *tabsa.load().aspects]
+        [*(text for text, _ in pairs), *(name for _, names in pairs for name in names), *tabsa.load("places").aspects]
     )
     return ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(set(re.findall(r"\w+|[^\w\s]", read.lower())))]
 
@@ -185,7 +185,7 @@ def compare(seconds: float, bert_python: str | None, folder: str) -> None:
         "cores": os.cpu_count(),
         "load_before": before,
         "sentences": len(made),
-        "aspects": len(tabsa.load().aspects),
+        "aspects": len(tabsa.load("places").aspects),
     }
     _write({"facts": facts, "services": results})
 
@@ -207,7 +207,7 @@ def soak(seconds: float, clients: int = 64) -> None:
     """Full load; every answer is compared with the Predictor's own."""
     pairs = sentences()
     made = requests(pairs)
-    model = tabsa.load()
+    model = tabsa.load("places")
     expected = [model.predict(text, targets).to_dict()["opinions"] for text, targets in pairs]
     seen: dict[int, bytes] = {}
     counts = {"answers": 0, "failed": 0, "wrong": 0}

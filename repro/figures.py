@@ -218,8 +218,9 @@ def speed(results: Path) -> str | None:
     bert = services["bert-base"][clients]["requests_per_second"]
     seconds = start["median_seconds"]
     rows = [
-        ("sentences a second, all targets and 12 aspects", f"{scoring['tabsa']:,.0f}", "`scoring.py`"),
-        ("the same in int8", f"{scoring['tabsa int8']:,.0f}", "`scoring.py`"),
+        ("sentences a second of `reader`, all targets and 12 aspects", f"{scoring['reader']:,.0f}", "`scoring.py`"),
+        ("with 12 more aspects", f"{scoring['reader 24']:,.0f}", "`scoring.py`"),
+        ("of `places`, and in int8", f"{scoring['places']:,.0f}, {scoring['places int8']:,.0f}", "`scoring.py`"),
         ("MiniLM's shape, one pass a sentence", f"{scoring['minilm']:,.0f}", "`scoring.py`"),
         ("BERT-base's shape, one pass a pair", f"{scoring['bert-base']:,.1f}", "`scoring.py`"),
         (f"requests a second of `tabsa serve`, {clients} clients", f"{ours:,.0f}", "`service.py`"),

@@ -10,7 +10,19 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from tabsa.checkpoint import FORMAT, ModelConfig, ModelFolder, read_folder, write_folder
+from tabsa.checkpoint import (
+    ALIASES,
+    DEFAULT,
+    FORMAT,
+    GRAPHS,
+    READER_GRAPHS,
+    ModelConfig,
+    ModelFolder,
+    open_folder,
+    read_folder,
+    shipped_models,
+    write_folder,
+)
 from tabsa.embeddings import VectorSource, WordVectors
 from tabsa.errors import ModelError, OutputError
 
@@ -332,3 +344,56 @@ def test_figures_that_json_cannot_hold(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="JSON"):
         write(tmp_path, metrics={"f1": float("nan")})
     assert not (tmp_path / "config.json").exists()
+
+
+# ---- by name
+
+
+def test_the_models_of_the_package_by_name() -> None:
+    shipped = shipped_models()
+    assert list(shipped) == ["reader", "places"]
+    assert open_folder().path == open_folder(DEFAULT).path == shipped["reader"]
+    assert ALIASES == {"fast": "places"}
+    assert open_folder("fast").path == open_folder("places").path == shipped["places"]
+
+
+def test_a_folder_goes_before_a_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    folder.rename("fast")
+    assert open_folder("fast").path == Path("fast")
+
+
+def test_a_name_that_there_is_not() -> None:
+    told = "there is no model 'slow': no folder of that name, and the package has: reader, places (or fast)"
+    assert refused(lambda: open_folder("slow")) == told
+
+
+# ---- precision
+
+
+@pytest.mark.parametrize(
+    ("options", "files", "expected"),
+    [
+        ({"rounded": True}, READER_GRAPHS["int8"], "int8"),
+        ({"rounded": True}, (GRAPHS["int8"],), "int8"),
+        ({"rounded": True}, READER_GRAPHS["int8"][:1], "float32"),
+        ({"rounded": True}, (), "float32"),
+        ({"rounded": False}, READER_GRAPHS["int8"], "float32"),
+        ({"rounded": "yes"}, READER_GRAPHS["int8"], "float32"),
+        ({}, (GRAPHS["int8"],), "float32"),
+    ],
+)
+def test_auto_is_what_the_model_was_trained_for(
+    tmp_path: Path, options: dict[str, Any], files: tuple[str, ...], expected: str
+) -> None:
+    model = write(tmp_path / "model", config=dataclasses.replace(CONFIG, model=options))
+    for name in files:
+        (model.path / name).touch()
+    assert model.precision() == model.precision("auto") == expected
+    assert (model.precision("float32"), model.precision("int8")) == ("float32", "int8")
+
+
+def test_a_precision_that_there_is_not(folder: Path) -> None:
+    asked: Any = "float16"
+    told = "there is no precision 'float16'; expected one of: auto, float32, int8"
+    assert refused(lambda: read_folder(folder).precision(asked)) == told

@@ -79,9 +79,14 @@ def written_anew(page: Path, monkeypatch, capsys) -> str:
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether texts are the same but for the last digits of numbers, which depend on the processor."""
-    numbers = [[float(number) for number in NUMBER.findall(text)] for text in (one, other)]
-    return NUMBER.sub("#", one) == NUMBER.sub("#", other) and numbers[0] == pytest.approx(numbers[1], abs=1e-3)
+    """Whether texts are the same but for the last digits of numbers, which depend on the processor.
+
+    In int8 a last digit can become a step, so probabilities may differ by 0.03, percents by 3, and bars in length.
+    """
+    shown = [re.sub(r"━[━ ]*", "━ ", text) for text in (one, other)]
+    numbers = [[float(number) for number in NUMBER.findall(text)] for text in shown]
+    same = NUMBER.sub("#", shown[0]) == NUMBER.sub("#", shown[1])
+    return same and all(abs(a - b) <= (0.03 if max(a, b) <= 1 else 3) for a, b in zip(*numbers, strict=True))
 
 
 def test_the_page_on_using_a_model_shows_what_happens(monkeypatch, capsys, tmp_path):

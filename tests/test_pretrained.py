@@ -1,64 +1,234 @@
-"""The model in the box: it is there, it is small, and it gets plain sentences right."""
+"""The models in the box: they are there, they are small, and they get plain sentences right."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import tabsa
 from tabsa.datasets import load
-from tabsa.schema import NONE
+from tabsa.inference import Prediction, Predictor
+from tabsa.schema import NONE, Target
+from tabsa.text.aspects import EVERYDAY
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = Path(tabsa.__file__).parent
+SENTENCES = ROOT / "repro" / "box" / "sentences.jsonl"
+FIVE = ("none", "positive", "negative", "neutral", "mixed")
 
 
 @pytest.fixture(scope="module")
-def model():
+def reader() -> Predictor:
     return tabsa.load(threads=1)
 
 
-def test_it_weighs_at_most_20_megabytes(model):
-    assert sum(path.stat().st_size for path in model.folder.path.iterdir()) <= 20_000_000
+@pytest.fixture(scope="module")
+def places() -> Predictor:
+    return tabsa.load("places", threads=1)
 
 
-def test_it_knows_the_twelve_aspects_of_sentihood(model):
+def size(model: Predictor) -> int:
+    return sum(path.stat().st_size for path in model.folder.path.iterdir())
+
+
+def found(prediction: Prediction) -> dict[tuple[str, str], str]:
+    return {(o.target, o.aspect): o.polarity for o in prediction.opinions if o.polarity != NONE}
+
+
+def differences(one: list[Prediction], other: list[Prediction]) -> list[float]:
+    return [
+        abs(share - b.probabilities[label])
+        for x, y in zip(one, other, strict=True)
+        for a, b in zip(x.opinions, y.opinions, strict=True)
+        for label, share in a.probabilities.items()
+    ]
+
+
+# ---- which is which
+
+
+def test_the_reader_is_what_one_gets(reader: Predictor) -> None:
+    assert reader.folder.path == tabsa.load("reader", threads=1).folder.path == PACKAGE / "pretrained" / "reader"
+    assert (reader.open_aspects, reader.precision) == (True, "int8")
+
+
+def test_places_goes_by_two_names(places: Predictor) -> None:
+    assert places.folder.path == tabsa.load("fast", threads=1).folder.path == PACKAGE / "pretrained" / "places"
+    assert (places.open_aspects, places.precision) == (False, "float32")
+
+
+# ---- the reader
+
+
+def test_the_reader_weighs_at_most_32_megabytes(reader: Predictor) -> None:
+    assert size(reader) <= 32_000_000
+
+
+def test_the_reader_asks_everyday_aspects_unless_told(reader: Predictor) -> None:
+    assert reader.aspects == EVERYDAY
+    assert reader.labels == FIVE
+    result = reader.predict("Leith is cheap but far from the centre.", ["Leith"])
+    assert [opinion.aspect for opinion in result.opinions] == list(EVERYDAY)
+    assert found(result).items() >= {("Leith", "price"): "positive", ("Leith", "location"): "negative"}.items()
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "expected"),
+    [
+        (
+            "The Pixel 9 lasts for days, but who can afford it?",
+            "Pixel 9",
+            {"battery life": "positive", "price": "negative", "camera": NONE},
+        ),
+        (
+            "Northgate Homes mended the boiler the same day, but the rent goes up every single year.",
+            "Northgate Homes",
+            {"repairs": "positive", "rent": "negative", "communication": NONE},
+        ),
+        (
+            "Ridgeway Vets saved our cat and were so gentle with her, but the bill made me gasp.",
+            "Ridgeway Vets",
+            {"care": "positive", "price": "negative", "waiting time": NONE},
+        ),
+        (
+            "Peckham isn't dangerous at all, and it is not expensive either.",
+            "Peckham",
+            {"safety": "positive", "price": "positive", "nightlife": NONE},
+        ),
+        (
+            "Vinted is easy to use and I sold three coats in a week, but their support never answers.",
+            "Vinted",
+            {"ease of use": "positive", "support": "negative", "fees": NONE},
+        ),
+        ("The Nokia comes in black and weighs 180 grams.", "Nokia", {"weight": "neutral", "price": NONE}),
+        ("My sister works at Boots.", "Boots", {"overall": NONE, "service": NONE, "price": NONE}),
+    ],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 20 else "",
+)
+def test_the_reader_answers_any_aspects_of_any_domain(
+    reader: Predictor, text: str, target: str, expected: dict[str, str]
+) -> None:
+    result = reader.predict(text, [target], list(expected))
+    assert {opinion.aspect: opinion.polarity for opinion in result.opinions} == expected
+
+
+def test_the_reader_tells_two_targets_apart(reader: Predictor) -> None:
+    result = reader.predict("Leith is cheap but Morningside is expensive.", ["Leith", "Morningside"], ["price"])
+    assert [(o.target, o.polarity) for o in result.opinions] == [("Leith", "positive"), ("Morningside", "negative")]
+    text = "EasyJet was on time and the crew were cheerful, but Wizz lost my bag."
+    result = reader.predict(text, ["EasyJet", "Wizz"], ["punctuality", "staff", "luggage"])
+    assert found(result) == {
+        ("EasyJet", "punctuality"): "positive",
+        ("EasyJet", "staff"): "positive",
+        ("Wizz", "luggage"): "negative",
+    }
+
+
+def test_the_reader_is_asked_about_a_thing_that_is_not_named(reader: Predictor) -> None:
+    aspects = ["staff", "food", "billing", "location"]
+    result = reader.predict("Lovely staff, awful food, and they charged us twice.", [Target("", implied=True)], aspects)
+    assert [opinion.polarity for opinion in result.opinions] == ["positive", "negative", "negative", NONE]
+
+
+def test_the_readers_probabilities_are_probabilities(reader: Predictor) -> None:
+    result = reader.predict("Camden is fun, but Croydon is a bore.", {"Camden": ["NW1"], "Croydon": []})
+    assert len(result.opinions) == 2 * 10
+    for opinion in result.opinions:
+        assert tuple(opinion.probabilities) == FIVE
+        assert sum(opinion.probabilities.values()) == pytest.approx(1, abs=1e-5)
+        assert opinion.confidence == max(opinion.probabilities.values())
+
+
+DEMO = PACKAGE / "datasets" / "files" / "demo.jsonl"
+
+
+def test_the_reader_answers_the_demo_right_at_both_precisions(reader: Predictor) -> None:
+    examples = load(str(DEMO), "all").examples
+    precise = tabsa.load(threads=1, precision="float32")
+    assert precise.precision == "float32"
+    answers = [
+        list(
+            model.predict_many(
+                [example.text for example in examples],
+                targets_of_each=[example.targets for example in examples],
+                aspects_of_each=[example.aspects for example in examples],
+            )
+        )
+        for model in (reader, precise)
+    ]
+    for said in answers:
+        for example, prediction in zip(examples, said, strict=True):
+            expected = {(o.target, o.aspect): o.polarity for o in example.opinions}
+            assert found(prediction) == expected, example.text
+    apart = differences(*answers)
+    assert sum(apart) / len(apart) < 0.01, "run `tabsa export` on it again, at both precisions"
+    assert max(apart) < 0.15
+
+
+def test_the_readers_answers_do_not_depend_on_what_else_is_asked(reader: Predictor) -> None:
+    text = "The Pixel 9 takes wonderful photos, while the Galaxy S24 is far too expensive."
+    alone = reader.predict(text, ["Pixel 9", "Galaxy S24"], ["camera"])
+    among = reader.predict(text, ["Pixel 9", "Galaxy S24"], ["price", *EVERYDAY, "camera", "battery life"])
+    other_text = "The Galaxy S24 takes blurred photos. " * 9
+    beside, _ = reader.predict_many([text, other_text], ["Pixel 9", "Galaxy S24"], ["camera"])
+    for opinion in alone.opinions:
+        for other in (among, beside):
+            (same,) = [o for o in other.opinions if (o.target, o.aspect) == (opinion.target, opinion.aspect)]
+            assert same.probabilities == pytest.approx(opinion.probabilities, abs=1e-4)
+
+
+def test_the_reader_needs_no_pytorch() -> None:
+    code = """
+import sys, tabsa
+result = tabsa.load(threads=1).predict("Leith is cheap.", ["Leith"], ["price"])
+assert [o.polarity for o in result.opinions] == ["positive"]
+heavy = {"torch", "onnx", "tokenizers", "transformers", "pandas", "scipy"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- places
+
+
+def test_places_weighs_at_most_20_megabytes(places: Predictor) -> None:
+    assert size(places) <= 20_000_000
+
+
+def test_places_knows_the_twelve_aspects_of_sentihood(places: Predictor) -> None:
     from tabsa.datasets.sentihood import ALL_ASPECTS
 
-    assert set(model.aspects) == set(ALL_ASPECTS)
-    assert model.labels == ("none", "positive", "negative")
+    assert set(places.aspects) == set(ALL_ASPECTS)
+    assert places.labels == ("none", "positive", "negative")
 
 
 @pytest.mark.parametrize("kind", ["plain", "no opinion"])
-def test_sentences_written_for_it(model, kind):
-    examples = [e for e in load(str(ROOT / "repro" / "box" / "sentences.jsonl"), "all").examples if e.id.endswith(kind)]
+def test_sentences_written_for_places(places: Predictor, kind: str) -> None:
+    examples = [e for e in load(str(SENTENCES), "all").examples if e.id.endswith(kind)]
     assert len(examples) >= 5
     for example in examples:
-        result = model.predict(example.text, [target.name for target in example.targets])
-        found = {(o.target, o.aspect): o.polarity for o in result.opinions if o.polarity != NONE}
-        assert found == {(o.target, o.aspect): o.polarity for o in example.opinions}, example.text
+        result = places.predict(example.text, [target.name for target in example.targets])
+        assert found(result) == {(o.target, o.aspect): o.polarity for o in example.opinions}, example.text
 
 
-def test_it_tells_two_targets_apart(model):
-    result = model.predict("Leith is cheap but Morningside is expensive.", ["Leith", "Morningside"], ["price"])
+def test_places_tells_two_targets_apart(places: Predictor) -> None:
+    result = places.predict("Leith is cheap but Morningside is expensive.", ["Leith", "Morningside"], ["price"])
     assert [(o.target, o.polarity) for o in result.opinions] == [("Leith", "positive"), ("Morningside", "negative")]
 
 
-def test_probabilities_are_probabilities(model):
-    result = model.predict("Camden is fun, but Croydon is a bore.", {"Camden": ["NW1"], "Croydon": []})
+def test_the_probabilities_of_places_are_probabilities(places: Predictor) -> None:
+    result = places.predict("Camden is fun, but Croydon is a bore.", {"Camden": ["NW1"], "Croydon": []})
     assert len(result.opinions) == 2 * 12
     for opinion in result.opinions:
         assert sum(opinion.probabilities.values()) == pytest.approx(1, abs=1e-5)
         assert opinion.confidence == max(opinion.probabilities.values())
 
 
-def test_its_int8_graph_was_made_of_the_same_weights(model):
-    texts = [e.text for e in load(str(ROOT / "repro" / "box" / "sentences.jsonl"), "all").examples]
+def test_the_int8_graph_of_places_was_made_of_the_same_weights(places: Predictor) -> None:
+    texts = [e.text for e in load(str(SENTENCES), "all").examples]
     targets = [["Camden", "Leith", "Brixton"]] * len(texts)
-    small = tabsa.load(threads=1, precision="int8")
-    both = zip(*(m.predict_many(texts, targets_of_each=targets) for m in (model, small)), strict=True)
-    differences = [
-        abs(one.probabilities[label] - other.probabilities[label])
-        for a, b in both
-        for one, other in zip(a.opinions, b.opinions, strict=True)
-        for label in model.labels
-    ]
-    assert sum(differences) / len(differences) < 0.005, "run `tabsa export` on it again, with --precision int8"
+    small = tabsa.load("places", threads=1, precision="int8")
+    assert small.precision == "int8"
+    apart = differences(*(list(m.predict_many(texts, targets_of_each=targets)) for m in (places, small)))
+    assert sum(apart) / len(apart) < 0.005, "run `tabsa export` on it again, with --precision int8"

@@ -38,14 +38,16 @@ __all__ = [
 
 
 def load(
-    name: str | Path | None = None, *, threads: int = 0, precision: Literal["float32", "int8"] = "float32"
+    name: str | Path | None = None, *, threads: int = 0, precision: Literal["auto", "float32", "int8"] = "auto"
 ) -> "Predictor":
     """A model that is ready to use: the one in the box, another of the package by name, or a model folder.
 
     Args:
-        name: a name or a folder; None is the model in the box.
+        name: a name or a folder; None is the model in the box, "reader". "places", or "fast", is the other in the
+            package: twelve aspects of places, several times as fast.
         threads: for the arithmetic; 0 takes as many as there are cores.
-        precision: of the arithmetic; "int8" is about twice as fast on many texts, and nearly as good.
+        precision: of the arithmetic; "int8" is about twice as fast on many texts, and nearly as good. "auto" takes it
+            where the model was trained for it, and "float32" otherwise.
     """
     from tabsa.inference import load as load_predictor  # brings in numpy, which `import tabsa` does without
 

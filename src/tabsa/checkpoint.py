@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -31,9 +32,11 @@ from tabsa.errors import ModelError, OutputError
 from tabsa.files import read_text, reason, replacing
 
 FORMAT: Final = "tabsa model 1"
-DEFAULT: Final = "places"  # the model in the box
+DEFAULT: Final = "reader"  # the model in the box
+ALIASES: Final[Mapping[str, str]] = MappingProxyType({"fast": "places"})  # other names of models in the package
 _SHIPPED: Final = Path(__file__).parent / "pretrained"
 Precision: TypeAlias = Literal["float32", "int8"]  # of a graph's products
+AskedPrecision: TypeAlias = Literal["auto", "float32", "int8"]  # auto: what the model was trained for
 GRAPHS: Final[dict[Precision, str]] = {"float32": "model.onnx", "int8": "model.int8.onnx"}
 # A reader's graphs: what reads a text, and what asks its states.
 READER_GRAPHS: Final[dict[Precision, tuple[str, str]]] = {
@@ -121,6 +124,21 @@ class ModelFolder:
         except (KeyError, ValueError, TypeError) as e:
             raise ModelError(f"{path} does not hold concepts ({e})") from e
 
+    def precision(self, asked: AskedPrecision = "auto") -> Precision:
+        """What is run where this is asked for: auto is int8 for a model that was trained for it and has the graphs.
+
+        Raises:
+            ModelError: there is no such precision.
+        """
+        if asked != "auto":
+            if asked not in GRAPHS:
+                known = ", ".join(("auto", *GRAPHS))
+                raise ModelError(f"there is no precision '{asked}'; expected one of: {known}")
+            return asked
+        ways = ((GRAPHS["int8"],), READER_GRAPHS["int8"])
+        exported = any(all((self.path / name).is_file() for name in names) for names in ways)
+        return "int8" if self.config.model.get("rounded") is True and exported else "float32"
+
     @cached_property
     def metrics(self) -> dict[str, Any]:
         """How well the model does, as training measured it."""
@@ -133,15 +151,23 @@ def open_folder(name: str | Path | None = None) -> ModelFolder:
         return read_folder(Path(name))
     shipped = shipped_models()
     wanted = str(name or DEFAULT)
-    if wanted not in shipped:
-        known = f"the package has: {', '.join(sorted(shipped))}" if shipped else "the package has none"
+    path = shipped.get(ALIASES.get(wanted, wanted))
+    if path is None:
+        named = [one + "".join(f" (or {other})" for other in aliases_of(one)) for one in shipped]
+        known = f"the package has: {', '.join(named)}" if named else "the package has none"
         raise ModelError(f"there is no model '{wanted}': no folder of that name, and {known}")
-    return read_folder(shipped[wanted])
+    return read_folder(path)
 
 
 def shipped_models() -> dict[str, Path]:
-    """The models in the package: the folder of each name."""
-    return {path.parent.name: path.parent for path in sorted(_SHIPPED.glob("*/config.json"))}
+    """The models in the package: the folder of each name, the model in the box first."""
+    found = {path.parent.name: path.parent for path in sorted(_SHIPPED.glob("*/config.json"))}
+    return dict(sorted(found.items(), key=lambda item: item[0] != DEFAULT))
+
+
+def aliases_of(name: str) -> tuple[str, ...]:
+    """The other names of a model in the package."""
+    return tuple(alias for alias, model in ALIASES.items() if model == name)
 
 
 def read_folder(path: Path) -> ModelFolder:

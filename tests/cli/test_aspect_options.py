@@ -85,7 +85,7 @@ def test_a_closed_model_refuses_a_list_that_it_does_not_know(command_line: Tabsa
     code, _, stderr = command_line("predict", TEXT, "-t", "Pixel", "--model", tiny_model, "--aspects", "phones")
     assert code == 1
     assert "does not know the aspect 'overall'" in stderr
-    assert "a model with open aspects (`reader`) takes any" in stderr
+    assert "`reader`, the model in the box, takes any words" in stderr
 
 
 def test_polarities_have_signs_of_their_own(predict: Tabsa, command_line: Tabsa, open_model: Path) -> None:
@@ -110,14 +110,18 @@ def test_without_gates_there_is_nothing_to_explain(predict: Tabsa, tmp_path: Pat
     assert "and 'reader' has none" in stderr
 
 
-def test_the_demo_asks_an_open_model_about_places(command_line: Tabsa, open_model: Path, tmp_path: Path) -> None:
+def test_the_demo_asks_an_open_model_about_each_review_what_is_worth_asking(
+    command_line: Tabsa, open_model: Path, tmp_path: Path
+) -> None:
     page = tmp_path / "demo.html"
-    code, _, stderr = command_line("demo", "--model", open_model, "--out", page)
+    code, stdout, stderr = command_line("demo", "--model", open_model, "--out", page)
     assert (code, stderr) == (0, "")
-    assert "green-nature" in page.read_text("utf-8")
+    assert stdout.endswith(f"the same as a page: {page}\n")
+    assert "waiting time" in page.read_text("utf-8")
+    assert "ease of use" in page.read_text("utf-8")
     assert command_line("demo", "--model", open_model, "--out", page, "-a", "street food")[0] == 0
     assert "street food" in page.read_text("utf-8")
-    assert "green-nature" not in page.read_text("utf-8")
+    assert "waiting time" not in page.read_text("utf-8")
 
 
 # ---- score

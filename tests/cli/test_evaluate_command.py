@@ -110,6 +110,16 @@ def test_a_model_is_scored_without_pytorch(tiny_model: Path) -> None:
     assert list(report["aspects"]) == ["general", "price", "safety", "transit-location"]
 
 
+def test_a_model_by_its_other_name_and_at_a_precision(tabsa: Tabsa, reviews: Path) -> None:
+    evaluated = [
+        tabsa("evaluate", *given, "--data", reviews, "--split", "all", "--bootstrap", 0, "--json")
+        for given in (("places",), ("fast",), ("fast", "--precision", "float32"))
+    ]
+    assert evaluated[0][0] == 0
+    assert evaluated[0] == evaluated[1] == evaluated[2]
+    assert tabsa("evaluate", "fast", "--data", reviews, "--split", "all", "--precision", "int8", "--json")[0] == 0
+
+
 def test_help_has_an_example(tabsa: Tabsa) -> None:
     code, stdout, _ = tabsa("evaluate", "--help")
     assert code == 0

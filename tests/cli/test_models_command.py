@@ -49,6 +49,16 @@ def test_the_models_in_the_package_are_listed_with_their_aspects(monkeypatch, op
     assert f"open: any words; by default {', '.join(EVERYDAY)}" in run()
 
 
+def test_the_default_comes_first_and_a_model_may_have_another_name(monkeypatch):
+    models = json.loads(run("--json"))["models"]
+    told = [(model["name"], model["aliases"], model["default"], model["precision"]) for model in models]
+    assert told == [("reader", [], True, "int8"), ("places", ["fast"], False, "float32")]
+    monkeypatch.setattr("tabsa.cli.console.out.width", 200)
+    words = [line.split() for line in run().splitlines()]
+    assert ["the", "default"] in words
+    assert ["or", "fast"] in words
+
+
 def test_weights_are_counted_for_vectors_of_300_and_four_aspects():
     weights = {system["name"]: system["weights"] for system in json.loads(run("--json"))["systems"]}
     lstm = 2 * 4 * (300 * 50 + 50 * 50 + 50)

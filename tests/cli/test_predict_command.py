@@ -173,8 +173,29 @@ def test_models_without_gates_are_told_of_before_anything_is_read(command_line, 
     page = tmp_path / "why.html"
     code, stdout, stderr = command_line("predict", TEXT, "-t", "Camden", "--model", folder, "--explain", page)
     assert (code, stdout) == (1, "")
-    assert stderr == f"error: --explain shows gates, and '{kind}' has none; these have: entnet, delayed-entnet\n"
+    assert stderr == (
+        f"error: --explain shows gates, and '{kind}' has none; these have: entnet, delayed-entnet, "
+        "and so has `--model places`\n"
+    )
     assert not page.exists()
+
+
+# ---- the model in the box
+
+
+def test_without_a_model_the_reader_answers_about_anything(command_line):
+    text = "The Pixel 9 lasts for days, but who can afford it?"
+    asked = ("-a", "battery life", "-a", "price", "-a", "camera")
+    code, stdout, stderr = command_line("predict", text, "-t", "Pixel 9", *asked)
+    assert (code, stderr) == (0, "")
+    rows = [line.split()[:-2] for line in stdout.splitlines() if "%" in line]
+    assert rows == [["Pixel", "9", "battery", "life", "▲", "positive"], ["price", "▼", "negative"]]
+    assert stdout.endswith("Pixel 9: silent on camera\n")
+    exact = [
+        json.loads(command_line("predict", text, "-t", "Pixel 9", *asked, "--json", *more)[1])["opinions"]
+        for more in ((), ("--precision", "int8"), ("--precision", "float32"))
+    ]
+    assert exact[0] == exact[1] != exact[2]
 
 
 # ---- errors

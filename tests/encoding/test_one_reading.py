@@ -39,7 +39,7 @@ _WORDS = st.sampled_from(
         "東京",
     ]
 )
-_BOX = open_folder()
+_BOX = open_folder("places")
 # Short texts and long ones, of many sentences and of none.
 _TEXTS = st.lists(_WORDS, max_size=90).map(" ".join)
 

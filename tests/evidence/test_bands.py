@@ -1,10 +1,11 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from prediction_factory import made_up
 from tabsa.evidence.bands import bands, lines
-from tabsa.evidence.grid import opinion_grid
+from tabsa.evidence.grid import Cell, opinion_grid
 from tabsa.text import Token
 
 
@@ -85,3 +86,11 @@ def test_a_polarity_of_ones_own_has_a_sign_and_colours():
     grid = opinion_grid(made_up(found={("Camden", "price"): "conflict"}))
     (cell,) = grid.rows[0][1]
     assert (cell.sign, cell.tone) == ("●", "other")
+
+
+@pytest.mark.parametrize(
+    ("polarity", "sign"), [("positive", "▲"), ("negative", "▼"), ("neutral", "○"), ("mixed", "◆"), ("none", "")]
+)
+def test_every_polarity_that_has_a_meaning_has_its_own_sign(polarity, sign):
+    cell = Cell(polarity, 0.9)
+    assert (cell.sign, cell.tone) == (sign, polarity)

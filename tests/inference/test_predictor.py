@@ -1,6 +1,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -283,6 +284,16 @@ def test_a_model_that_is_not_there() -> None:
         load("no-such")
     with pytest.raises(ModelError, match="no model"):
         load("../data")  # a name is not a path into the package
+
+
+def test_a_predictor_says_at_what_precision_it_works(tiny_model: Path) -> None:
+    assert load(tiny_model).precision == load(tiny_model, precision="float32").precision == "float32"
+    assert load(tiny_model, precision="int8").precision == "int8"  # its graph is looked for when it is needed
+    assert load("reader").precision == load("reader", precision="int8").precision == "int8"
+    assert load("reader", precision="float32").precision == "float32"
+    unknown: Any = "float16"
+    with pytest.raises(ModelError, match="no precision 'float16'; expected one of: auto, float32, int8"):
+        load(tiny_model, precision=unknown)
 
 
 def test_predicting_needs_no_pytorch(tiny_model: Path) -> None:

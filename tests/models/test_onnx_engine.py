@@ -123,7 +123,7 @@ def test_without_an_int8_graph_there_is_one_clear_line(copy: Path) -> None:
 
 
 def test_a_precision_that_there_is_not(copy: Path) -> None:
-    with pytest.raises(ModelError, match="there is no precision 'int4'; expected one of: float32, int8"):
+    with pytest.raises(ModelError, match="there is no precision 'int4'; expected one of: auto, float32, int8"):
         load(copy, precision="int4")  # type: ignore[arg-type]
 
 

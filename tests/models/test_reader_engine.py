@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file, save_file
 
 from reader_factory import WORDS
@@ -16,7 +17,7 @@ from tabsa.evaluation.calibration import PresenceCalibration
 from tabsa.models import system_of
 from tabsa.models.reader import engine as engine_module
 from tabsa.models.reader.engine import ReaderEngine
-from tabsa.models.reader.storage import write_reader_folder
+from tabsa.models.reader.storage import dimensions, write_reader_folder
 from tabsa.schema import Span, Target
 from tabsa.text import TargetFinder
 
@@ -31,6 +32,14 @@ def model():
 @pytest.fixture(scope="module")
 def path(model, tmp_path_factory):
     return write_reader(tmp_path_factory.mktemp("reader"), model, "int8").path
+
+
+@pytest.fixture(
+    scope="module", params=[{}, {"along": 2, "layers": 0}, {"kind": "mpnet", "along": 1, "layers": 1}], ids=str
+)
+def any_path(request, tmp_path_factory):
+    """Readers whose questions go through layers of their own, the encoder's, or both."""
+    return write_reader(tmp_path_factory.mktemp("reader"), small_reader(**request.param), "int8").path
 
 
 @pytest.fixture
@@ -88,23 +97,36 @@ def test_an_implied_target_is_asked_about_at_the_first_state(model, path):
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_no_answer_depends_on_what_is_read_beside_it(path, precision):
-    engine = ReaderEngine(read_folder(path), 2, precision)
+def test_no_answer_depends_on_what_is_read_beside_it(any_path, precision):
+    engine = ReaderEngine(read_folder(any_path), 2, precision)
     passages = cut(engine)
     together = engine.read_passages(passages)
     assert same(together, [engine.read_passages([passage])[0] for passage in passages])
     assert same(together, engine.read_passages(passages[::-1])[::-1])
-    assert same(together, ReaderEngine(read_folder(path), 1, precision).read_passages(passages))
+    assert same(together, ReaderEngine(read_folder(any_path), 1, precision).read_passages(passages))
+
+
+@pytest.mark.parametrize("kind", ["bert", "mpnet"])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_what_fills_a_batch_is_not_heard(tmp_path, kind, precision):
+    """Whatever the vector of the padding piece is: behind a text's end stands its first piece again."""
+    model = small_reader(kind, along=1)
+    before = ReaderEngine(write_reader(tmp_path / "before", model, precisions=[precision]), 1, precision)
+    with torch.no_grad():
+        model.encoder.words[:, 0] = 50 * torch.randn(32, generator=torch.Generator().manual_seed(1))
+    after = ReaderEngine(write_reader(tmp_path / "after", model, precisions=[precision]), 1, precision)
+    passages = cut(before)
+    assert same(before.read_passages(passages), after.read_passages(passages))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_no_answer_depends_on_what_else_is_asked(path, precision, monkeypatch):
-    engine = ReaderEngine(read_folder(path), 1, precision)
+def test_no_answer_depends_on_what_else_is_asked(any_path, precision, monkeypatch):
+    engine = ReaderEngine(read_folder(any_path), 1, precision)
     passages = cut(engine)
     aspects = [*ASPECTS, "screen", "food", "this staff"]
     together = engine.read_passages(passages, aspects)
     for n, aspect in enumerate(aspects):
-        alone = ReaderEngine(read_folder(path), 1, precision).read_passages(passages, [aspect])
+        alone = ReaderEngine(read_folder(any_path), 1, precision).read_passages(passages, [aspect])
         assert all(
             np.array_equal(a.probabilities[:, n : n + 1], b.probabilities) for a, b in zip(together, alone, strict=True)
         )
@@ -119,7 +141,7 @@ def test_aspects_are_read_once_and_the_oldest_forgotten(path, monkeypatch):
     first = engine.read_passages(passages, ["room-price", "food"])
     assert [*engine.aspects] == ["room price", "food"]
     read, count = engine._read, []
-    monkeypatch.setattr(engine, "_read", lambda texts: count.append(len(texts)) or read(texts))
+    monkeypatch.setattr(engine, "_read", lambda texts, *wanted: count.append(len(texts)) or read(texts, *wanted))
     assert same(first, engine.read_passages(passages, ["room price", "food"]))
     assert count == [len(passages)]
     monkeypatch.setattr(engine_module, "_REMEMBERED", 2)
@@ -129,13 +151,13 @@ def test_aspects_are_read_once_and_the_oldest_forgotten(path, monkeypatch):
     assert same(first, engine.read_passages(passages, ["room price", "food"]))
 
 
-def test_several_threads_may_ask_at_once(path):
-    engine = ReaderEngine(read_folder(path), 2, "int8")
+def test_several_threads_may_ask_at_once(any_path):
+    engine = ReaderEngine(read_folder(any_path), 2, "int8")
     passages = cut(engine)
     jobs = [passages[n : n + 7] for n in range(0, len(passages), 3)]
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(engine.read_passages, jobs))
-    alone = ReaderEngine(read_folder(path), 1, "int8")
+    alone = ReaderEngine(read_folder(any_path), 1, "int8")
     assert all(same(answer, alone.read_passages(job)) for answer, job in zip(answers, jobs, strict=True))
 
 
@@ -152,8 +174,8 @@ def test_a_long_text_is_read_in_several_passages(tmp_path):
         np.testing.assert_allclose(answer.probabilities, expected, atol=1e-5)
 
 
-def test_nothing_to_read_nothing_to_ask(path):
-    engine = ReaderEngine(read_folder(path), 2)
+def test_nothing_to_read_nothing_to_ask(any_path):
+    engine = ReaderEngine(read_folder(any_path), 2)
     assert engine.read_passages([]) == []
     passages = cut(engine, texts(3))
     for passage, answer in zip(passages, engine.read_passages(passages, []), strict=True):
@@ -229,6 +251,9 @@ def change(path, values):
         ({"model.shape.epsilon": 0}, "'epsilon'"),
         ({"model.shape.layers": True}, "'layers'"),
         ({"model.layers": -1}, "'layers'"),
+        ({"model.along": -1}, "'along' of the model is -1; expected a whole number from 0"),
+        ({"model.along": None}, "'along' of the model is None"),
+        ({"model.along": 3}, "'along' of the model is 3; its encoder has 2 layers"),
         ({"model.shape.inner": 47}, "does not fit config.json"),
         ({"model.shape.layers": 3}, "has no 'encoder.layers.2.qkv'"),
         ({"model.shape.kind": "mpnet", "model.shape.buckets": 8}, "'max_length' is 64"),
@@ -242,6 +267,22 @@ def change(path, values):
 def test_a_configuration_that_fits_no_reader(folder, values, message):
     change(folder, values)
     assert message in refused(lambda: ask(folder))
+
+
+def test_questions_of_an_older_folder_go_along_no_layers(folder):
+    before = ask(folder)
+    config = json.loads((folder / "config.json").read_text())
+    for name in ("along", "depth", "through"):
+        del config["model"][name]
+    (folder / "config.json").write_text(json.dumps(config))
+    assert same(ask(folder), before)
+    assert dimensions(read_folder(folder)).along == 0
+
+
+@pytest.mark.parametrize("values", [{"model.along": 1}, {"model.along": 1, "model.layers": 1}, {"model.layers": 1}])
+def test_graphs_of_another_configuration(folder, values):
+    change(folder, values)
+    assert "read.onnx does not fit the folder's other files" in refused(lambda: ask(folder))
 
 
 def test_files_that_are_missing(folder):
@@ -309,9 +350,9 @@ def test_what_is_written_is_checked(model, tmp_path):
     assert not (tmp_path / "config.json").exists()
 
 
-def test_passages_with_aspects_of_their_own_are_answered_as_alone(path):
+def test_passages_with_aspects_of_their_own_are_answered_as_alone(any_path):
     """They are read together, and what one is asked does not change what another is told."""
-    engine = ReaderEngine(read_folder(path), threads=2)
+    engine = ReaderEngine(read_folder(any_path), threads=2)
     finder = TargetFinder(["Camden", "Hull"])
     texts = ["Camden is dear", "Hull is safe and Camden is not", "Hull is far", "Camden is cheap but far"] * 3
     passages = [passage for text in texts for passage in engine.cut(text, finder.find(text))]

@@ -1,6 +1,7 @@
 import numpy as np
 import onnx
 import pytest
+import torch
 from onnx import TensorProto
 
 from reader_folder import small_reader, torch_answers, weights_of, write_reader
@@ -23,6 +24,11 @@ TEXTS = [
     ("This phone is not cheap: it is a nice phone, though the battery life is bad. " * 2, [PLACE]),
 ]
 VARIANTS = [{}, {"kind": "mpnet"}, {"layers": 0}, {"layers": 1, "inner": 3}]
+ALONG = [
+    {"kind": kind, "along": along, "layers": layers, "sizes": {"layers": 3}}
+    for kind in ("bert", "mpnet") for along in (1, 2, 3) for layers in (0, 1)
+]  # fmt: skip
+ALONG.append({"depth": 2, "along": 1, "layers": 0, "sizes": {"layers": 3}})
 
 
 def cut(engine, texts=TEXTS):
@@ -34,7 +40,7 @@ def furthest(answers, others):
 
 
 @pytest.mark.parametrize("storage", ["float32", "float16", "int8"])
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@pytest.mark.parametrize("variant", [*VARIANTS, *ALONG], ids=str)
 def test_answers_are_those_of_pytorch(tmp_path, variant, storage):
     model = small_reader(**variant)
     folder = write_reader(tmp_path, model, storage)
@@ -51,24 +57,48 @@ def test_answers_are_those_of_pytorch(tmp_path, variant, storage):
     assert mean < 0.02
 
 
-def test_the_attention_is_a_share_of_each_piece(tmp_path):
-    engine = ReaderEngine(write_reader(tmp_path, small_reader()), 1)
+@pytest.mark.parametrize("variant", [{}, {"along": 2, "layers": 0}, {"along": 1, "layers": 1}], ids=str)
+def test_the_attention_is_a_share_of_each_piece(tmp_path, variant):
+    engine = ReaderEngine(write_reader(tmp_path, small_reader(**variant)), 1)
     read, ask = engine.sessions
     ids = np.array([[2, 2], [5, 6], [7, 3], [3, 0]])
-    states, *kept = read.run(None, {"embedded": engine.embeddings(ids), "lengths": np.array([4, 3])})
-    inputs = dict(zip(("keys.0", "values.0", "keys.1", "values.1"), kept, strict=True))
+    kept = ["keys.0", "values.0", "keys.1", "values.1"]
+    states, *arrays = read.run(["states", *kept], {"embedded": engine.embeddings(ids), "lengths": np.array([4, 3])})
+    inputs = dict(zip(kept, arrays, strict=True))
     inputs |= {"lengths": np.array([4, 3]), "texts": np.array([1, 0, 1]), "targets": states[1, [1, 0, 1]]}
     probabilities, shares = ask.run(["probabilities", "attention"], inputs | {"aspects": states[2]})
     assert probabilities.shape == (3, 2, 4)
     assert shares.shape == (3, 2, 4)
     np.testing.assert_allclose(shares.sum(-1), 1, atol=1e-6)
-    assert (shares[[0, 2], :, 3] == 0).all()
-    assert (shares[1] > 0).all()
+    assert (shares[[0, 2], :, 3] < 1e-12).all()
+    assert (shares[1] > 1e-6).all()
+
+
+def test_the_last_layer_only_gives_keys_and_values(tmp_path):
+    """Nothing but what questions hear of it depends on its weights."""
+    model = small_reader(along=2, layers=0, sizes={"layers": 3})
+    ids = np.array([[2, 2], [5, 6], [7, 3], [3, 0]])
+
+    def read(folder):
+        engine = ReaderEngine(folder, 1)
+        session = engine.sessions[0]
+        found = session.run(None, {"embedded": engine.embeddings(ids), "lengths": np.array([4, 3])})
+        return dict(zip([value.name for value in session.get_outputs()], found, strict=True))
+
+    before = read(write_reader(tmp_path / "before", model))
+    with torch.no_grad():
+        for parameter in model.encoder.layers[2].parameters():
+            parameter.mul_(2)
+    after = read(write_reader(tmp_path / "after", model))
+    assert [*before] == ["states", "entered", "keys.0", "values.0", "keys.1", "values.1"]
+    assert [name for name in before if not np.array_equal(before[name], after[name])] == ["keys.1", "values.1"]
+    assert np.abs(before["states"] - before["entered"]).max() > 0.1
 
 
 @pytest.mark.parametrize("storage", ["float32", "float16", "int8"])
-def test_graphs_hold_no_weights_but_say_where_they_lie(tmp_path, storage):
-    model = small_reader(sizes={"size": 64, "inner": 128})
+@pytest.mark.parametrize("along", [0, 1])
+def test_graphs_hold_no_weights_but_say_where_they_lie(tmp_path, storage, along):
+    model = small_reader(along=along, sizes={"size": 64, "inner": 128})
     folder = write_reader(tmp_path, model, storage)
     stored = folder.stored_weights()
     content = (tmp_path / "weights.safetensors").read_bytes()

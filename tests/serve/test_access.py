@@ -152,6 +152,14 @@ def test_the_service_tells_of_itself(client: TestClient) -> None:
     assert (model["chains"], model["tied"], model["targets_at_once"]) == (3, 2, 2)
 
 
+@pytest.mark.parametrize(("model", "name"), [(None, "reader"), ("fast", "places")])
+def test_a_model_of_the_package_goes_by_its_own_name(model: str | None, name: str) -> None:
+    with TestClient(create_app(Settings(model=model, threads=1))) as client:
+        listing = client.get("/v1/models").json()
+    assert (listing["default"], listing["models"][0]["name"]) == (name, name)
+    assert listing["models"][0]["open_aspects"] == (name == "reader")
+
+
 def test_the_page_comes_with_its_files(client: TestClient) -> None:
     page = client.get("/")
     assert page.headers["content-type"].startswith("text/html")

@@ -40,12 +40,12 @@ FORGED = "Failed to load resource: the server responded with a status of"
 
 @pytest.fixture(scope="module")
 def box() -> Predictor:
-    return load(threads=1)
+    return load("places", threads=1)
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with running(Settings()) as address:
+    with running(Settings(model="places")) as address:
         yield address
 
 

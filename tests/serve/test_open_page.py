@@ -61,7 +61,7 @@ def pick(page: Page, name: str) -> None:
 
 def test_the_models_own_aspects_are_there_and_any_can_be_added(page: Page) -> None:
     assert chips(page) == list(EVERYDAY)
-    assert "any aspects" in page.text_of("#model")
+    assert page.text_of("#model") == "Model: open (reader), any aspects."
     page.ask(TEXT, "Pixel")
     assert rows(page) == list(EVERYDAY)
     add(page, "battery life")
@@ -121,6 +121,7 @@ def test_a_cell_shows_every_probability(page: Page) -> None:
     page.answered("Pixel")
     page.choose("Pixel", "camera")
     assert page.texts_of(".bars th") == ["silent", "positive", "negative", "neutral", "mixed"]
+    assert page.text_of("#reading-word") == "Answer"
     assert "this model has no gates" in page.text_of("#why")
     assert page.text_of("#verdict .tag") == "◆ mixed"
 
@@ -148,15 +149,25 @@ def test_long_words_do_not_widen_the_page(page: Page) -> None:
 
 def test_examples_are_not_of_places_only(page: Page) -> None:
     labels = page.texts_of("#examples button")
-    assert labels == ["two phones", "a landlord", "a dinner", "two places"]
+    assert labels == ["two phones", "a landlord", "two places", "facts only", "hit and miss", "a sofa"]
     page.one("#examples button").click()
     page.answered("Pixel 9", "Galaxy S24")
-    assert rows(page) == ["camera", "battery life", "speed", "price"]
+    assert rows(page) == ["camera", "screen", "heat", "price"]
+    page.all("#examples button")[-1].click()
+    page.answered("Harlow")
+    assert rows(page) == list(EVERYDAY)
+
+
+def test_a_part_of_a_targets_name_is_not_suggested(page: Page) -> None:
+    page.write("The Pixel 9 and the Nokia")
+    until(lambda: page.texts_of("#suggestions bdi") == ["Pixel", "Nokia"])
+    page.add_target("Pixel 9")
+    assert page.texts_of("#suggestions bdi") == ["Nokia"]
 
 
 def test_a_file_is_scored_for_the_words_chosen(page: Page) -> None:
     pick(page, "none")
-    add(page, "rents", "food, drinks".replace(",", "\\,"))
+    add(page, "service", "food, drinks".replace(",", "\\,"))
     page.one("#tab-file").click()
     page.one("#example-table").click()
     until(lambda: page.one("#score").is_displayed())
@@ -164,7 +175,7 @@ def test_a_file_is_scored_for_the_words_chosen(page: Page) -> None:
     until(lambda: page.all(".found"))
     shown = page.texts_of(".found .tag bdi")
     assert shown
-    assert {one.split("/")[1] for one in shown} <= {"rents", "food, drinks"}
+    assert {one.split("/")[1] for one in shown} <= {"service", "food, drinks"}
 
 
 CONTRAST = """

@@ -45,12 +45,17 @@ def test_a_model_that_is_not_there(tmp_path: Path) -> None:
     assert isinstance(failure("--model", str(tmp_path)), ModelError)
 
 
+def test_a_graph_that_is_not_there(tiny_model: Path) -> None:
+    assert "has no model.int8.onnx" in str(failure("--model", str(tiny_model), "--precision", "int8"))
+
+
 @pytest.mark.parametrize(
     ("setting", "word"),
     [
         ("max_tragets=1", "did you mean 'max_targets'"),
         ("max_targets=0", "at least 1"),
         ("max_targets=few", "whole number"),
+        ("precision=int4", "did you mean 'int8'"),
     ],
 )
 def test_settings_that_are_not_right(setting: str, word: str) -> None:
@@ -71,15 +76,17 @@ def test_on_this_machine_it_goes_by_this_machines_names_only(started: dict[str, 
     CliRunner().invoke(app, ["serve", "--model", str(tiny_model)], catch_exceptions=False)
     assert started["settings"].allowed_hosts == ("127.0.0.1", "localhost", "[::1]")
     assert (started["host"], started["port"], started["workers"]) == ("127.0.0.1", 8000, 1)
+    assert started["settings"].precision == "auto"
 
 
 def test_options_and_the_environment_become_settings(started: dict[str, Any], tiny_model: Path) -> None:
     command = ["serve", "--model", str(tiny_model), "--cors", "https://a.example", "--allow-host", "b.example"]
-    command += ["--threads", "3", "--set", "max_targets=7", "--host", "0.0.0.0"]
+    command += ["--threads", "3", "--precision", "float32", "--set", "max_targets=7", "--host", "0.0.0.0"]
     result = CliRunner().invoke(app, command, env={"TABSA_API_KEY": "k"}, catch_exceptions=False)
     settings = started["settings"]
     assert (settings.cors_origins, settings.allowed_hosts) == (("https://a.example",), ("b.example",))
     assert (settings.threads, settings.max_targets, settings.api_key) == (3, 7, "k")
+    assert settings.precision == "float32"
     assert "anyone" not in result.output
 
 
@@ -115,10 +122,12 @@ def test_ctrl_c_is_how_to_stop_it(serve: Any, workers: int) -> None:
 def test_every_setting_is_in_the_documentation_with_its_default() -> None:
     text = DOCS.read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", text, re.MULTILINE))
-    shown = {
-        field.name: "none" if field.default in (None, ()) else f"{field.default:,}".removesuffix(".0")
-        for field in fields(Settings)
-    }
-    assert rows == shown
+
+    def shown(default: Any) -> str:
+        if default in (None, ()):
+            return "none"
+        return default if isinstance(default, str) else f"{default:,}".removesuffix(".0")
+
+    assert rows == {field.name: shown(field.default) for field in fields(Settings)}
     for field in fields(Settings):
         assert field.metadata["help"] in text

@@ -9,7 +9,8 @@ from tabsa.cli.aspects import asked_aspects
 from tabsa.cli.console import out
 from tabsa.cli.options import AspectLists, Aspects, ModelName
 
-_REVIEWS = Path(__file__).parents[1] / "datasets" / "files" / "demo.jsonl"
+_FILES = Path(__file__).parents[1] / "datasets" / "files"
+_REVIEWS, _OF_PLACES = _FILES / "demo.jsonl", _FILES / "demo-places.jsonl"
 
 
 def command(
@@ -20,29 +21,34 @@ def command(
     aspects: Aspects = None,
     aspect_lists: AspectLists = None,
 ) -> None:
-    """Read a few reviews of places, print the opinions found, and write a page with the words that mattered.
+    """Read a few reviews, print the opinions found, and write them as a page.
 
-    A model with open aspects is asked those of places (`--aspects places`) unless told.
+    A model with open aspects reads reviews of all kinds, each with aspects of its own unless told. Another reads
+    reviews of places, and the page has the words that mattered to it.
 
-    Examples: `tabsa demo --out demo.html`, `tabsa demo --model reader -a "street food" -a rents`
+    Examples: `tabsa demo --out demo.html`, `tabsa demo --aspects everyday`, `tabsa demo --model places`
     """
     from tabsa.cli.opinions import show
     from tabsa.datasets import load as load_data
     from tabsa.evidence import check_format, write_explanation
     from tabsa.inference import load
-    from tabsa.text.aspects import named_aspects
 
     check_format(page)
     asked = asked_aspects(aspect_lists, aspects)
-    reviews = load_data(str(_REVIEWS), "all").examples
-    texts, targets = [review.text for review in reviews], [review.targets for review in reviews]
     predictor = load(model)
-    if asked is None and predictor.open_aspects:
-        asked = list(named_aspects("places"))
-    predictions = list(predictor.predict_many(texts, aspects=asked, targets_of_each=targets, explain=True))
+    reviews = load_data(str(_REVIEWS if predictor.open_aspects else _OF_PLACES), "all").examples
+    predictions = list(
+        predictor.predict_many(
+            [review.text for review in reviews],
+            targets_of_each=[review.targets for review in reviews],
+            aspects_of_each=[review.aspects if asked is None else asked for review in reviews],
+            explain=True,
+        )
+    )
     write_explanation(predictions, page, title=f"{len(reviews)} reviews: who is judged, on what, and how")
     for review, prediction in zip(reviews, predictions, strict=True):
         out.rule(review.id, align="left", style="dim")
         show(prediction)
         out.print()
-    out.print(f"the words that mattered: {page}", markup=False, highlight=False, soft_wrap=True)
+    what = "the words that mattered" if predictor.gated else "the same as a page"
+    out.print(f"{what}: {page}", markup=False, highlight=False, soft_wrap=True)

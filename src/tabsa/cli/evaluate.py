@@ -9,10 +9,11 @@ import typer
 
 from tabsa.cli.aspects import asked_aspects
 from tabsa.cli.console import out
-from tabsa.cli.options import AsJson, DataDir
+from tabsa.cli.options import AsJson, DataDir, Precision
 from tabsa.errors import ModelError
 
 if TYPE_CHECKING:
+    from tabsa.checkpoint import AskedPrecision
     from tabsa.evaluation.metrics import FloatArray
     from tabsa.schema import Dataset
 
@@ -44,6 +45,7 @@ def command(
         int,
         typer.Option(min=0, metavar="N", help="Resamples for the 95% intervals; 0 leaves them out, which is faster."),
     ] = 1000,
+    precision: Precision = "auto",
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -65,7 +67,7 @@ def command(
     if path.is_dir() and not (path / "config.json").exists():
         raise ModelError(f"{path} is a folder; expected a predictions file, or a model folder")
     if path.is_dir() or _is_model(predictions):
-        dataset, probabilities = _of_model(predictions, data, split, chosen, data_dir)
+        dataset, probabilities = _of_model(predictions, precision, data, split, chosen, data_dir)
     else:
         dataset = load(data, split, data_dir=data_dir, aspects=chosen)
         with warnings.catch_warnings():
@@ -81,9 +83,9 @@ def command(
 
 def _is_model(name: str) -> bool:
     """Whether a name is that of a model in the package; a file of the same name goes first."""
-    from tabsa.checkpoint import shipped_models
+    from tabsa.checkpoint import ALIASES, shipped_models
 
-    return not Path(name).exists() and name in shipped_models()
+    return not Path(name).exists() and ALIASES.get(name, name) in shipped_models()
 
 
 def _of_file(path: Path, dataset: "Dataset", every_aspect: tuple[str, ...]) -> "FloatArray":
@@ -94,13 +96,13 @@ def _of_file(path: Path, dataset: "Dataset", every_aspect: tuple[str, ...]) -> "
 
 
 def _of_model(
-    name: str, data: str, split: str, aspects: list[str] | None, data_dir: Path | None
+    name: str, precision: "AskedPrecision", data: str, split: str, aspects: list[str] | None, data_dir: Path | None
 ) -> tuple["Dataset", "FloatArray"]:
     """The dataset, and the probabilities that the Predictor gives to its questions."""
     from tabsa.datasets import load as load_dataset
     from tabsa.inference import load, predict_questions
 
-    predictor = load(name)
+    predictor = load(name, precision=precision)
     if aspects is None and not predictor.open_aspects:
         aspects = list(predictor.aspects)
     dataset = load_dataset(data, split, data_dir=data_dir, aspects=aspects)

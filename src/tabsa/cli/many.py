@@ -11,7 +11,7 @@ import typer
 from tabsa.cli.console import err, warn
 
 if TYPE_CHECKING:
-    from tabsa.checkpoint import Precision
+    from tabsa.checkpoint import AskedPrecision
     from tabsa.inference import Predictor
     from tabsa.scoring import Request
     from tabsa.scoring.many import Ended, Job, Pool, Standing
@@ -32,7 +32,7 @@ class Runner(NamedTuple):
 
     model: str | None
     threads: int
-    precision: "Precision"
+    precision: "AskedPrecision"
 
     def load(self) -> "Predictor":
         """The model, ready."""
@@ -66,7 +66,7 @@ def score_many(
     if runner.model is not None and Path(runner.model).is_dir():
         runner = runner._replace(model=str(Path(runner.model).resolve()))
     predictor = runner.load()
-    job = Job(request, request_identity(predictor, request), runner.model, runner.precision, runner.threads)
+    job = Job(request, request_identity(predictor, request), runner.model, predictor.precision, runner.threads)
     with _shown() as show:
         ended = score_parts(
             source,

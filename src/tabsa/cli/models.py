@@ -61,13 +61,13 @@ def _sizes() -> dict[str, int]:
 
 def _in_package() -> "list[tuple[str, ModelFolder]]":
     """The models in the package, the default first."""
-    from tabsa.checkpoint import DEFAULT, read_folder, shipped_models
+    from tabsa.checkpoint import read_folder, shipped_models
 
-    shipped = sorted(shipped_models().items(), key=lambda item: (item[0] != DEFAULT, item[0]))
-    return [(name, read_folder(path)) for name, path in shipped]
+    return [(name, read_folder(path)) for name, path in shipped_models().items()]
 
 
 def _plain(sizes: dict[str, int]) -> dict[str, list[dict[str, object]]]:
+    from tabsa.checkpoint import DEFAULT, aliases_of
     from tabsa.evaluation.published import PUBLISHED
     from tabsa.models import SYSTEMS, system_of
 
@@ -75,10 +75,13 @@ def _plain(sizes: dict[str, int]) -> dict[str, list[dict[str, object]]]:
         "models": [
             {
                 "name": name,
+                "aliases": list(aliases_of(name)),
+                "default": name == DEFAULT,
                 "system": folder.config.kind,
                 "open_aspects": system_of(folder).open_aspects,
                 "aspects": list(folder.config.aspects),
                 "labels": list(folder.config.labels),
+                "precision": folder.precision(),
             }
             for name, folder in _in_package()
         ],
@@ -102,17 +105,21 @@ def _models() -> "Table":
     from rich.table import Table
     from rich.text import Text
 
+    from tabsa.checkpoint import DEFAULT, aliases_of
     from tabsa.models import system_of
 
     table = Table(box=SIMPLE, title="in the package", title_justify="left")
     table.add_column("name", no_wrap=True)
     table.add_column("system", no_wrap=True)
     table.add_column("aspects")
+    table.add_column("answers")
     for name, folder in _in_package():
+        also = [f"or {alias}" for alias in aliases_of(name)] + ["the default"] * (name == DEFAULT)
+        named = Text.assemble((name, "bold"), *((f"\n{words}", "dim") for words in also))
         listed = ", ".join(folder.config.aspects)
         open_ = system_of(folder).open_aspects
         asked = Text.assemble(("open", "bold"), f": any words; by default {listed}") if open_ else Text(listed)
-        table.add_row(name, folder.config.kind, asked)
+        table.add_row(named, folder.config.kind, asked, Text(", ".join(folder.config.labels)))
     return table
 
 

@@ -7,11 +7,17 @@ import typer
 
 ModelName: TypeAlias = Annotated[
     str | None,
-    typer.Option("--model", metavar="NAME|FOLDER", help="The model. [default: the one in the box]", show_default=False),
+    typer.Option(
+        "--model", metavar="NAME|FOLDER", help="The model; see `tabsa models`. [default: reader]", show_default=False
+    ),
 ]
 Precision: TypeAlias = Annotated[
-    Literal["float32", "int8"],
-    typer.Option("--precision", help="Of the model's products; int8 needs a graph exported in it."),
+    Literal["auto", "float32", "int8"],
+    typer.Option(
+        "--precision",
+        help="Of the model's products: int8 is faster and needs a graph exported in it; auto takes it where the model "
+        "was trained for it.",
+    ),
 ]
 Aspects: TypeAlias = Annotated[
     list[str] | None,

@@ -38,15 +38,14 @@ def command(
         typer.Option(metavar="FILE", help="Write the words shaded by the model's gates: .html, .png or .svg."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show every pair, also where the text is silent.")] = False,
-    precision: Precision = "float32",
+    precision: Precision = "auto",
 ) -> None:
     """Say who is judged in a text, on what, and how.
 
-    Examples: `tabsa predict "Camden is lovely but far too dear" -t Camden`,
-    `tabsa predict "I love Stokey" -t "Stoke Newington=Stokey,N16" --explain why.html`,
+    Examples: `tabsa predict "The Pixel 9 lasts for days" -t "Pixel 9" -a "battery life" -a price`,
+    `tabsa predict "The Pixel 9 lasts for days" -t "Pixel 9" --aspects phones`,
     `cat review.txt | tabsa predict -t Camden -t Brixton -a price --json`,
-    `tabsa predict "The Pixel 9 lasts for days" -t "Pixel 9" -a "battery life" -a price --model reader`,
-    `tabsa predict "The Pixel 9 lasts for days" -t "Pixel 9" --aspects phones --model reader`
+    `tabsa predict "I love Stokey" -t "Stoke Newington=Stokey,N16" --model places --explain why.html`
     """
     if not targets:
         raise typer.BadParameter(f"name at least one target, such as: {_EXAMPLE}", param_hint="'-t'")
@@ -64,7 +63,10 @@ def command(
         from tabsa.models import SYSTEMS
 
         able = ", ".join(name for name, system in SYSTEMS.items() if system.gates)
-        raise ModelError(f"--explain shows gates, and '{predictor.system.name}' has none; these have: {able}")
+        raise ModelError(
+            f"--explain shows gates, and '{predictor.system.name}' has none; these have: {able}, "
+            "and so has `--model places`"
+        )
     prediction = predictor.predict(read, named, asked)
     for name in prediction.unmentioned():
         warn(f"the text does not mention '{name}'; give other names for it with -t '{name}=ALIAS'")

@@ -61,7 +61,7 @@ def command(
     resume: Resume = False,
     overwrite: Overwrite = False,
     threads: Threads = 0,
-    precision: Precision = "float32",
+    precision: Precision = "auto",
     chunk: Chunk = 1024,
     form: OutputFormat = None,
     engine: Engine = EngineName.LOCAL,
@@ -74,8 +74,9 @@ def command(
     through. After a crash or a kill, the same command with `--resume` goes on without losing or repeating a row.
 
     Examples: `tabsa score docs/examples/comments.csv opinions.csv --targets docs/examples/places.txt --layout long`,
-    `tabsa score reviews.csv opinions.csv --target-column product --aspects phones --model reader`,
-    `tabsa score reviews.csv opinions.csv -t "Pixel 9" --aspects my-aspects.txt -a "battery life" --model reader`
+    `tabsa score reviews.csv opinions.csv --target-column product --aspects phones`,
+    `tabsa score reviews.csv opinions.csv -t "Pixel 9" --aspects my-aspects.txt -a "battery life"`,
+    `tabsa score comments.csv opinions.csv --targets places.txt --model fast`
     """
     shared = _shared_targets(targets, names or [], target_column)
     asked = asked_aspects(aspect_lists, aspects)

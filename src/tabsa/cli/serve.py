@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tabsa.cli.console import err, warn
-from tabsa.cli.options import ModelName
+from tabsa.cli.options import ModelName, Precision
 from tabsa.errors import ConfigError
 
 _KEY = "TABSA_API_KEY"
@@ -24,6 +24,7 @@ def command(
     threads: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Cores of one model call; 0 is all.", show_default=False)
     ] = None,
+    precision: Precision = "auto",
     cors: Annotated[
         list[str] | None, typer.Option("--cors", metavar="ORIGIN", help="Let web pages of this origin in; repeatable.")
     ] = None,
@@ -52,6 +53,7 @@ def command(
         settings or [],
         model=model,
         threads=threads,
+        precision=precision,
         cors_origins=cors,
         allowed_hosts=allow_host,
         read_timeout=read_timeout,
@@ -67,7 +69,8 @@ def command(
     from tabsa.serve.settings import Settings
 
     checked = build(Settings, values)
-    load(checked.model).predict("Camden", ["Camden"])  # tell of a model that is not there before anything starts
+    # Tell of a model that is not there before anything starts.
+    load(checked.model, precision=checked.precision).predict("Camden", ["Camden"])
     if host not in _LOCAL and checked.api_key is None:
         warn(f"anyone who reaches this machine can use the service; set {_KEY}, or put a proxy before it")
     run(checked, host=host, port=port, workers=workers, access_log=access_log, on_listening=_say)

@@ -1,6 +1,6 @@
 """What a reading shows: rows of shades beneath its words, the same for a page and for a picture."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
@@ -27,6 +27,12 @@ class Band:
     kind: Kind
     label: str
     values: NDArray[np.float32]  # (tokens,)
+
+
+def without_gates(predictions: Iterable[Prediction]) -> bool:
+    """Whether something was read, and by a model that has no gates."""
+    read = [passage for prediction in predictions for passage in prediction.passages]
+    return bool(read) and all(passage.gates is None or not passage.gates.size for passage in read)
 
 
 def bands(prediction: Prediction, passage: Passage) -> list[Band]:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from tabsa.inference import Prediction
-from tabsa.schema import NEGATIVE, NONE, POSITIVE
+from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE
 
-_SIGNS = {POSITIVE: "▲", NEGATIVE: "▼", NONE: ""}
+_SIGNS = {POSITIVE: "▲", NEGATIVE: "▼", NEUTRAL: "○", MIXED: "◆", NONE: ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Cell:
 
     @property
     def sign(self) -> str:
-        """Up, down, a dot for a polarity of the user's own, nothing for `none`."""
+        """Up, down, a ring, a diamond; a dot for a polarity of the user's own, nothing for `none`."""
         return _SIGNS.get(self.polarity, "●")
 
     @property

@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 
 from tabsa.encoding import Passage
-from tabsa.evidence.bands import Band, bands, lines
+from tabsa.evidence.bands import Band, bands, lines, without_gates
 from tabsa.evidence.grid import Cell, Grid, opinion_grid
 from tabsa.inference import Prediction
 from tabsa.text import Token
@@ -38,7 +38,7 @@ def html_page(predictions: Sequence[Prediction], title: str = "") -> str:
 <main>
 <header>
 <h1>{_text(title)}</h1>
-{_LEGEND}
+{_NO_GATES if without_gates(predictions) else _LEGEND}
 </header>
 {articles}
 </main>
@@ -52,6 +52,9 @@ rewritten at a word, reading forwards (→) or backwards (←); the shade of the
 chain named after a target follows that target; a line named after an opinion weighs the chains as that answer does.
 Gates show where the model took notice, not how it judged.</p>
 <p class="scale" aria-hidden="true"><span>gate 0</span><span class="ramp"></span><span>1</span></p>"""
+
+
+_NO_GATES = """<p class="about">No words are shaded: this model has no gates.</p>"""
 
 
 def _article(prediction: Prediction, number: int, predictions: Sequence[Prediction]) -> str:
@@ -108,7 +111,7 @@ def _reading(prediction: Prediction, passage: Passage) -> str:
     """The words of a passage above its bands, in as many tables as it takes."""
     shown = bands(prediction, passage)
     if not shown:
-        return '<p class="note">No words are shaded: this model has no gates.</p>'
+        return ""
     several = len(prediction.passages) > 1
     who = ", ".join(passage.targets)
     where = f"Characters {passage.start} to {passage.end}, read for {who}" if several else f"Gates, read for {who}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from tabsa.encoding import Passage
 from tabsa.errors import OutputError
-from tabsa.evidence.bands import Band, bands
+from tabsa.evidence.bands import Band, bands, without_gates
 from tabsa.evidence.grid import Grid, opinion_grid
 from tabsa.inference import Prediction
 from tabsa.text import Token
@@ -29,6 +29,8 @@ _INK, _QUIET = "#1d1f23", "#646a73"
 _TONES = {
     "positive": ("#01564e", "#d5ede9"),
     "negative": ("#7a4300", "#faead0"),
+    "neutral": ("#33415c", "#e3e8f1"),
+    "mixed": ("#5a2585", "#f0e5fa"),
     "other": ("#33415c", "#e3e8f1"),
     "none": (_QUIET, "#ffffff"),
 }
@@ -123,7 +125,8 @@ class _Drawing:
                 for line in _lines(passage):
                     self.words(passage.tokens[line], shown, line)
             self.y += 0.2
-        self.scale()
+        if not without_gates(predictions):
+            self.scale()
 
     def write(self, x: float, y: float, text: str, **how: Any) -> None:
         """One text, vertically centred; `$` is no formula."""

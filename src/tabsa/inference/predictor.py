@@ -10,11 +10,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint import GRAPHS, ModelFolder, Precision, open_folder
+from tabsa.checkpoint import DEFAULT, AskedPrecision, ModelFolder, open_folder
 from tabsa.encoding import Passage, PassageAnswer, keep_strongest
-from tabsa.errors import DataError, ModelError
+from tabsa.errors import DataError
 from tabsa.inference.result import PredictedOpinion, Prediction
-from tabsa.models import SYSTEMS, system_of
+from tabsa.models import system_of
 from tabsa.schema import Target
 from tabsa.text import TargetFinder
 from tabsa.text.aspects import clean_aspects
@@ -35,13 +35,11 @@ class _Query(NamedTuple):
 
 
 class Predictor:
-    """Answers who is judged, on what, and how."""
+    """Answers who is judged, on what, and how; `precision` is the one that is used."""
 
-    def __init__(self, folder: ModelFolder, *, threads: int = 0, precision: Precision = "float32") -> None:
-        if precision not in GRAPHS:
-            raise ModelError(f"there is no precision '{precision}'; expected one of: {', '.join(GRAPHS)}")
-        self.folder, self.precision, self.system = folder, precision, system_of(folder)
-        self.engine = self.system.make_engine(folder, threads, precision)
+    def __init__(self, folder: ModelFolder, *, threads: int = 0, precision: AskedPrecision = "auto") -> None:
+        self.folder, self.precision, self.system = folder, folder.precision(precision), system_of(folder)
+        self.engine = self.system.make_engine(folder, threads, self.precision)
         self.aspects, self.labels = folder.config.aspects, folder.config.labels
 
     def predict(self, text: str, targets: Targets, aspects: Sequence[str] | None = None) -> Prediction:
@@ -191,10 +189,9 @@ def _strongest(read: Sequence[Passage], answers: Sequence[PassageAnswer]) -> dic
 def _unknown_aspect(aspect: str, known: Sequence[str]) -> str:
     near = get_close_matches(aspect.lower(), known, n=1)
     hint = f" (did you mean '{near[0]}'?)" if near else ""
-    able = next(name for name, system in SYSTEMS.items() if system.open_aspects)
     return (
         f"the model does not know the aspect '{aspect}'{hint}; it knows: {', '.join(known)}; "
-        f"a model with open aspects (`{able}`) takes any"
+        f"`{DEFAULT}`, the model in the box, takes any words"
     )
 
 
@@ -216,10 +213,10 @@ def _paired(
             raise DataError(f"there are {what} for more texts than were given; give each text its own")
 
 
-def load(name: str | Path | None = None, *, threads: int = 0, precision: Precision = "float32") -> Predictor:
+def load(name: str | Path | None = None, *, threads: int = 0, precision: AskedPrecision = "auto") -> Predictor:
     """A model that is ready to use: the one in the box, another of the package by name, or a model folder.
 
-    `threads` is how many cores one call may use; 0 means all. `precision` "int8" is faster where there are many texts,
-    and nearly as good.
+    `threads` is how many cores one call may use; 0 means all. `precision` "auto" is "int8" where the model was trained
+    for it, and "float32" otherwise.
     """
     return Predictor(open_folder(name), threads=threads, precision=precision)

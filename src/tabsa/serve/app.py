@@ -18,7 +18,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 
 from tabsa import __version__
-from tabsa.checkpoint import DEFAULT
 from tabsa.inference import Predictor, load
 from tabsa.serve import routes, tables, uploads
 from tabsa.serve.batching import Batcher
@@ -102,7 +101,7 @@ async def _service(settings: Settings, metrics: Metrics) -> AsyncIterator[Servic
             (folder / name).mkdir(parents=True, exist_ok=True)
         batcher = Batcher(predictor, settings, metrics)
         jobs = Jobs(folder / "jobs", predictor, settings, metrics)
-        name = Path(settings.model or DEFAULT).resolve().name
+        name = predictor.folder.path.resolve().name
         batcher.start()
         sweeper = asyncio.create_task(_sweep_on(jobs, folder))
         try:
@@ -115,7 +114,7 @@ async def _service(settings: Settings, metrics: Metrics) -> AsyncIterator[Servic
 
 def _loaded(settings: Settings) -> Predictor:
     """The model, having read a text: whatever it reads late is there before the first request."""
-    predictor = load(settings.model, threads=settings.threads)
+    predictor = load(settings.model, threads=settings.threads, precision=settings.precision)
     predictor.predict("Camden is dear.", ["Camden"])
     return predictor
 

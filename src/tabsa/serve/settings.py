@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tabsa.checkpoint import AskedPrecision
 from tabsa.config import option
 from tabsa.errors import ConfigError
 from tabsa.text.aspects import LONGEST_ASPECT
@@ -13,6 +14,7 @@ class Settings:
 
     model: str | None = option(None, "the model: a name or a folder; none means the one in the box")
     threads: int = option(0, "cores that one model call may use; 0: all, shared among the workers", low=0)
+    precision: AskedPrecision = option("auto", "of the model's products; auto: what it was trained for")
 
     api_key: str | None = option(None, "asked of every client of the API; better set as TABSA_API_KEY")
     cors_origins: tuple[str, ...] = option((), "web pages of these origins may use the API; '*' means all")

@@ -43,7 +43,7 @@ class DataConfig:
 class VectorsConfig:
     """The word vectors, which are not trained."""
 
-    file: str = option("", "GloVe, below a data folder or anywhere; box: the model in the box's; empty: random")
+    file: str = option("", "GloVe, below a data folder or anywhere; box: those of `places`; empty: random")
     size: int = option(100, "of a random vector where there is no file", low=1)
     target_scale: float = option(1.0, "size of a target token's random vector, as a share of the others'", low=0)
     storage: Storage = option("float16", "how the model folder keeps them: float16, or int8 with weights in float16")

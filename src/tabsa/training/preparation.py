@@ -271,7 +271,7 @@ def _with_concepts(prepared: Prepared, table: ConceptTable) -> Prepared:
 
 
 def _box_vectors() -> WordVectors:
-    """The words that the model in the box knows."""
-    known = open_folder().vectors
+    """The words that the package's model of places knows."""
+    known = open_folder("places").vectors
     rows = [row for row, word in enumerate(known.words) if not word.startswith("<target")]
     return WordVectors(tuple(known.words[row] for row in rows), known.matrix[rows], known.scale, known.source)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tabsa.errors import ModelError
 from tabsa.models.reader.config import ContextualEntNetConfig
-from tabsa.models.reader.encoder import Reading
+from tabsa.models.reader.encoder import ReadTexts
 from tabsa.models.reader.network import QuestionBatch, Reader
 from tabsa.nn.context import Context
 from tabsa.nn.memory import DelayWeights, MemoryWeights
@@ -77,7 +77,7 @@ class ContextualEntNet(Reader):
         delay = DelayWeights(*(flat(f"delay_{part}") for part in ("inputs", "gates", "new", "bias", "vector")))
         return MemoryWeights(flat("memory"), flat("key"), flat("word"), flat("slope"), delay=delay)
 
-    def answer(self, batch: QuestionBatch, reading: Reading, question: Tensor, context: Context) -> Tensor:
+    def answer(self, batch: QuestionBatch, reading: ReadTexts, question: Tensor, context: Context) -> Tensor:
         """What the chains say to each question."""
         memory = self.memories(reading.states, batch.lengths, context)  # (S, B, n, size)
         query = question.flatten(1, 2) @ self.attend.to(question.dtype)

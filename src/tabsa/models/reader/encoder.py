@@ -155,7 +155,7 @@ def _renamed(shape: EncoderShape, get: Any) -> dict[str, NDArray[np.float32]]:
     return weights
 
 
-class Reading(NamedTuple):
+class ReadTexts(NamedTuple):
     """What was read of texts."""
 
     states: Tensor  # (S, B, T, d)
@@ -198,7 +198,7 @@ class Encoder(nn.Module):
         """The states of `pieces` (S, B, T), each text of its own of `lengths` (S, B): (S, B, T, d)."""
         return self.read(pieces, lengths, context).states
 
-    def read(self, pieces: Tensor, lengths: Tensor, context: Context, *, along: int = 0) -> "Reading":
+    def read(self, pieces: Tensor, lengths: Tensor, context: Context, *, along: int = 0) -> "ReadTexts":
         """The states of texts, and what `along` of the last layers let questions hear of them.
 
         Where questions go along, the last layer is theirs alone, and the texts' states are those before it.
@@ -218,7 +218,7 @@ class Encoder(nn.Module):
                 heard.append(keys_values(states, weights))
             if not along or number < self.shape.layers - 1:
                 states = self.block(states, weights, mask, context)
-        return Reading(states, entered if along else states, heard)
+        return ReadTexts(states, entered if along else states, heard)
 
     def read_through(self, pieces: Tensor, places: Tensor, owners: Tensor, lengths: Tensor, context: Context) -> Tensor:
         """The states of texts with their questions behind them, (S, B, N, d), each piece in its place.
@@ -266,7 +266,7 @@ class Encoder(nn.Module):
             states, weights, mask, heads=own.heads, epsilon=own.epsilon, rate=self.rate, context=context, heard=heard
         )
 
-    def hear(self, questions: Tensor, reading: "Reading", mask: Tensor, context: Context) -> Tensor:
+    def hear(self, questions: Tensor, reading: "ReadTexts", mask: Tensor, context: Context) -> Tensor:
         """Questions, (S, B, M, d), through the last layers, beside the texts that were read."""
         first = self.shape.layers - len(reading.heard)
         for number, heard in enumerate(reading.heard, first):

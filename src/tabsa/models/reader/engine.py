@@ -20,7 +20,7 @@ from tabsa.encoding.questions import wording
 from tabsa.errors import ModelError
 from tabsa.evaluation.calibration import PresenceCalibration
 from tabsa.models.onnx.session import open_session
-from tabsa.models.reader.storage import DIGEST, PLACES, TOKENIZER, WORDS, dimensions, stored_tensors
+from tabsa.models.reader.storage import ALONG, DIGEST, PLACES, TOKENIZER, WORDS, dimensions, stored_tensors
 from tabsa.schema import Target
 
 Floats = NDArray[np.float32]
@@ -91,7 +91,10 @@ class ReaderEngine:
         path = self.folder.path / name
         remedy = f"tabsa export {self.folder.path}" + (" --precision int8" if self.precision == "int8" else "")
         session = open_session(path, remedy)
-        if session.get_modelmeta().custom_metadata_map.get(DIGEST) != digest:
+        facts = session.get_modelmeta().custom_metadata_map
+        names = (value.name for value in (*session.get_inputs(), *session.get_outputs()))
+        kept = {name for name in names if name.startswith(("keys.", "values."))}
+        if (facts.get(DIGEST), facts.get(ALONG, "0"), kept) != (digest, str(self.sizes.along), {*self.sizes.kept}):
             raise ModelError(f"{path} does not fit the folder's other files; make it again with `{remedy}`")
         return session
 
@@ -142,7 +145,7 @@ class ReaderEngine:
         most = self.folder.config.max_length - 2
         coded = [self.pieces.words(words)[:most] for words in new]
         for batch in _batches([len(ids) + 2 for ids in coded]):
-            states = self._read([coded[n] for n in batch])[0]
+            states, _ = self._read([coded[n] for n in batch], "states")
             for number, n in enumerate(batch):
                 known[new[n]] = states[: len(coded[n]) + 2, number].mean(0)
         with self.lock:
@@ -151,29 +154,35 @@ class ReaderEngine:
                 self.aspects.popitem(last=False)
         return np.array([known[words] for words in worded], np.float32).reshape(-1, self.sizes.size)
 
-    def _read(self, texts: Sequence[Sequence[int]]) -> list[Floats]:
-        """The states of texts as word pieces, (T, B, d), and their keys and values for each question layer."""
-        reader = self.pieces
+    def _read(self, texts: Sequence[Sequence[int]], wanted: str, *kept: str) -> tuple[Floats, list[Any]]:
+        """States of texts as word pieces, (T, B, d), by their name; and what is kept, which onnxruntime still holds."""
+        from onnxruntime import OrtValue
+
+        reader, session = self.pieces, self.sessions[0]
         lengths = np.array([len(ids) + 2 for ids in texts], np.int64)
         rows = np.zeros((lengths.max(), len(texts)), np.int64)
         for number, ids in enumerate(texts):
             rows[: len(ids) + 2, number] = [reader.first, *ids, reader.last]
-        return list(self.sessions[0].run(None, {"embedded": self.embeddings(rows), "lengths": lengths}))
+        embedded = self.embeddings(rows)
+        embedded[np.arange(len(rows))[:, None] >= lengths] = embedded[0, 0]  # the first piece, as the graph wants it
+        inputs = {"embedded": embedded, "lengths": lengths}
+        values = {name: OrtValue.ortvalue_from_numpy(array) for name, array in inputs.items()}
+        states, *others = session.run_with_ort_values([wanted, *kept], values)
+        return states.numpy(), others
 
     def _answer_batch(
         self, vectors: Mapping[tuple[str, ...], Floats], batch: Sequence[tuple[PiecePassage, tuple[str, ...]]]
     ) -> list[Floats]:
         """The probabilities of each passage's targets and its aspects, (K, A, labels); `vectors` are of each list."""
         passages = [passage for passage, _ in batch]
-        states, *kept = self._read([[piece.id for piece in passage.pieces] for passage in passages])
+        texts = [[piece.id for piece in passage.pieces] for passage in passages]
+        states, kept = self._read(texts, "entered" if self.sizes.along else "states", *self.sizes.kept)
         pairs = _asked(passages)
         rows = states.reshape(-1, self.sizes.size)[pairs.places]
         counts = np.diff(pairs.first, append=len(rows))[:, None].astype(np.float32)
         targets: Floats = np.add.reduceat(rows, pairs.first).astype(np.float32) / counts if len(rows) else rows
-        inputs: dict[str, NDArray[Any]] = {
-            "lengths": np.array([len(passage.pieces) + 2 for passage in passages], np.int64)
-        }
-        inputs |= {f"{('keys', 'values')[n % 2]}.{n // 2}": array for n, array in enumerate(kept)}
+        inputs: dict[str, Any] = {"lengths": np.array([len(ids) + 2 for ids in texts], np.int64)}
+        inputs |= zip(self.sizes.kept, kept, strict=True)
         alike: dict[tuple[str, ...], list[int]] = {}
         for number, (_, own) in enumerate(batch):
             alike.setdefault(own, []).append(number)
@@ -190,7 +199,7 @@ class ReaderEngine:
         return [answers[number] for number in range(len(batch))]
 
     def _ask(
-        self, inputs: dict[str, NDArray[Any]], texts: NDArray[np.int64], targets: Floats, aspects: Floats, said: Floats
+        self, inputs: dict[str, Any], texts: NDArray[np.int64], targets: Floats, aspects: Floats, said: Floats
     ) -> None:
         """Ask everything, some questions at a time, and write down what is said."""
         session = self.sessions[1]

@@ -25,7 +25,7 @@ from torch.nn import functional
 from tabsa.errors import ModelError
 from tabsa.models.base import Answer, Network
 from tabsa.models.reader.config import ReaderConfig
-from tabsa.models.reader.encoder import Arrays, Encoder, EncoderShape, Reading
+from tabsa.models.reader.encoder import Arrays, Encoder, EncoderShape, ReadTexts
 from tabsa.nn.attention import mean_over
 from tabsa.nn.context import Context
 from tabsa.nn.rounding import fake_quantise, quantised
@@ -162,7 +162,7 @@ class Reader(Network):
         parts = torch.cat([target, aspect, target * aspect], dim=-1)
         return linear(parts, self.matrix(self.question), self.question_bias)
 
-    def answer(self, batch: QuestionBatch, reading: Reading, question: Tensor, context: Context) -> Tensor:
+    def answer(self, batch: QuestionBatch, reading: ReadTexts, question: Tensor, context: Context) -> Tensor:
         """What was read says to each question."""
         states, mask = reading.states, padding_mask(batch.lengths, batch.pieces.shape[-1])
         question = self.encoder.hear(question, reading, mask, context)

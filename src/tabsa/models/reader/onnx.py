@@ -1,10 +1,12 @@
 """The reader as two ONNX graphs: one reads texts, one asks what was read. Their numbers lie in weights.safetensors.
 
-read   `embedded` (T, B, d), word pieces with their places, and `lengths` (B,) -> `states` (T, B, d), and for each
-       question layer N `keys.N` and `values.N` (T, B, h, d / h)
+read   `embedded` (T, B, d), word pieces with their places, behind a text's end its first one again, and `lengths`
+       (B,) -> `states` (T, B, d), and for each layer N that questions go through `keys.N` and `values.N`
+       (T, B, h, d / h). Where they go along the encoder's last layers, `entered` (T, B, d) are the states where they
+       come in, and `states` those before the last layer, which is the questions' alone
 ask    those keys and values, `lengths`, and for P pairs of a text and a target `texts` (P,), which text it is, and
        `targets` (P, d), the target's state, and `aspects` (A, d) -> `probabilities` (P, A, labels), and `attention`
-       (P, A, T), the share of each piece in the last question layer, the mean over its heads
+       (P, A, T), the share of each piece in the last of their layers, the mean over its heads
 
 Pieces come before texts because onnxruntime then multiplies the heads of all texts without turning them first. What it
 would join to one operator is written so that it does not (Sum, not Add) where the joined one is slower.
@@ -25,13 +27,22 @@ from onnx import TensorProto, helper
 from tabsa.checkpoint import READER_GRAPHS, ModelFolder, Precision
 from tabsa.embeddings.packing import COLUMN_STEPS, SCALE
 from tabsa.models.onnx.graph import Graph
-from tabsa.models.reader.storage import DIGEST, DISTANCES, WEIGHTS, Dimensions, StoredTensor, dimensions, stored_tensors
+from tabsa.models.reader.storage import (
+    ALONG,
+    DIGEST,
+    DISTANCES,
+    WEIGHTS,
+    Dimensions,
+    StoredTensor,
+    dimensions,
+    stored_tensors,
+)
 
 _EPSILON: Final = 1e-6  # of the question layers' normalisation
 _OWN: Final = "com.microsoft"  # operators of onnxruntime's own
 _KINDS: Final = {"F32": TensorProto.FLOAT, "F16": TensorProto.FLOAT16, "I8": TensorProto.INT8, "U8": TensorProto.UINT8}
 _FAR: Final = 128  # the distance from which MPNet's relative positions are all alike
-_KEPT: Final = ("keys", "values")
+_BEHIND: Final = -50.0  # added to the scores of what lies behind a text's end
 _ZERO: Final = 128  # what stands for zero in a row in int8
 _GELU_ZERO: Final = 32  # in a row of what gelu gave
 _GELU_LOWEST: Final = 0.17  # it is never less than minus this
@@ -53,12 +64,21 @@ class MatrixPart(NamedTuple):
     axis: int
 
 
+class QuestionLayer(NamedTuple):
+    """A layer that questions go through, and where its weights are."""
+
+    name: str
+    query: str  # its first columns make the queries
+    values_bias: str  # its last entries are the values'
+    epsilon: float
+
+
 def graph(folder: ModelFolder, precision: Precision = "float32") -> dict[str, onnx.ModelProto]:
     """Both graphs of a model folder, by the names of their files."""
     sizes, (stored, digest) = dimensions(folder), stored_tensors(folder)
     models = [build(Builder(Graph("g"), sizes, stored, precision)) for build in (_read, _ask)]
     for model in models:
-        helper.set_model_props(model, {DIGEST: digest})
+        helper.set_model_props(model, {DIGEST: digest, ALONG: str(sizes.along)})
     return dict(zip(READER_GRAPHS[precision], models, strict=True))
 
 
@@ -131,7 +151,16 @@ class Builder:
         one, zero = g.raw(np.array(1, np.float32)), g.raw(np.array(rows.zero, np.uint8))
         product = g.op("MatMulIntegerToFloat", rows.values, matrix, one, steps, zero, domain=_OWN)
         product = g.op("Mul", product, rows.steps)
-        return g.op("Sum", product, *terms) if terms else product
+        bias, others = terms[:1], terms[1:]
+        if not others:
+            return g.op("Sum", product, *bias) if bias else product
+        return g.op("Add", g.op("Sum", product, *others), *bias)
+
+    def query(self, rows: ProductRows, name: str) -> str:
+        """The queries of a layer, (N, d), from the first columns of a matrix."""
+        d = self.sizes.size
+        bias = self.g.part(self.weight(f"{name}_bias"), 0, d, 0)
+        return self.times(rows, name, bias, part=MatrixPart(0, d, 1))
 
     def attend(self, query: str, key: str, value: str, mask: str, shape: str) -> tuple[str, str]:
         """What M queries hear of T pieces, (N, d), and the shares of the pieces, (B, h, M, T).
@@ -179,20 +208,29 @@ def _read(b: Builder) -> onnx.ModelProto:
     if sizes.buckets:
         mask = g.op("Add", mask, _relative(b, count))
     states = b.normalised(g.reshape(embedded, -1, d), "encoder.norm", sizes.epsilon)  # (N, d)
+    entered, kept = states, list[str]()
     for number in range(sizes.layers):
-        layer = f"encoder.layers.{number}"
-        rows, bias = b.rows(states), g.part(b.weight(f"{layer}.qkv_bias"), 0, d, 0)
-        query = b.times(rows, f"{layer}.qkv", bias, part=MatrixPart(0, d, 1))
+        layer, asked = f"encoder.layers.{number}", number >= sizes.layers - sizes.along
+        rows = b.rows(states)
         parts = (b.times(rows, f"{layer}.qkv", part=MatrixPart(n * d, n * d + d, 1)) for n in (1, 2))
         key, value = (g.op("Reshape", part, shape) for part in parts)
-        heard, _ = b.attend(query, key, value, mask, shape)
+        if asked:
+            entered = entered if kept else states
+            kept += [key, value]
+            if number == sizes.layers - 1:
+                break
+        heard, _ = b.attend(b.query(rows, f"{layer}.qkv"), key, value, mask, shape)
         states = b.after_attention(states, heard, layer, f"{layer}.qkv_bias", sizes.epsilon)
-    g.output(g.op("Reshape", states, g.op("Concat", around, g.constant([d]), axis=0)), "states", ["pieces", "texts", d])
     rows = b.rows(states)
     for number in range(sizes.question_layers):
-        for place, name in enumerate(_KEPT):
-            kept = b.times(rows, f"layers.{number}.keys_values", part=MatrixPart(place * d, place * d + d, 1))
-            g.output(g.op("Reshape", kept, shape), f"{name}.{number}", ["pieces", "texts", sizes.heads, head])
+        name = f"layers.{number}.keys_values"
+        parts = (b.times(rows, name, part=MatrixPart(n * d, n * d + d, 1)) for n in (0, 1))
+        kept += [g.op("Reshape", part, shape) for part in parts]
+    whole = g.op("Concat", around, g.constant([d]), axis=0)
+    for name, value in {"states": states, **({"entered": entered} if sizes.along else {})}.items():
+        g.output(g.op("Reshape", value, whole), name, ["pieces", "texts", d])
+    for name, value in zip(sizes.kept, kept, strict=True):
+        g.output(value, name, ["pieces", "texts", sizes.heads, head])
     return g.model()
 
 
@@ -205,18 +243,16 @@ def _ask(b: Builder) -> onnx.ModelProto:
     shape = g.op("Concat", asked, g.constant([sizes.heads, head]), axis=0)
     question = _questions(b, targets, aspects)  # (Q, d)
     texts = mask = shares = ""
-    for number in range(sizes.question_layers):
-        layer = f"layers.{number}"
-        if not number:
-            texts = g.input("texts", ["pairs"], TensorProto.INT64)
-        inputs = (g.input(f"{name}.{number}", ["pieces", "texts", sizes.heads, head]) for name in _KEPT)
+    for number, layer in enumerate(_question_layers(sizes)):
+        texts = texts or g.input("texts", ["pairs"], TensorProto.INT64)
+        inputs = (g.input(name, ["pieces", "texts", sizes.heads, head]) for name in sizes.kept[2 * number :][:2])
         key, value = (g.op("Gather", kept, texts, axis=1) for kept in inputs)
-        if not number:
+        if not mask:
             lengths = g.op("Gather", g.input("lengths", ["texts"], TensorProto.INT64), texts, axis=0)
             mask = _mask(b, lengths, g.op("Shape", aspects, start=0, end=1), g.op("Shape", key, start=0, end=1))
-        query = b.times(b.rows(question), f"{layer}.query", b.weight(f"{layer}.query_bias"))
+        query = b.query(b.rows(question), layer.query)
         heard, shares = b.attend(query, key, value, mask, shape)
-        question = b.after_attention(question, heard, layer, f"{layer}.keys_values_bias", _EPSILON)
+        question = b.after_attention(question, heard, layer.name, layer.values_bias, layer.epsilon)
     hidden = g.op("Tanh", b.times(b.rows(question), "hidden", b.weight("hidden_bias")))
     answers = g.op("Softmax", g.op("Gemm", hidden, b.weight("output"), b.weight("output_bias")), axis=-1)
     answers = g.op("Reshape", answers, g.op("Concat", asked, g.constant([sizes.labels]), axis=0))
@@ -226,6 +262,14 @@ def _ask(b: Builder) -> onnx.ModelProto:
         mean = g.op("ReduceMean", shares, g.constant([1]), keepdims=0)
         g.output(mean, "attention", ["pairs", "aspects", "pieces"])
     return g.model()
+
+
+def _question_layers(sizes: Dimensions) -> list[QuestionLayer]:
+    """Those that questions go through: the encoder's last ones, then those of their own."""
+    shared = [f"encoder.layers.{number}" for number in range(sizes.layers - sizes.along, sizes.layers)]
+    own = [f"layers.{number}" for number in range(sizes.question_layers)]
+    layers = [QuestionLayer(name, f"{name}.qkv", f"{name}.qkv_bias", sizes.epsilon) for name in shared]
+    return layers + [QuestionLayer(name, f"{name}.query", f"{name}.keys_values_bias", _EPSILON) for name in own]
 
 
 def _questions(b: Builder, targets: str, aspects: str) -> str:
@@ -243,12 +287,14 @@ def _questions(b: Builder, targets: str, aspects: str) -> str:
 def _mask(b: Builder, lengths: str, queries: str, count: str) -> str:
     """What is added to scores so that nothing behind a text's end is attended to, (B, h, M, T).
 
+    Not minus infinity: numbers that are nearly too small for a float are slow. What lies behind an end is the first
+    piece again, so it has less than 1e-21 of that one's share, which changes no sum.
     Spread out once, because all layers add it, and rows as short as these are slow to add to many.
     """
     g = b.g
     places = g.op("Range", g.constant(0), g.op("Squeeze", count), g.constant(1))
     live = g.op("Less", places, g.insert(lengths, 1))
-    mask = g.insert(g.op("Where", live, g.constant(0.0), g.constant(-math.inf)), 1, 2)
+    mask = g.insert(g.op("Where", live, g.constant(0.0), g.constant(_BEHIND)), 1, 2)
     heads = g.constant([b.sizes.heads])
     return g.op("Expand", mask, g.op("Concat", g.op("Shape", lengths), heads, queries, count, axis=0))
 

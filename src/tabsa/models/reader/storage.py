@@ -20,6 +20,7 @@ from tabsa.files import reason
 WEIGHTS: Final = "weights.safetensors"
 TOKENIZER: Final = "tokenizer.json"
 DIGEST: Final = "weights"  # of the metadata of a graph: which file of weights it was made for
+ALONG: Final = "along"  # beside it, how many layers questions go along; older graphs have none
 WORDS, PLACES, DISTANCES = "encoder.words", "encoder.places", "encoder.distances"
 _MOST: Final = 1 << 20  # of anything that is counted: more than any encoder has
 _BYTES: Final = {"F32": 4, "F16": 2, "I8": 1, "U8": 1}
@@ -38,7 +39,8 @@ class Dimensions:
     positions: int
     epsilon: float
     buckets: int
-    question_layers: int
+    along: int  # the encoder's last layers, which questions go through
+    question_layers: int  # of their own, behind those
     question_inner: int
     labels: int
 
@@ -46,6 +48,11 @@ class Dimensions:
     def longest(self) -> int:
         """The most word pieces that are read at once."""
         return self.positions - (2 if self.kind == "mpnet" else 0)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The names of what questions hear of a text, in the order of the layers they go through."""
+        return tuple(f"{kind}.{n}" for n in range(self.along + self.question_layers) for kind in ("keys", "values"))
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of every weight, by name."""
@@ -92,11 +99,13 @@ def dimensions(folder: ModelFolder) -> Dimensions:
         raise ModelError(f"{path}: {sizes['heads']} heads of {sizes['size']} numbers are of no encoder")
     found = Dimensions(
         kind=kind, epsilon=float(epsilon), **sizes, buckets=count(shape, "buckets", 8) if kind == "mpnet" else 0,
-        question_layers=count(model, "layers", 0), question_inner=count(model, "inner") * sizes["size"],
-        labels=len(folder.config.labels),
+        along=count({"along": 0} | model, "along", 0), question_layers=count(model, "layers", 0),
+        question_inner=count(model, "inner") * sizes["size"], labels=len(folder.config.labels),
     )  # fmt: skip
     if not 4 <= folder.config.max_length <= found.longest:
         raise ModelError(f"{path}: 'max_length' is {folder.config.max_length}; expected 4 to {found.longest}")
+    if found.along > found.layers:
+        raise ModelError(f"{path}: 'along' of the model is {found.along}; its encoder has {found.layers} layers")
     if found.labels < 2:
         raise ModelError(f"{path}: there is one label; expected 'none' and others")
     return found

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from tabsa.checkpoint import AskedPrecision
 from tabsa.errors import ConfigError, DataError, ModelError, TabsaError
 from tabsa.inference import Predictor, load
 from tabsa.scoring import Counts, Layout, Progress, Request, rejects_file, request_identity, score
@@ -24,7 +25,7 @@ class Job:
     request: Request
     identity: Mapping[str, Any]  # what `tabsa.scoring.request_identity` gave where the job was started
     model: str | None = None  # a folder, or the name of a model in the package
-    precision: Literal["float32", "int8"] = "float32"
+    precision: AskedPrecision = "auto"
     threads: int = 1  # of the model, in each worker
 
     def plain(self) -> dict[str, Any]:

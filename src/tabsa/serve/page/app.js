@@ -4,7 +4,7 @@ import { asProblem, get, post } from "./api.js";
 import { attachAspects } from "./aspects.js";
 import { button, byId, fill, make } from "./dom.js";
 import { attachEditor } from "./editor.js";
-import { EXAMPLES, OPEN_EXAMPLES, TABLE } from "./examples.js";
+import { EXAMPLES, OPEN_EXAMPLES, OPEN_TABLE, TABLE } from "./examples.js";
 import { attachFile, carriesFile } from "./file.js";
 import { drawGrid } from "./grid.js";
 import { attachJob } from "./job.js";
@@ -237,7 +237,8 @@ async function loadModel() {
     if (open) wordings.offer(known, model.aspect_lists);
     drawExamples();
     const chains = model.chains ? `, ${model.chains} memory chain${model.chains === 1 ? "" : "s"}` : "";
-    byId("model").textContent = `Model: ${model.name} (${model.kind}${chains}), ${open ? "any aspects" : `${known.length} aspects`}.`;
+    const kind = model.kind === model.name && !chains ? "" : ` (${model.kind}${chains})`;
+    byId("model").textContent = `Model: ${model.name}${kind}, ${open ? "any aspects" : `${known.length} aspects`}.`;
     notice.show(null);
     load(store.state);
   } catch (error) {
@@ -262,8 +263,9 @@ attachMarking({
 });
 drawExamples();
 byId("example-table").addEventListener("click", () => {
-  targets.add(TABLE.targets);
-  file.choose(new File([TABLE.csv], TABLE.name));
+  const table = open ? OPEN_TABLE : TABLE;
+  targets.add(table.targets);
+  file.choose(new File([table.csv], table.name));
 });
 byId("clear").addEventListener("click", () => {
   load(EMPTY);

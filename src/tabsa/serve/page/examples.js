@@ -60,9 +60,9 @@ export const OPEN_EXAMPLES = [
   {
     label: "two phones",
     state: {
-      text: "The Pixel 9 takes wonderful photos and lasts all day, while the Galaxy S24 is faster but far too expensive.",
+      text: "The Pixel 9 takes wonderful photos but gets hot. The Galaxy S24 has a gorgeous screen and costs a fortune.",
       targets: [named("Pixel 9"), named("Galaxy S24")],
-      aspects: ["camera", "battery life", "speed", "price"],
+      aspects: ["camera", "screen", "heat", "price"],
       cell: { target: "Galaxy S24", aspect: "price" },
     },
   },
@@ -76,15 +76,40 @@ export const OPEN_EXAMPLES = [
     },
   },
   {
-    label: "a dinner",
+    label: "two places",
     state: {
-      text: "The soup at Nonna’s was cold and we waited an hour for it, though our waiter could not have been kinder.",
-      targets: [named("Nonna’s")],
-      aspects: ["food", "waiting time", "staff", "price"],
-      cell: { target: "Nonna’s", aspect: "staff" },
+      text: "Camden is your best bet for secure although expensive and Croydon is too far.",
+      targets: [named("Camden"), named("Croydon")],
+      aspects: ["safety", "price", "location"],
+      cell: { target: "Camden", aspect: "safety" },
     },
   },
-  EXAMPLES[0],
+  {
+    label: "facts only",
+    state: {
+      text: "The Nokia comes in black and weighs 180 grams.",
+      targets: [named("Nokia")],
+      aspects: ["weight", "colour", "price"],
+      cell: { target: "Nokia", aspect: "weight" },
+    },
+  },
+  {
+    label: "hit and miss",
+    state: {
+      text: "The food at Rosa’s is sometimes excellent and sometimes awful.",
+      targets: [named("Rosa’s")],
+      aspects: ["food", "staff", "price"],
+      cell: { target: "Rosa’s", aspect: "food" },
+    },
+  },
+  {
+    label: "a sofa",
+    state: {
+      text: "The sofa from Harlow is comfortable and looks great, but delivery took nine weeks.",
+      targets: [named("Harlow")],
+      cell: { target: "Harlow", aspect: "comfort" },
+    },
+  },
 ];
 
 /** A table to start from, and who may be judged in it. */
@@ -100,5 +125,21 @@ export const TABLE = {
 6,"Does anyone know a good dentist?"
 7,"The parks around Richmond are beautiful, but it is very expensive."
 8,"Camden is full of tourists at the weekend."
+`,
+};
+
+/** The same for a model that can be asked about anything; every row is worth asking about the everyday aspects. */
+export const OPEN_TABLE = {
+  name: "comments.csv",
+  targets: ["Pixel 9", "Brooks", "Harlow", "Vinted", "Dyson"].map(named),
+  csv: `id,text
+1,The Pixel 9 looks gorgeous and costs a fortune.
+2,My Brooks boots are comfortable and have lasted for years.
+3,Customer service at Harlow is a joke.
+4,"Vinted is easy to use, but their support never answers."
+5,The Dyson is far too expensive for what it does.
+6,Does anyone know a good dentist?
+7,The Brooks are the most comfortable shoes I own.
+8,The Dyson comes with two brushes.
 `,
 };

@@ -77,6 +77,7 @@ export function attachReading({ change }) {
     }
     const { element, spans } = text;
     if (!passages.some((passage) => passage.gates)) {
+      element.classList.add("plain");
       const none = make("p", { class: "note" }, "No words are shaded: this model has no gates.");
       return redraw(into, element, none, make("div", { class: "bars-row" }, probabilityBars(opinion)));
     }
@@ -96,6 +97,7 @@ export function attachReading({ change }) {
   return {
     /** @param {Answer} answer @param {Cell | null} cell @param {View} view */
     show(answer, cell, view) {
+      byId("reading-word").textContent = isGated(answer) ? "Why" : "Answer";
       const same =
         drawn &&
         cell &&
@@ -124,13 +126,17 @@ function directionsOf({ answer, view }) {
   return all.includes(view.direction) ? [view.direction] : all;
 }
 
+/** Whether the model has gates to show; it is taken to have some where nothing was read. @param {Answer} answer */
+function isGated({ explanation }) {
+  return !explanation?.passages.length || explanation.directions.length > 0;
+}
+
 /** @param {Answer} answer */
-function hint({ explanation }) {
-  const gated = !explanation?.passages.length || explanation.directions.length > 0;
+function hint(answer) {
   return make(
     "p",
     { class: "hint" },
-    gated
+    isGated(answer)
       ? "Choose a cell of the table, and the words that moved the model’s memory light up here."
       : "Choose a cell of the table, and see how sure the model is.",
   );

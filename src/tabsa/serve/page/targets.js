@@ -11,6 +11,13 @@ const MOST_SUGGESTED = 12;
 const has = (targets, asked) =>
   targets.some((target) => [target.name, ...target.aliases].some((known) => sameName(known, asked)));
 
+/** The words of a name, with spaces around each. @param {string} name */
+const words = (name) => ` ${name.toLowerCase().split(/[^\p{L}\p{N}]+/u).join(" ")} `;
+
+/** Whether a name is in that of a target, as Pixel is in Pixel 9. @param {Target[]} targets @param {string} found */
+const within = (targets, found) =>
+  targets.some((target) => [target.name, ...target.aliases].some((known) => words(known).includes(words(found))));
+
 /** Targets with more of them at the end, none twice. @param {Target[]} targets @param {Target[]} more */
 function added(targets, more) {
   return more.reduce((all, target) => (has(all, target.name) ? all : [...all, target]), targets);
@@ -77,7 +84,7 @@ export function attachTargets({ change, say }) {
   });
 
   function drawSuggestions() {
-    const fresh = suggested.filter((one) => !has(targets, one)).slice(0, MOST_SUGGESTED);
+    const fresh = suggested.filter((one) => !has(targets, one) && !within(targets, one)).slice(0, MOST_SUGGESTED);
     const as = (/** @type {string} */ one) => ({ name: one, aliases: [] });
     const buttons = fresh.map((one) =>
       make(
