@@ -9,6 +9,7 @@ import pytest
 
 from tabsa.cli.targets import named_targets
 from tabsa.inference import load
+from tabsa.schema import Target
 
 TEXT = "Camden is not cheap but Brixton is lovely."
 
@@ -86,6 +87,32 @@ def test_a_target_the_text_does_not_mention_is_told_on_stderr(predict):
     assert code == 0
     assert stderr == "warning: the text does not mention 'Oslo'; give other names for it with -t 'Oslo=ALIAS'\n"
     assert "Oslo: not mentioned in the text" in stdout
+
+
+def test_a_text_may_be_about_what_it_does_not_name(predict, tiny_model):
+    model, text = load(tiny_model), "Not cheap, but safe."
+    code, stdout, stderr = predict(text, "-t", "restaurant", "--implied", "--json")
+    assert (code, stderr) == (0, "")  # nobody is told that the name is missing
+    assert json.loads(stdout) == model.predict(text, [Target("restaurant", implied=True)]).to_dict()
+    code, stdout, stderr = predict(TEXT, "-t", "Camden", "-t", "Oslo", "--implied", "--json")
+    assert (code, stderr) == (0, "")
+    assert json.loads(stdout) == model.predict(TEXT, ["Camden", "Oslo"], implied=True).to_dict()
+    assert "not mentioned" not in predict(text, "-t", "restaurant", "--implied")[1]
+
+
+def test_without_a_name_it_is_called_it_and_not_looked_for(predict, tiny_model):
+    text = "It is not cheap, but it is safe."
+    code, stdout, stderr = predict(text, "--implied", "-a", "price", "--json")
+    assert (code, stderr) == (0, "")
+    expected = load(tiny_model).predict(text, [Target("it", implied=True)], ["price"])
+    assert json.loads(stdout) == expected.to_dict()
+    assert expected.mentions() == ()
+    assert json.loads(stdout) != load(tiny_model).predict(text, ["it"], ["price"]).to_dict()
+
+
+def test_what_is_implied_can_be_explained(predict, tmp_path):
+    code, _, stderr = predict("Not cheap, but safe.", "--implied", "--explain", tmp_path / "why.html")
+    assert (code, stderr) == (0, f"explanation: {tmp_path / 'why.html'}\n")
 
 
 def test_no_opinion_is_said(predict):
@@ -191,6 +218,12 @@ def test_without_a_model_the_reader_answers_about_anything(command_line):
     rows = [line.split()[:-2] for line in stdout.splitlines() if "%" in line]
     assert rows == [["Pixel", "9", "battery", "life", "▲", "positive"], ["price", "▼", "negative"]]
     assert stdout.endswith("Pixel 9: silent on camera\n")
+    code, stdout, stderr = command_line(
+        "predict", "Great food, slow service", "--implied", "-a", "food", "-a", "service"
+    )
+    assert (code, stderr) == (0, "")
+    rows = [line.split()[:-2] for line in stdout.splitlines() if "%" in line]
+    assert rows == [["it", "food", "▲", "positive"], ["service", "▼", "negative"]]
     exact = [
         json.loads(command_line("predict", text, "-t", "Pixel 9", *asked, "--json", *more)[1])["opinions"]
         for more in ((), ("--precision", "int8"), ("--precision", "float32"))
@@ -205,7 +238,7 @@ def test_without_a_target_there_is_an_example(predict):
     code, stdout, stderr = predict(TEXT)
     assert (code, stdout) == (2, "")
     shown = " ".join(stderr.replace("│", " ").split())
-    assert 'such as: tabsa predict "Camden is lovely but far too dear" -t Camden' in shown
+    assert 'such as: tabsa predict "Camden is lovely but far too dear" -t Camden; or give --implied, if' in shown
 
 
 @pytest.mark.parametrize("options", [["=NW1"], [""], ["Camden", "Camden=NW1"]])

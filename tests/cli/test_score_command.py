@@ -74,6 +74,34 @@ def test_names_with_other_names(tabsa: Tabsa, tmp_path: Path) -> None:
     assert any(row["confidence"] != "1.0" for row in records(tmp_path / "out.csv"))  # it was found, and read
 
 
+@pytest.mark.parametrize("targets", [["-t", "restaurant=bistro"], ["--target-column", "about"]])
+def test_texts_that_do_not_name_what_they_are_about(tabsa: Tabsa, tmp_path: Path, targets: list[str]) -> None:
+    source, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text("text,about\n" + "Not cheap but nice,restaurant\n" * 20)
+    arguments = (source, out, *targets, "--text-column", "text", "--layout", "long", "--all", "-a", "price")
+    code, _, stderr = tabsa(*arguments)
+    assert code == 0
+    assert {row["probability_none"] for row in records(out)} == {"1.0"}
+    warning = "warning: only 0 of 20 texts name a target; --implied reads the others as being about it"
+    assert stderr.splitlines()[1:] == [warning]
+    code, _, stderr = tabsa(*arguments, "--implied", "--overwrite")
+    assert (code, len(stderr.splitlines())) == (0, 1)
+    assert {row["target"] for row in records(out)} == {"restaurant"}
+    assert all(float(row["probability_none"]) < 1 for row in records(out))
+
+
+@pytest.mark.parametrize(("rows", "named", "warned"), [(20, 0, True), (19, 0, False), (20, 1, False), (21, 1, True)])
+def test_few_texts_that_name_a_target_are_told_of(
+    tabsa: Tabsa, tmp_path: Path, rows: int, named: int, warned: bool
+) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text("text\n" + "Camden\n" * named + "nobody\n" * (rows - named) + " \n")  # the last is no text
+    code, _, stderr = tabsa(source, tmp_path / "out.csv", "-t", "Camden", "--chunk", 6)
+    assert code == 0
+    assert (f"warning: only {named} of {rows} texts name a target; --implied reads" in stderr) == warned
+    assert stderr.count("\n") == 1 + warned
+
+
 def test_int8(tabsa: Tabsa, tmp_path: Path, tiny_model: Path) -> None:
     arguments = (COMMENTS, tmp_path / "out.csv", "--targets", PLACES, "--probabilities", "--precision", "int8")
     code, _, stderr = tabsa(*arguments)

@@ -64,6 +64,27 @@ def test_targets_of_each_row(model, frame):
     assert list(wide.loc["b", ["price", "safety"]]) == [NONE, NONE]
 
 
+@pytest.mark.parametrize("layout", ["long", "wide"])
+def test_texts_that_do_not_name_what_they_are_about(model, frame, layout):
+    shared = predict_frame(model, frame, targets=["Camden"], aspects=["price"], layout=layout, every=True, implied=True)
+    own = predict_frame(
+        model,
+        frame.assign(who="Camden"),
+        target_column="who",
+        aspects=["price"],
+        layout=layout,
+        every=True,
+        implied=True,
+    )
+    expected = [model.predict(text, ["Camden"], ["price"], implied=True).opinions[0] for text in TEXTS]
+    for result, column in ((shared, "Camden/price"), (own, "price")):
+        polarities = result["polarity" if layout == "long" else column]
+        assert list(polarities) == [opinion.polarity for opinion in expected]
+        if layout == "long":
+            assert list(result["probability_none"]) == [opinion.probabilities["none"] for opinion in expected]
+            assert (result["probability_none"] < 1).all()
+
+
 def test_missing_texts_have_no_opinions(model):
     frame = pd.DataFrame({"review": ["Camden is cheap.", None, float("nan"), pd.NA]})
     result = predict_frame(model, frame, "review", ["Camden"], aspects=["price"], every=True)

@@ -140,6 +140,15 @@ def test_lists_that_do_not_fit(model: Predictor, options: dict[str, object], mes
         list(model.predict_many(TEXTS, ["Pixel"], **options))  # type: ignore[arg-type]
 
 
+def test_a_text_about_what_it_does_not_name(model: Predictor) -> None:
+    text, aspects = "A great camera, and the price is dear.", ["camera", "price", "noise"]
+    named = model.predict(text, ["phone"], aspects)
+    implied = model.predict(text, ["phone"], aspects, implied=True)
+    assert {opinion.polarity for opinion in named.opinions} == {"none"}
+    assert implied.opinions == model.predict(text, [Target("phone", implied=True)], aspects).opinions
+    assert {opinion.polarity for opinion in implied.opinions} != {"none"}
+
+
 def test_a_frame_has_columns_of_the_wordings(model: Predictor) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"text": TEXTS, "who": ["Pixel", "Nokia", "Pixel"]})

@@ -21,7 +21,7 @@ from tabsa.models.export import export
 from tabsa.models.linear.config import LRConfig
 from tabsa.models.linear.features import FeatureSpace, passage_ngrams
 from tabsa.models.linear.model import LinearModel, read_model, write_model
-from tabsa.schema import Dataset, Example
+from tabsa.schema import Dataset, Example, Target
 from tabsa.text import TargetFinder, tokenise
 
 ASPECTS = ("general", "price", "transit-location")
@@ -143,6 +143,17 @@ def test_int8_is_for_models_with_a_memory(kind: str, tmp_path: Path) -> None:
     else:
         with pytest.raises(ModelError, match=f"a '{kind}' cannot be exported in int8; these can: entnet, delayed-ent"):
             export(folder, "int8")
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "lr"])
+def test_every_system_reads_a_text_for_what_it_implies(kind: str, tmp_path: Path) -> None:
+    folder = make_linear(tmp_path) if kind == "lr" else make(kind, tmp_path)
+    text = "It is nice, and cheap, but not safe."
+    model = load(folder.path)
+    implied = model.predict(text, ["Camden"], implied=True)
+    assert implied.opinions == model.predict(text, [Target("Camden", implied=True)]).opinions
+    assert implied.unmentioned() == ()
+    assert all(0 < opinion.probabilities["none"] < 1 for opinion in implied.opinions)
 
 
 def test_gates_are_what_models_with_a_memory_have(tmp_path: Path) -> None:

@@ -69,6 +69,48 @@ def test_a_target_that_is_not_mentioned_is_silent(model: Predictor) -> None:
     np.testing.assert_array_equal(table(result)[4:], table(alone))
 
 
+def test_a_target_that_is_not_mentioned_may_be_implied(model: Predictor) -> None:
+    text = "It is cheap. It is not far."
+    names: list[Any] = [["restaurant"], {"restaurant": ["bistro"]}, iter(["restaurant"])]
+    expected = model.predict(text, [Target("restaurant", implied=True)])
+    for asked in names:
+        result = model.predict(text, asked, implied=True)
+        np.testing.assert_array_equal(table(result), table(expected))
+        assert result.unmentioned() == ()
+        assert result.mentions() == ()
+    assert all(0 < opinion.probabilities["none"] < 1 for opinion in expected.opinions)
+
+
+def test_a_name_that_is_found_stays_a_mention(model: Predictor) -> None:
+    result = model.predict(TEXT, ["Oslo", "Camden"], implied=True)
+    camden, oslo = Target("Camden", (Span(0, 6),)), Target("Oslo", implied=True)
+    assert result.mentions() == (camden,)
+    assert [passage.targets for passage in result.passages] == [("Camden", "Oslo")]
+    np.testing.assert_array_equal(table(result), table(model.predict(TEXT, [oslo, camden])))
+    everyone = ["Camden", "Brixton", "Leith"]
+    np.testing.assert_array_equal(
+        table(model.predict(TEXT, everyone, implied=True)), table(model.predict(TEXT, everyone))
+    )
+
+
+def test_marked_targets_say_for_themselves_whether_they_are_implied(model: Predictor) -> None:
+    for target in (Target("Oslo"), Target("Oslo", implied=True)):
+        given, plain = (model.predict(TEXT, [target], implied=implied) for implied in (True, False))
+        np.testing.assert_array_equal(table(given), table(plain))
+        assert given.unmentioned() == (() if target.implied else ("Oslo",))
+
+
+def test_many_texts_imply_what_they_do_not_name(model: Predictor) -> None:
+    texts = ["Camden is cheap.", "It is cheap.", "", "Far."]
+    alone = [table(model.predict(text, ["Camden"], implied=True)) for text in texts]
+    together = model.predict_many(texts, ["Camden"], implied=True)
+    each = model.predict_many(texts, targets_of_each=[["Camden"]] * 4, implied=True)
+    for one, shared, own in zip(alone, together, each, strict=True):
+        np.testing.assert_array_equal(table(shared), one)
+        np.testing.assert_array_equal(table(own), one)
+    assert [(shares[:, 0] == 1).all() for shares in alone] == [False, False, True, False]  # an empty text says nothing
+
+
 def test_no_target_means_no_opinion(model: Predictor) -> None:
     assert model.predict(TEXT, []).opinions == ()
 

@@ -238,6 +238,11 @@ def test_resuming_asks_for_the_same_again(stopped, model):
     other = Request(targets=BOTH, chunk=5, layout=Layout.LONG)
     with pytest.raises(OutputError, match=r"cannot resume .*out\.csv: the layout is not what it was"):
         score(source, out, model, other, resume=True)
+    other = Request(targets=BOTH, chunk=5, implied=True)
+    with pytest.raises(
+        OutputError, match=r"cannot resume .*out\.csv: whether targets may be implied is not what it was"
+    ):
+        score(source, out, model, other, resume=True)
     with pytest.raises(OutputError, match=r"cannot resume .*out\.csv: the precision is not what it was"):
         score(source, out, load(model.folder.path, precision="int8"), request, resume=True)
     with pytest.raises(OutputError, match="the rejects file is not what it was"):
@@ -259,9 +264,9 @@ def test_parts_that_were_tampered_with_are_one_clear_line(stopped, model):
     for content, match in [
         ("{", "is damaged"),
         ("[1]", "is damaged"),
-        ('{"format": "tabsa score 2", "counts": {}}', "is damaged"),
+        ('{"format": "tabsa score 3", "counts": {}}', "is damaged"),
         ('{"format": "x", "identity": {}, "counts": {}}', "another version"),
-        ('{"format": "tabsa score 1", "asked": {}, "counts": {}}', "another version"),
+        ('{"format": "tabsa score 2", "identity": {}, "counts": {}}', "another version"),
     ]:
         state.write_text(content)
         with pytest.raises(OutputError, match=match) as error:

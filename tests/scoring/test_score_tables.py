@@ -178,6 +178,29 @@ def test_wide_has_what_the_predictor_says(tmp_path, model):
     assert found[3]["Camden/price/none"] == 1
 
 
+@pytest.mark.parametrize("targets", [{"targets": BOTH}, {"target_column": "who"}])
+def test_texts_are_read_for_what_they_do_not_name_where_it_is_implied(tmp_path, model, targets):
+    rows = [record | {"who": "Camden;Brixton"} for record in records()]
+    asked = BOTH if "targets" in targets else list(BOTH)
+    options = {"layout": Layout.LONG, "every": True, "text_column": "text", **targets}
+    for implied in (False, True):
+        found = run(tmp_path, model, rows, implied=implied, **options)
+        expected = [o for text in TEXTS for o in model.predict(text, asked, implied=implied).opinions]
+        assert [(row["target"], row["aspect"], row["polarity"]) for row in found] == [
+            (opinion.target, opinion.aspect, opinion.polarity) for opinion in expected
+        ]
+        for row, opinion in zip(found, expected, strict=True):
+            assert row["probabilities"] == pytest.approx(opinion.probabilities, abs=1e-5)
+        assert any(row["probabilities"]["none"] == 1 for row in found) != implied
+
+
+@pytest.mark.parametrize("implied", [False, True])
+def test_rows_whose_text_names_a_target_are_counted(tmp_path, model, implied):
+    source = write(tmp_path / "in.jsonl", [*records(), {"text": None}])
+    counts = score(source, tmp_path / "out.csv", model, Request(targets=BOTH, chunk=3, implied=implied)).counts
+    assert (counts.rows, counts.scored, counts.named) == (5, 4, 3)
+
+
 def test_long_has_a_row_for_each_opinion(tmp_path, model):
     found = run(tmp_path, model, records(), layout=Layout.LONG, aspects=["transit-location", "general"])
     expected = [

@@ -1,6 +1,7 @@
 """Parts scored by real Ray workers, which are killed."""
 
 import csv
+import dataclasses
 import json
 import os
 import re
@@ -15,7 +16,7 @@ import pytest
 
 from tabsa.errors import ConfigError, OutputError
 from tabsa.inference import Predictor, load
-from tabsa.scoring import Request, request_identity
+from tabsa.scoring import Request, request_identity, score
 from tabsa.scoring.many import Job, LocalPool, RayPool, score_parts
 from tabsa.scoring.many.cluster import connect
 from tabsa.scoring.many.parts import Part
@@ -110,6 +111,15 @@ def test_the_results_are_those_of_one_process(cluster, folder, tmp_path, model, 
     assert files(tmp_path / "out") == expected
     assert (ended.parts, ended.counts.rows, ended.counts.rejected) == (4, LARGE + 450, 4)
     assert (tmp_path / "out" / "_SUCCESS").exists()
+
+
+def test_what_texts_imply_is_read_by_workers(cluster, folder, tmp_path, model):
+    request = dataclasses.replace(REQUEST, implied=True)
+    job = Job(request, request_identity(model, request), str(model.folder.path), threads=1)
+    ended = score_parts(folder / "c.csv", tmp_path / "out", job, model, lambda _: RayPool(job, workers=1))
+    score(folder / "c.csv", tmp_path / "alone.csv", model, request)
+    assert (tmp_path / "out" / "c.csv").read_bytes() == (tmp_path / "alone.csv").read_bytes()
+    assert (ended.counts.scored, ended.counts.named) == (49, 49 - 13)  # every fourth from the second on names nobody
 
 
 def test_a_worker_that_is_killed_costs_nothing_but_time(cluster, folder, tmp_path, model, job, expected, brisk):

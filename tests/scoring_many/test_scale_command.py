@@ -48,6 +48,17 @@ def test_a_model_by_a_relative_path(command_line, tabsa, tmp_path, tiny_model):
     assert command_line("score", "in", "out", "-t", "Camden", "--model", "model")[0] == 0
 
 
+def test_texts_that_do_not_name_what_they_are_about(tabsa, tmp_path):
+    (tmp_path / "in" / "a.csv").write_text("text\n" + "Not cheap but nice\n" * 24)
+    told = "warning: only 1 of 25 texts name a target; --implied reads the others as being about it"
+    code, _, stderr = tabsa("in", "out", "-t", "Camden")
+    assert (code, stderr.splitlines()[1:]) == (0, [told])
+    assert tabsa("in", "out", "-t", "Camden", "--resume")[2].splitlines()[1:] == [told]
+    code, _, stderr = tabsa("in", "implied", "-t", "Camden", "--implied")
+    assert (code, stderr.count("\n")) == (0, 1)
+    assert (tmp_path / "out" / "a.csv").read_bytes() != (tmp_path / "implied" / "a.csv").read_bytes()
+
+
 def test_going_on(tabsa, tmp_path):
     assert tabsa("in", "out", "-t", "Camden")[0] == 0
     code, _, stderr = tabsa("in", "out", "-t", "Camden", "--resume")

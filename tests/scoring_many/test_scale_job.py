@@ -92,6 +92,18 @@ def test_each_output_is_what_its_table_gives_alone(folder, tmp_path, model):
     assert (seen[-1].rows, seen[-1].share) == (77, 1.0)
 
 
+def test_what_texts_imply_is_read_in_every_part(folder, tmp_path, model):
+    implied = replace(REQUEST, implied=True)
+    assert Job.from_plain(job_of(model, implied).plain()).request == implied
+    ended, plain = (run(folder, tmp_path / name, model, request) for name, request in (("i", implied), ("p", REQUEST)))
+    score(folder / "a.csv", tmp_path / "alone.csv", model, implied)
+    assert (tmp_path / "i" / "a.csv").read_bytes() == (tmp_path / "alone.csv").read_bytes()
+    assert (tmp_path / "i" / "a.csv").read_bytes() != (tmp_path / "p" / "a.csv").read_bytes()
+    # Every fourth row of a part, from the second on, names nobody.
+    assert ended.counts.named == plain.counts.named == summary(tmp_path / "i")["named"] == 72 - (10 + 3 + 3 + 3)
+    assert run(folder, tmp_path / "i", model, implied, resume=True).counts.named == 53
+
+
 def test_another_format(folder, tmp_path, model):
     run(folder, tmp_path / "out", model, form="jsonl")
     assert {"a.jsonl", "sub/b.jsonl", "sub/d.jsonl"} <= set(files(tmp_path / "out"))
@@ -174,6 +186,7 @@ def test_a_record_that_was_lost_costs_its_part_only(folder, tmp_path, model):
         ({"aspects": ("price",)}, "the list of aspects"),
         ({"targets": {"Camden": ()}}, "the list of targets"),
         ({"layout": Layout.LONG}, "the layout"),
+        ({"implied": True}, "whether targets may be implied"),
     ],
 )
 def test_other_options_are_refused(folder, tmp_path, model, change, named):
@@ -227,7 +240,7 @@ def test_damaged_and_foreign_jobs(folder, tmp_path, model):
     for content, message in (
         ("{", "is damaged"),
         ("[1]", "is damaged"),
-        ('{"format": "tabsa score job 2"}', "is damaged"),
+        ('{"format": "tabsa score job 3"}', "is damaged"),
         ('{"format": "x", "identity": {}}', "is of another version"),
         ('{"format": "tabsa score job 1", "asked": {}}', "is of another version"),
     ):

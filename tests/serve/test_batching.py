@@ -51,14 +51,20 @@ def test_what_is_read_beside_a_text_changes_nothing(settings: Any, predictor: Pr
 
     async def ask(client: httpx2.AsyncClient, app: FastAPI) -> list[Any]:
         posted = [
-            {"text": text, "targets": NAMES[: 1 + n % 3], "aspects": aspects[n % 3], "explain": n % 7 == 0}
+            {
+                "text": text,
+                "targets": NAMES[: 1 + n % 3],
+                "aspects": aspects[n % 3],
+                "explain": n % 7 == 0,
+                "implied": n % 5 == 0,
+            }
             for n, text in enumerate(read)
         ]
         return await asyncio.gather(*(client.post("/v1/predict", json=body) for body in posted))
 
     answers = asking(settings(batch_texts=batch_texts), ask)
     for n, (text, answer) in enumerate(zip(read, answers, strict=True)):
-        expected = predictor.predict(text, NAMES[: 1 + n % 3], aspects[n % 3])
+        expected = predictor.predict(text, NAMES[: 1 + n % 3], aspects[n % 3], implied=n % 5 == 0)
         assert answer.json()["opinions"] == expected.to_dict()["opinions"]  # to the last bit
         assert (answer.json()["explanation"] is not None) == (n % 7 == 0)
         if n % 7 == 0:

@@ -58,6 +58,23 @@ def test_aliases_are_mentions(client: TestClient, predictor: Predictor) -> None:
     assert answer["mentions"] == [{"target": "Stoke Newington", "spans": [[0, 6], [16, 19]]}]
 
 
+def test_a_text_may_be_about_what_it_does_not_name(client: TestClient, predictor: Predictor) -> None:
+    answer = predict(client, text=TEXT, targets=TARGETS, implied=True, explain=True)
+    expected = predictor.predict(TEXT, TARGETS, implied=True)
+    assert answer["opinions"] == expected.to_dict()["opinions"]
+    assert [mention["target"] for mention in answer["mentions"]] == ["Camden", "Brixton Hill"]
+    assert [passage["targets"] for passage in answer["explanation"]["passages"]] == [
+        list(passage.targets) for passage in expected.passages
+    ]
+    assert answer["opinions"] != predict(client, text=TEXT, targets=TARGETS)["opinions"]
+    texts = ["Not cheap.", "Nowhere is nice"]
+    results = predict(client, text=None, texts=texts, targets=["Nowhere"], implied=True)["results"]
+    assert [result["opinions"] for result in results] == [
+        predictor.predict(text, ["Nowhere"], implied=True).to_dict()["opinions"] for text in texts
+    ]
+    assert [len(result["mentions"]) for result in results] == [0, 1]
+
+
 def test_offsets_count_code_points(client: TestClient) -> None:
     text = "😀 Zürich is nice 👍🏽, zurich!"
     spans = predict(client, text=text, targets=["Zürich"])["mentions"][0]["spans"]
@@ -131,6 +148,7 @@ def test_a_model_without_a_memory_explains_what_it_can(make_client: Any, tmp_pat
         ({"aspects": ["prize"]}, "aspects", "it knows: general, price"),
         ({"aspects": []}, "aspects", "at least 1"),
         ({"colour": 1}, "colour", "not permitted"),
+        ({"implied": "yes"}, "implied", "valid boolean"),
         ({"text": None, "texts": ["a"], "explain": True}, None, "one text"),
     ],
 )

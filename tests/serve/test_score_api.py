@@ -70,6 +70,16 @@ FORMS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         ".csv",
     ),
     "escapes": ({"targets": ["C\\=D\\\\=nobody\\,"]}, {"targets": {"C=D\\": ["nobody,"]}}, ".csv"),
+    "implied": (
+        {"implied": "true", "probabilities": "true"},
+        {"implied": True, "probabilities": True},
+        ".csv",
+    ),
+    "own and implied": (
+        {"targets": None, "target_column": "id", "implied": "true", "format": "jsonl", "layout": "long"},
+        {"targets": None, "target_column": "id", "implied": True, "layout": Layout.LONG},
+        ".jsonl",
+    ),
     "empty fields": ({"text_column": "", "target_column": "", "aspect": ""}, {}, ".csv"),
 }
 
@@ -114,6 +124,12 @@ def test_an_alias_counts_as_a_mention(client: TestClient) -> None:
     assert shares["Camden"][2] == 1  # the third row mentions nobody
     assert shares["Camden=nobody"][2] < 1
     assert shares["Camden=nobody"][:2] == shares["Camden"][:2]
+
+
+def test_a_text_may_be_about_what_it_does_not_name(client: TestClient) -> None:
+    response = post(client, targets="Camden", probabilities="true", format="jsonl", implied="true")
+    assert all(json.loads(line)["Camden/price/none"] < 1 for line in response.text.splitlines())
+    assert error_of(post(client, implied="maybe"), 422)["field"] == "implied"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from tabsa.cli import app
 from tabsa.cli import serve as module
 from tabsa.errors import ConfigError, ModelError, TabsaError
+from tabsa.serve.schema import PredictRequest, ScoreForm
 from tabsa.serve.settings import Settings
 
 DOCS = Path(__file__).parents[2] / "docs" / "serving.md"
@@ -131,3 +132,10 @@ def test_every_setting_is_in_the_documentation_with_its_default() -> None:
     assert rows == {field.name: shown(field.default) for field in fields(Settings)}
     for field in fields(Settings):
         assert field.metadata["help"] in text
+
+
+@pytest.mark.parametrize("form", [PredictRequest, ScoreForm])
+def test_the_page_names_every_field_of_a_request(form: type[PredictRequest] | type[ScoreForm]) -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    for name in form.model_fields:
+        assert re.search(rf"[`\"]{name}[`\"]", text), name

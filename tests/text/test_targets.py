@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tabsa.errors import DataError
 from tabsa.schema import Span, Target
-from tabsa.text import TargetFinder, mark_spans, tokenise_marked
+from tabsa.text import TargetFinder, all_targets, mark_spans, tokenise_marked
 
 PAGE = Path(__file__).parents[2] / "docs" / "text.md"
 
@@ -190,6 +190,20 @@ def test_like_an_alternation_of_the_names(text: str) -> None:
 def test_a_name_is_found_whatever_marks_stand_around_it(name: str, around: str) -> None:
     text = f"{around} {name} {around}"
     assert Span(len(around) + 1, len(around) + 1 + len(name)) in TargetFinder([name]).find(text)[0].mentions
+
+
+@pytest.mark.parametrize("implied", [False, True])
+def test_every_name_is_a_target_and_only_the_others_are_implied(implied: bool) -> None:
+    names = ("Soho", "Camden", "Leeds")
+    finder = TargetFinder(names)
+    found = finder.find("Camden is dear")
+    camden = Target("Camden", (Span(0, 6),))
+    assert all_targets(names, found, implied=implied) == (
+        Target("Soho", implied=implied),
+        camden,
+        Target("Leeds", implied=implied),
+    )
+    assert all_targets((), (), implied=implied) == ()
 
 
 # --- explicit spans -------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import typer
 
 from tabsa.cli.console import err, warn
+from tabsa.cli.targets import warn_if_few_are_named
 
 if TYPE_CHECKING:
     from tabsa.checkpoint import AskedPrecision
@@ -80,6 +81,7 @@ def score_many(
             on_change=show,
         )
     _summarise(ended)
+    warn_if_few_are_named(ended.counts, request)
 
 
 def _pool_maker(job: "Job", predictor: "Predictor", cluster: Cluster | None) -> "Callable[[int], Pool]":

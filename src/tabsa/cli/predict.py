@@ -10,10 +10,12 @@ import typer
 from tabsa.cli.aspects import asked_aspects
 from tabsa.cli.console import err, warn
 from tabsa.cli.options import AspectLists, Aspects, ModelName, Precision
-from tabsa.cli.targets import METAVAR, named_targets
+from tabsa.cli.targets import METAVAR, Implied, named_targets
 from tabsa.errors import DataError, ModelError
+from tabsa.schema import Target
 
 _EXAMPLE = 'tabsa predict "Camden is lovely but far too dear" -t Camden'
+_IT = "it"  # what a text is about, where nobody gives it a name
 
 
 def command(
@@ -29,6 +31,7 @@ def command(
             help="Who may be judged, with other names for it; repeatable. In a name write `\\=`, in an alias `\\,`.",
         ),
     ] = None,
+    implied: Implied = False,
     aspects: Aspects = None,
     aspect_lists: AspectLists = None,
     model: ModelName = None,
@@ -44,12 +47,14 @@ def command(
 
     Examples: `tabsa predict "The Pixel 9 lasts for days" -t "Pixel 9" -a "battery life" -a price`,
     `tabsa predict "The Pixel 9 lasts for days" -t "Pixel 9" --aspects phones`,
+    `tabsa predict "Great food, slow service" --implied -a food -a service`,
     `cat review.txt | tabsa predict -t Camden -t Brixton -a price --json`,
     `tabsa predict "I love Stokey" -t "Stoke Newington=Stokey,N16" --model places --explain why.html`
     """
-    if not targets:
-        raise typer.BadParameter(f"name at least one target, such as: {_EXAMPLE}", param_hint="'-t'")
-    named = named_targets(targets)
+    if not targets and not implied:
+        hint = "or give --implied, if the text does not name what it is about"
+        raise typer.BadParameter(f"name at least one target, such as: {_EXAMPLE}; {hint}", param_hint="'-t'")
+    wanted = named_targets(targets) if targets else [Target(_IT, implied=True)]
     asked = asked_aspects(aspect_lists, aspects)
     read = _text(text)
     from tabsa.inference import load
@@ -67,8 +72,8 @@ def command(
             f"--explain shows gates, and '{predictor.system.name}' has none; these have: {able}, "
             "and so has `--model places`"
         )
-    prediction = predictor.predict(read, named, asked)
-    for name in prediction.unmentioned():
+    prediction = predictor.predict(read, wanted, asked, implied=implied)
+    for name in () if implied else prediction.unmentioned():
         warn(f"the text does not mention '{name}'; give other names for it with -t '{name}=ALIAS'")
     if as_json:
         typer.echo(json.dumps(prediction.to_dict(), indent=2, allow_nan=False))

@@ -36,7 +36,7 @@ from tabsa.cli.score_options import (
     Threads,
     Workers,
 )
-from tabsa.cli.targets import named_targets
+from tabsa.cli.targets import Implied, named_targets, warn_if_few_are_named
 
 if TYPE_CHECKING:
     from tabsa.scoring import Progress, Request
@@ -50,6 +50,7 @@ def command(
     targets: TargetsFile = None,
     names: TargetNames = None,
     target_column: TargetColumn = None,
+    implied: Implied = False,
     aspects: Aspects = None,
     aspect_lists: AspectLists = None,
     model: ModelName = None,
@@ -76,6 +77,7 @@ def command(
     Examples: `tabsa score docs/examples/comments.csv opinions.csv --targets docs/examples/places.txt --layout long`,
     `tabsa score reviews.csv opinions.csv --target-column product --aspects phones`,
     `tabsa score reviews.csv opinions.csv -t "Pixel 9" --aspects my-aspects.txt -a "battery life"`,
+    `tabsa score reviews.csv opinions.csv -t restaurant --implied --aspects restaurants`,
     `tabsa score comments.csv opinions.csv --targets places.txt --model fast`
     """
     shared = _shared_targets(targets, names or [], target_column)
@@ -94,6 +96,7 @@ def command(
     request = Request(
         targets=shared,
         target_column=target_column,
+        implied=implied,
         aspects=asked,
         text_column=text_column,
         id_column=id_column,
@@ -135,6 +138,7 @@ def _score_one(
             source, out, predictor, request, rejects=rejects, resume=resume, overwrite=overwrite, on_progress=show
         )
     _summarise(ended, time.perf_counter() - started, rejects)
+    warn_if_few_are_named(ended.counts, request)
 
 
 def _refuse(where: str, fits: bool, given: dict[str, bool]) -> None:

@@ -24,6 +24,7 @@ def predict_frame(
     layout: Literal["long", "wide"] = "long",
     *,
     every: bool = False,
+    implied: bool = False,
 ) -> "pd.DataFrame":
     """The opinions in a column of texts, beside the frame's own columns and under its own index.
 
@@ -38,6 +39,7 @@ def predict_frame(
             and one `probability_...` a label. `wide` keeps the rows and adds a column of polarities for each pair
             (`Camden/price`), or with `target_column` for each aspect (`price`), which then takes one target a row.
         every: in the long layout, rows for `none` as well.
+        implied: take a name that a text does not mention as that of what the text is about.
 
     Raises:
         DataError: a column is missing or in the way, or a text or target is of the wrong kind.
@@ -52,13 +54,13 @@ def predict_frame(
     texts = [_text(value, row) for row, value in enumerate(frame[text_column])]
     if target_column is None:
         shared: Targets = targets if isinstance(targets, Mapping) else cast("list[str]", list(targets or ()))
-        predictions = predictor.predict_many(texts, shared, aspects)
+        predictions = predictor.predict_many(texts, shared, aspects, implied=implied)
         columns = [f"{o.target}/{o.aspect}" for o in predictor.predict("", shared, aspects).opinions]
     else:
         own = [_names(value, row) for row, value in enumerate(frame[target_column])]
         if layout == "wide" and any(len(names) > 1 for names in own):
             raise DataError(f"the wide layout takes one target a row, but {target_column!r} has more; use 'long'")
-        predictions = predictor.predict_many(texts, aspects=aspects, targets_of_each=own)
+        predictions = predictor.predict_many(texts, aspects=aspects, targets_of_each=own, implied=implied)
         columns = list(predictor.choose_aspects(aspects))
     if layout == "long":
         return _long(frame, predictions, predictor.labels, every=every)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -16,7 +17,7 @@ from tabsa.errors import DataError
 from tabsa.inference.result import PredictedOpinion, Prediction
 from tabsa.models import system_of
 from tabsa.schema import Target
-from tabsa.text import TargetFinder
+from tabsa.text import TargetFinder, all_targets
 from tabsa.text.aspects import clean_aspects
 
 # Names to look for, names with aliases, or targets with their mentions already marked.
@@ -42,17 +43,20 @@ class Predictor:
         self.engine = self.system.make_engine(folder, threads, self.precision)
         self.aspects, self.labels = folder.config.aspects, folder.config.labels
 
-    def predict(self, text: str, targets: Targets, aspects: Sequence[str] | None = None) -> Prediction:
+    def predict(
+        self, text: str, targets: Targets, aspects: Sequence[str] | None = None, *, implied: bool = False
+    ) -> Prediction:
         """Every target-aspect pair of one text, with what explains it.
 
         Args:
             text: any text; a long one is read sentence by sentence.
             targets: names to find in the text (a mapping gives each its aliases), or `Target`s with mentions. A
-                target that the text does not mention is `none` throughout, unless it is a `Target` that is `implied`:
-                then the whole text is read for it.
+                target that the text does not mention is `none` throughout, unless it is implied.
             aspects: some of the model's, or of a model with open aspects any words; the model's own by default.
+            implied: take a name that the text does not mention as that of what the text is about: the whole text is
+                read for it. A `Target` says for itself whether it is `implied`.
         """
-        (prediction,) = self.predict_many([text], targets, aspects, explain=True)
+        (prediction,) = self.predict_many([text], targets, aspects, implied=implied, explain=True)
         return prediction
 
     def predict_many(
@@ -63,6 +67,7 @@ class Predictor:
         *,
         targets_of_each: Iterable[Targets] | None = None,
         aspects_of_each: Iterable[Sequence[str] | None] | None = None,
+        implied: bool = False,
         explain: bool = False,
     ) -> Iterator[Prediction]:
         """The same for many texts, lazily and in order; texts of like length are read together.
@@ -75,7 +80,8 @@ class Predictor:
             raise DataError("give either targets for all texts or targets of each")
         if aspects is not None and aspects_of_each is not None:
             raise DataError("give either aspects for all texts or aspects of each")
-        finders = repeat(_Finder(targets)) if targets is not None else map(_Finder, targets_of_each or ())
+        make = partial(_Finder, implied=implied)
+        finders = repeat(make(targets)) if targets is not None else map(make, targets_of_each or ())
         if aspects_of_each is None:
             asked: Iterable[tuple[str, ...]] = repeat(self.choose_aspects(aspects))
         else:
@@ -159,7 +165,7 @@ class Predictor:
 class _Finder:
     """Whatever names targets, ready to find them."""
 
-    def __init__(self, targets: Targets) -> None:
+    def __init__(self, targets: Targets, *, implied: bool = False) -> None:
         if isinstance(targets, str):
             raise DataError("targets is one text; expected a list of names, such as ['Camden']")
         listed = targets if isinstance(targets, Mapping) else list(targets)
@@ -171,9 +177,13 @@ class _Finder:
         if len(set(self.names)) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
             raise DataError(f"the target {twice!r} is given twice: give it once, with all its mentions")
+        self.implied = implied
 
     def find(self, text: str) -> Sequence[Target]:
-        return self.marked if self.finder is None else self.finder.find(text)
+        if self.finder is None:
+            return self.marked
+        found = self.finder.find(text)
+        return all_targets(self.names, found, implied=True) if self.implied else found
 
 
 def _strongest(read: Sequence[Passage], answers: Sequence[PassageAnswer]) -> dict[str, NDArray[np.float32]]:

@@ -53,7 +53,7 @@ class Prediction:
         return tuple(dict.fromkeys(opinion.target for opinion in self.opinions))
 
     def unmentioned(self) -> tuple[str, ...]:
-        """The targets of the question that nothing was read for, being named nowhere; known after `predict`."""
+        """The targets of the question that nothing was read for, neither named nor implied; known after `predict`."""
         if not self.aspects:
             return ()
         read = {name for passage in self.passages for name in passage.targets}

@@ -124,6 +124,7 @@ def request_identity(predictor: Predictor, request: Request) -> dict[str, Any]:
         "the model": hashlib.sha256(json.dumps(model).encode()).hexdigest(),
         "the list of targets": hashlib.sha256(targets.encode()).hexdigest(),
         "the column of targets": request.target_column,
+        "whether targets may be implied": request.implied,
         "the list of aspects": list(predictor.choose_aspects(request.aspects)),
         "the column of texts": request.text_column,
         "the column of ids": request.id_column,

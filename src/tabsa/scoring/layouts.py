@@ -17,13 +17,13 @@ Opinions: TypeAlias = Sequence[PredictedOpinion]
 
 
 class Item(NamedTuple):
-    """A row to score: the values that go to the output, the text, and the targets asked for and found in it."""
+    """A row to score: the values that go to the output, the text, the targets asked for, and those to read it for."""
 
     number: int
     kept: Values
     text: str
     names: tuple[str, ...]
-    found: Sequence[Target]
+    read_for: Sequence[Target]  # mentioned, or implied
 
 
 class RowMaker(OutputColumns, Protocol):
@@ -33,7 +33,7 @@ class RowMaker(OutputColumns, Protocol):
         """The part of an input row that goes to the output."""
 
     def rows(self, item: Item, opinions: Opinions) -> Iterator[Values]:
-        """The output rows of one input row, given the opinions on the targets that it mentions."""
+        """The output rows of one input row, given the opinions on the targets that it was read for."""
 
 
 def row_maker(
@@ -163,7 +163,7 @@ class _Long:
                 yield first | added
 
     def _all(self, item: Item, opinions: Opinions) -> Iterator[PredictedOpinion]:
-        """The opinions, and in their places those on targets that the text does not mention."""
+        """The opinions, and in their places those on targets that the text was not read for."""
         given = {(opinion.target, opinion.aspect): opinion for opinion in opinions}
         for name in item.names:
             for aspect in self._aspects:

@@ -20,6 +20,7 @@ class Request:
 
     targets: Mapping[str, Sequence[str]] | None = None  # names, each with its aliases, to look for in every row
     target_column: str | None = None  # the column that names a row's own targets
+    implied: bool = False  # a text that does not name a target is taken to be about it
     aspects: Sequence[str] | None = None  # as for `Predictor.predict`; the model's own by default
     text_column: str | None = None  # "text" by default, or the only column that holds text
     id_column: str | None = None  # "id" by default, if there is one

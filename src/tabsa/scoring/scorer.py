@@ -16,6 +16,7 @@ from tabsa.scoring.targets import OwnTargets, SharedTargets, Targets
 from tabsa.tables.formats import Format, dump_json, make_format
 from tabsa.tables.rows import BadRow, Row, Values
 from tabsa.tables.saving import Counts
+from tabsa.text import all_targets
 
 _MANY_COLUMNS: Final = 500
 _CHUNK_CELLS: Final = 4_000_000  # new ones; where the output is very wide, a chunk has fewer rows for it
@@ -92,15 +93,16 @@ class Scorer:
                 rejects.append(_reject(row, why))
                 counts.first_reason = counts.first_reason or f"row {row.number}: {why}"
         counts.scored, counts.rejected = len(items), len(rejects)
+        counts.named = sum(any(target.mentions for target in item.read_for) for item in items)
         if not self._settled:
             return Scored(b"", b"".join(rejects), counts)
-        mentioning = [item for item in items if item.found]
+        read = [item for item in items if item.read_for]
         predictions = self._predictor.predict_many(
-            [item.text for item in mentioning], aspects=self._aspects, targets_of_each=[i.found for i in mentioning]
+            [item.text for item in read], aspects=self._aspects, targets_of_each=[item.read_for for item in read]
         )
         results: list[Values] = []
         for item in items:
-            opinions = next(predictions).opinions if item.found else ()
+            opinions = next(predictions).opinions if item.read_for else ()
             counts.opinions += sum(opinion.polarity != NONE for opinion in opinions)
             results.extend(self._maker.rows(item, opinions))
         return Scored(self._form.encode(results, first=first), b"".join(rejects), counts)
@@ -110,10 +112,11 @@ class Scorer:
             raise row.error
         text = self._columns.text_of(row.values)
         names, found = self._targets.of(row.values, text)
+        read_for = all_targets(names, found, implied=True) if self._request.implied else found
         kept = self._maker.keep(row.values)
         _refuse_broken(kept)
         self._form.check(kept)
-        return Item(row.number, kept, text, names, found)
+        return Item(row.number, kept, text, names, read_for)
 
 
 def _refuse_broken(values: Values) -> None:

@@ -24,7 +24,7 @@ def check_predict(request: PredictRequest, predictor: Predictor, settings: Setti
     if opinions > settings.max_opinions:
         message = f"texts x targets x aspects are {opinions:,}; at most {settings.max_opinions:,} go in one request"
         raise Problem(422, "limit", message)
-    return [Question(text, finder, request.explain, aspects) for text in texts]
+    return [Question(text, finder, request.explain, aspects, request.implied) for text in texts]
 
 
 def check_text(text: str, settings: Settings, field: str = "text") -> None:

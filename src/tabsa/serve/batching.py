@@ -18,7 +18,7 @@ from tabsa.schema import Target
 from tabsa.serve.metrics import Metrics
 from tabsa.serve.problems import busy
 from tabsa.serve.settings import Settings
-from tabsa.text import TargetFinder
+from tabsa.text import TargetFinder, all_targets
 
 
 class Question(NamedTuple):
@@ -28,6 +28,7 @@ class Question(NamedTuple):
     finder: TargetFinder
     explain: bool = False
     aspects: tuple[str, ...] | None = None  # the model's own by default
+    implied: bool = False  # whether a text that does not name a target is about it
 
 
 class BatchAnswer(NamedTuple):
@@ -124,7 +125,8 @@ class Batcher:
         started = time.perf_counter()
         found = [question.finder.find(question.text) for question in questions]
         targets_of_each = [
-            _all_targets(question.finder, targets) for question, targets in zip(questions, found, strict=True)
+            all_targets(question.finder.names, targets, implied=question.implied)
+            for question, targets in zip(questions, found, strict=True)
         ]
         predictions = self._predictor.predict_many(
             [question.text for question in questions],
@@ -137,9 +139,3 @@ class Batcher:
         self._metrics.batch.observe(len(questions))
         self._metrics.model.observe(time.perf_counter() - started)
         return answers
-
-
-def _all_targets(finder: TargetFinder, found: Sequence[Target]) -> list[Target]:
-    """Every target asked for, those that the text does not mention as well."""
-    mentioned = {target.name: target for target in found}
-    return [mentioned.get(name) or Target(name) for name in finder.names]

@@ -54,6 +54,7 @@ class PredictRequest(_Strict):
     aspect_list: Text | None = Field(
         None, description="Instead, the name of a list of aspects, such as `places`; `/v1/models` has them."
     )
+    implied: bool = Field(False, description="Take a text that does not name a target to be about it.")
     explain: bool = Field(False, description="Tell how the memory's gates opened; for one text only.")
 
     model_config = ConfigDict(
@@ -61,6 +62,7 @@ class PredictRequest(_Strict):
             "examples": [
                 {"text": _EXAMPLE_TEXT, "targets": ["Camden", {"name": "Brixton", "aliases": ["SW9"]}]},
                 {"texts": [_EXAMPLE_TEXT, "I feel safe in Camden."], "targets": ["Camden"], "aspects": ["safety"]},
+                {"text": "Very safe, but too dear.", "targets": ["the neighbourhood"], "implied": True},
             ]
         }
     )
@@ -88,6 +90,7 @@ class ScoreForm(BaseModel):
         [], description="A target to look for in every row, as `NAME` or `NAME=ALIAS,ALIAS`; repeatable."
     )
     target_column: Text | None = Field(None, description="Instead, the column that names each row's own targets.")
+    implied: bool = Field(False, description="Take a text that does not name a target to be about it.")
     text_column: Text | None = Field(None, description="The texts; `text` by default, or the only column of text.")
     id_column: Text | None = Field(None, description="What tells rows apart in the long layout; `id` by default.")
     aspect: list[Text] = Field(

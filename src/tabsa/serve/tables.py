@@ -97,6 +97,7 @@ def _score_request(form: ScoreForm, service: Service) -> ScoreRequest:
     return ScoreRequest(
         targets=dict(targets) or None,
         target_column=form.target_column,
+        implied=form.implied,
         aspects=aspects,
         text_column=form.text_column,
         id_column=form.id_column,

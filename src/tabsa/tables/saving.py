@@ -22,17 +22,21 @@ from tabsa.errors import OutputError
 from tabsa.files import read_text, reason, replacing
 from tabsa.tables.formats import finish_file
 
-FORMAT: Final = "tabsa score 2"
+FORMAT: Final = "tabsa score 3"
 
 
 @dataclass(slots=True)
 class Counts:
-    """What has been done: rows read, scored and rejected, and opinions found (`none` is not one)."""
+    """What has been done: rows read, scored and rejected, and opinions found (`none` is not one).
+
+    `named` are those of the scored rows whose text names a target that was asked of it.
+    """
 
     rows: int = 0
     scored: int = 0
     rejected: int = 0
     opinions: int = 0
+    named: int = 0
     first_reason: str = ""  # why the first row that was rejected was
 
     def add(self, other: "Counts") -> None:
@@ -41,6 +45,7 @@ class Counts:
         self.scored += other.scored
         self.rejected += other.rejected
         self.opinions += other.opinions
+        self.named += other.named
         self.first_reason = self.first_reason or other.first_reason
 
 

@@ -123,6 +123,15 @@ class TargetFinder:
         return node
 
 
+def all_targets(names: Iterable[str], found: Iterable[Target], *, implied: bool = False) -> tuple[Target, ...]:
+    """Every name asked for, as a target: those `found` as they were, the others mentioned nowhere.
+
+    With `implied`, a text that does not name a target is taken to be about it.
+    """
+    mentioned = {target.name: target for target in found}
+    return tuple(mentioned.get(name) or Target(name, implied=implied) for name in names)
+
+
 def parse_target(written: str) -> tuple[str, list[str]]:
     """A name and its aliases, written as `NAME` or `NAME=ALIAS,ALIAS`.
 

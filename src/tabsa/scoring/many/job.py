@@ -142,6 +142,7 @@ def _summary(ended: Ended, failed: dict[str, str]) -> dict[str, Any]:
         "scored": counts.scored,
         "rejected": counts.rejected,
         "opinions": counts.opinions,
+        "named": counts.named,
         "seconds": round(ended.seconds, 3),
         "failed": failed,
     }

@@ -22,7 +22,7 @@ from tabsa.scoring.many.parts import Part
 from tabsa.scoring.many.worker import Outcome, finished_files, unfinished_files
 from tabsa.tables.saving import open_locked, read_record, refuse_other
 
-FORMAT: Final = "tabsa score job 2"
+FORMAT: Final = "tabsa score job 3"
 
 
 class Records:
@@ -136,7 +136,7 @@ class Records:
 
     def add(self, outcome: Outcome) -> None:
         """A part is done."""
-        counts = {name: getattr(outcome.counts, name) for name in ("rows", "scored", "rejected", "opinions")}
+        counts = {name: getattr(outcome.counts, name) for name in ("rows", "scored", "rejected", "opinions", "named")}
         line: dict[str, Any] = {"part": outcome.part.name, "input": outcome.part.identity(), "counts": counts}
         line["seconds"] = round(outcome.seconds, 3)
         try:
