@@ -4,7 +4,6 @@ import csv
 import gzip
 import json
 import os
-import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -703,30 +702,6 @@ def test_an_audit_of_accessibility(page: Page) -> None:
         check()
     score_the_example(page)
     check()
-
-
-@pytest.mark.parametrize(("name", "width", "scheme"), [("page", 1280, "light"), ("page-phone", 390, "dark")])
-def test_pictures_for_the_documentation(page: Page, tmp_path: Path, name: str, width: int, scheme: str) -> None:
-    """The page as docs/page.md shows it; with TABSA_WRITE_DOCS=1 the pictures there are made anew."""
-    page.resize(width, scale=1.5)
-    page.prefer(scheme)
-    fields = [("text", TEXT), ("target", "Brixton"), ("target", "Hampstead"), ("of", "Brixton"), ("on", "price")]
-    page.open(*fields, *([("aspects", "general,price,safety,nightlife")] if width < 600 else []))
-    until(lambda: page.words())
-    path = (PICTURES if os.environ.get("TABSA_WRITE_DOCS") else tmp_path) / f"{name}.png"
-    page.screenshot(path)
-    made, shown = path.read_bytes(), (PICTURES / f"{name}.png").read_bytes()
-    assert size(made)[0] == size(shown)[0] == 1.5 * width
-    assert size(made)[1] > 1.5 * 860  # beyond the window: the whole page is in it
-    light = page.brightness(made)
-    assert light > 0.8 if scheme == "light" else 0 < light < 0.2
-    assert f"images/{name}.png" in (PICTURES.parent / "page.md").read_text(encoding="utf-8")
-
-
-def size(png: bytes) -> tuple[int, int]:
-    assert png.startswith(b"\x89PNG\r\n\x1a\n")
-    width, height = struct.unpack(">II", png[16:24])
-    return width, height
 
 
 # ---- its modules

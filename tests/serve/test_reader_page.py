@@ -1,6 +1,9 @@
 """The page as it comes: with the model in the box, in headless Chromium."""
 
+import os
+import struct
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +18,7 @@ from tabsa.text.aspects import EVERYDAY
 if browsing.CHROMIUM is None or browsing.DRIVER is None:
     pytest.skip("needs a browser: apt-get install chromium chromium-driver", allow_module_level=True)
 
+PICTURES = Path(__file__).parents[2] / "docs" / "images"
 # The opinions that each example has, and no others.
 EXAMPLES = {
     "two phones": {
@@ -108,3 +112,26 @@ def test_the_example_table_is_answered_right(page: Page) -> None:
     )
     assert not {pair for pair in shown if pair.split("/")[1] in ("location", "safety")}
     page.one("#tab-text").click()
+
+
+@pytest.mark.parametrize(("name", "width", "scheme"), [("page", 1280, "light"), ("page-phone", 390, "dark")])
+def test_pictures_for_the_documentation(page: Page, tmp_path: Path, name: str, width: int, scheme: str) -> None:
+    """The page as docs/page.md shows it; with TABSA_WRITE_DOCS=1 the pictures there are made anew."""
+    page.resize(width, scale=1.5)
+    page.prefer(scheme)
+    page.open()
+    page.all("#examples button")[0].click()
+    page.answered("Pixel 9", "Galaxy S24")
+    path = (PICTURES if os.environ.get("TABSA_WRITE_DOCS") else tmp_path) / f"{name}.png"
+    page.screenshot(path)
+    made, shown = path.read_bytes(), (PICTURES / f"{name}.png").read_bytes()
+    assert size(made)[0] == size(shown)[0] == 1.5 * width
+    light = page.brightness(made)
+    assert light > 0.8 if scheme == "light" else 0 < light < 0.2
+    assert f"images/{name}.png" in (PICTURES.parent / "page.md").read_text(encoding="utf-8")
+
+
+def size(png: bytes) -> tuple[int, int]:
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", png[16:24])
+    return width, height
