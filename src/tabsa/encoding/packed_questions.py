@@ -62,7 +62,7 @@ def packed_texts(
     at = starts[text] + data.lengths[text] + before[question] + number - before[data.first[text]]
     shift = _NAME * named[question]
     is_name = (number > 0) & (number <= shift)
-    column = np.where(number == 0, 0, np.maximum(number - shift, 0))
+    column = np.maximum(number - shift, 0)
     slot = np.where(is_name, data.targets[question], 0)
     name = table[np.minimum(slot, len(table) - 1), np.clip(number - 1, 0, _NAME - 1)]
     pieces[at] = np.where(is_name, name, aspect_pieces[data.aspects[question], column])

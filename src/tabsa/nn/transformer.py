@@ -79,7 +79,7 @@ def block(
 
     x = LN(x + attention(x));  LN(x + W2 gelu(W1 x))
 
-    With `heard`, the keys and values of others, attention is to these alone.
+    With `heard`, keys and values that are there already, or are others', attention is to these alone.
     """
     shape, d = states.shape[1:], states.shape[-1]
     if heard is None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -29,6 +29,15 @@ _POOL = 16  # batches that are sorted by length together
 _TOKENS = 16_384  # of a batch that is only read
 
 
+class _AskedRows(NamedTuple):
+    """What is asked of texts."""
+
+    number: NDArray[np.int64]  # of each question in the data, (S, B, M)
+    targets: Tensor  # (S, B, M)
+    labels: Tensor  # (S, B, M)
+    soft_labels: Tensor | None  # (S, B, M, labels)
+
+
 class Batches:
     """Texts with questions as batches on a device."""
 
@@ -53,8 +62,7 @@ class Batches:
         if self.packed is not None:
             return self._packed(rows, self.packed)
         data, seeds = self.data, len(rows)
-        longest, most = int(self.lengths[rows].max()), max(1, int(self.counts[rows].max()))
-        place = np.arange(longest) - 1
+        place = np.arange(int(self.lengths[rows].max())) - 1
         length = self.lengths[rows][..., None] - 2
         inside = (place >= 0) & (place < length)
         index = np.where(inside, data.starts[rows][..., None] + place, 0)
@@ -62,11 +70,8 @@ class Batches:
         pieces[..., 0] = self.known.first
         np.put_along_axis(pieces, length + 1, self.known.last, axis=-1)
         slots = np.where(inside, data.slots[index] if len(data.slots) else NO_SLOT, NO_SLOT)
-        number = np.arange(most)
-        asked = number < self.counts[rows][..., None]
-        question = np.where(asked, data.first[rows][..., None] + number, 0)  # (S, B, M)
-        labels = np.where(asked, data.labels[question], NOT_ASKED)
-        targets = np.where(asked, data.targets[question], NO_SLOT)
+        asked = self._asked(rows)
+        question = asked.number
         table = [np.unique(data.aspects[question[seed]], return_inverse=True) for seed in range(seeds)]
         used = np.zeros((seeds, max(len(found) for found, _ in table)), np.int64)
         for own, (found, _) in zip(used, table, strict=True):
@@ -74,46 +79,52 @@ class Batches:
         width = int(self.aspect_lengths[used].max())
         aspects = self.aspects[used][..., :width]
         local = np.stack([inverse.reshape(question.shape[1:]) for _, inverse in table])
-        soft = None if data.soft_labels is None else torch.from_numpy(data.soft_labels[question].astype(np.float32))
         return QuestionBatch(
             torch.from_numpy(pieces.astype(np.int64)),
             torch.from_numpy(length[..., 0] + 2),
             torch.from_numpy(slots.astype(np.int64)),
             torch.from_numpy(np.where(aspects == NO_SLOT, self.known.padding, aspects).astype(np.int64)),
             torch.from_numpy(self.aspect_lengths[used]),
-            torch.from_numpy(targets.astype(np.int64)),
+            asked.targets,
             torch.from_numpy(local.astype(np.int64)),
-            torch.from_numpy(labels.astype(np.int64)),
-            soft,
+            asked.labels,
+            asked.soft_labels,
         )
+
+    def _asked(self, rows: NDArray[np.int64]) -> _AskedRows:
+        """What is asked of the texts `rows` (S, B)."""
+        data, counts = self.data, self.counts[rows][..., None]
+        place = np.arange(max(1, int(counts.max())))
+        there = place < counts
+        number = np.where(there, data.first[rows][..., None] + place, 0)
+        soft = None if data.soft_labels is None else torch.from_numpy(data.soft_labels[number].astype(np.float32))
+        targets = np.where(there, data.targets[number], NO_SLOT).astype(np.int64)
+        labels = np.where(there, data.labels[number], NOT_ASKED).astype(np.int64)
+        return _AskedRows(number, torch.from_numpy(targets), torch.from_numpy(labels), soft)
 
     def _packed(self, rows: NDArray[np.int64], packed: PackedTexts) -> QuestionBatch:
         """The texts with their questions' pieces behind them."""
-        data, lengths = self.data, self.lengths[rows]
+        asked, lengths = self._asked(rows), self.lengths[rows]
         place = np.arange(int(lengths.max()))
         inside = place < lengths[..., None]
         index = np.where(inside, packed.starts[rows][..., None] + place, 0)  # (S, B, N)
-        number = np.arange(max(1, int(self.counts[rows].max())))
-        asked = number < self.counts[rows][..., None]
-        question = np.where(asked, data.first[rows][..., None] + number, 0)  # (S, B, M)
-        soft = None if data.soft_labels is None else torch.from_numpy(data.soft_labels[question].astype(np.float32))
 
-        def whole(array: NDArray[Any], where: NDArray[np.bool_], other: int) -> Tensor:
-            return torch.from_numpy(np.where(where, array, other).astype(np.int64))
+        def padded(array: NDArray[Any], padding: int = 0) -> Tensor:
+            return torch.from_numpy(np.where(inside, array[index], padding).astype(np.int64))
 
         nothing = torch.zeros(len(rows), 1, 1, dtype=torch.int64)
         return QuestionBatch(
-            whole(packed.pieces[index], inside, self.known.padding),
+            padded(packed.pieces, self.known.padding),
             torch.from_numpy(lengths),
-            whole(np.full_like(index, NO_SLOT), inside, NO_SLOT),
+            torch.full(index.shape, NO_SLOT),
             nothing,
             nothing[..., 0] + 1,
-            whole(data.targets[question], asked, NO_SLOT),
-            torch.zeros(question.shape, dtype=torch.int64),
-            whole(data.labels[question], asked, NOT_ASKED),
-            soft,
-            whole(packed.owners[index], inside, 0),
-            whole(packed.places[index], inside, 0),
+            asked.targets,
+            torch.zeros_like(asked.targets),
+            asked.labels,
+            asked.soft_labels,
+            padded(packed.owners),
+            padded(packed.places),
         )
 
     def orders(self, size: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
@@ -181,9 +192,8 @@ class ReaderTrainer(Loop[NDArray[np.int64]]):
         super().__init__(config, model, model.seeds, device)
         self.prepared = prepared
         self.drawer = Drawer(config, prepared)
-        self.pool = (
-            None if pool is None else batches_of(model, prepared, pool)
-        )  # fixed questions, in place of drawn ones
+        # Fixed questions, in place of drawn ones.
+        self.pool = None if pool is None else batches_of(model, prepared, pool)
         self.current: Batches | None = None
         self.ahead: dict[int, Future[Batches]] = {}
         labels = (pool or prepared.train).labels

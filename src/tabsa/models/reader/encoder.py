@@ -209,15 +209,15 @@ class Encoder(nn.Module):
         if self.distances is not None:
             mask = mask + self.distance_bias(self.distances, longest).unsqueeze(1)  # (S, B, h, T, T)
         mask = mask.to(context.products) if context.products == torch.bfloat16 else mask
-        entered, heard = states, []
+        entered, heard = states, list[tuple[Tensor, Tensor]]()
         for number in range(self.shape.layers):
             weights = self.weights(number)
-            if number == self.shape.layers - along:
-                entered = states
+            own = None
             if number >= self.shape.layers - along:
-                heard.append(keys_values(states, weights))
+                entered = states if not heard else entered
+                heard.append(own := keys_values(states, weights))
             if not along or number < self.shape.layers - 1:
-                states = self.block(states, weights, mask, context)
+                states = self.block(states, weights, mask, context, own)
         return ReadTexts(states, entered if along else states, heard)
 
     def read_through(self, pieces: Tensor, places: Tensor, owners: Tensor, lengths: Tensor, context: Context) -> Tensor:
