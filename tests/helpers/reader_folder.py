@@ -11,7 +11,8 @@ from tabsa.encoding import NOT_ASKED
 from tabsa.encoding.questions import padded_aspects
 from tabsa.models.export import export
 from tabsa.models.reader.engine import ReaderEngine
-from tabsa.models.reader.network import QuestionBatch, Reader, load_weights
+from tabsa.models.reader.network import QuestionBatch, Reader
+from tabsa.models.reader.question_path import load_weights
 from tabsa.models.reader.storage import reader_options, write_reader_folder
 from tabsa.nn.context import EVALUATION
 

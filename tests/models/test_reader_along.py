@@ -11,6 +11,7 @@ import slow_reader
 from reader_factory import make_reader, moved, question_batch
 from tabsa.errors import ModelError
 from tabsa.models.reader.network import QuestionBatch
+from tabsa.models.reader.question_path import untied_weights
 from tabsa.nn.context import EVALUATION, Context
 from tabsa.nn.transformer import padding_mask
 
@@ -111,12 +112,13 @@ def test_targets_and_aspects_matter_along(kind):
 @pytest.mark.parametrize("along", [1, 2, 3])
 def test_what_enters_as_the_text_did_comes_out_as_its_states(kind, along):
     """A question that is a piece's state becomes the piece's last state, but for MPNet's distances."""
-    encoder, batch = made(kind).encoder, question_batch()
+    model, batch = made(kind, along=along), question_batch()
+    encoder = model.encoder
     if encoder.distances is not None:
         torch.nn.init.zeros_(encoder.distances)
     reading = encoder.read(batch.pieces, batch.lengths, EVALUATION, along=along)
     mask = padding_mask(batch.lengths, batch.pieces.shape[2])
-    found = encoder.hear(reading.entered, reading, mask, EVALUATION)
+    found = model.hear(reading.entered, reading, mask, EVALUATION)
     torch.testing.assert_close(found, encoder(batch.pieces, batch.lengths, EVALUATION), atol=1e-10, rtol=0)
     assert len(reading.heard) == along
 
@@ -346,3 +348,27 @@ def test_what_reads_through_learns_and_a_seed_is_the_same_alone_and_in_a_group(k
 def test_questions_without_pieces_are_not_read_through():
     with pytest.raises(ValueError, match="have no pieces"):
         make_reader(through=True).read_through(question_batch(), EVALUATION)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_copies_of_the_last_layers_answer_as_these_do_until_they_are_changed(kind):
+    batch = question_batch()
+    tied, untied = (made(kind, along=2, layers=1, untied=untied) for untied in (False, True))
+    own = dict(tied.named_parameters()) | untied_weights(dict(tied.named_parameters()), 3, 2)
+    with torch.no_grad():
+        for name, tensor in untied.named_parameters():
+            tensor.copy_(own[name])
+    close(ask(untied, batch), ask(tied, batch))
+    torch.nn.init.zeros_(untied.encoder.layers[-1].outer)  # the questions' alone, and theirs is a copy now
+    close(ask(untied, batch), ask(tied, batch))
+    torch.nn.init.zeros_(untied.along[-1].outer)
+    assert not torch.allclose(ask(untied, batch), ask(tied, batch), atol=1e-2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_copies_start_as_the_layers_they_are_of(kind):
+    model = make_reader(kind, along=2, layers=0, untied=True, sizes={"layers": 3})
+    expected = untied_weights(dict(model.named_parameters()), 3, 2)
+    found = {name: tensor for name, tensor in model.named_parameters() if name.startswith("along.")}
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], expected[name]) for name in found)

@@ -28,6 +28,10 @@ ALONG = [
     {"kind": kind, "along": along, "layers": layers, "sizes": {"layers": 3}}
     for kind in ("bert", "mpnet") for along in (1, 2, 3) for layers in (0, 1)
 ]  # fmt: skip
+ALONG += [
+    {"kind": kind, "along": 2, "layers": layers, "untied": True, "sizes": {"layers": 3}}
+    for kind in ("bert", "mpnet") for layers in (0, 1)
+]  # fmt: skip
 ALONG.append({"depth": 2, "along": 1, "layers": 0, "sizes": {"layers": 3}})
 
 

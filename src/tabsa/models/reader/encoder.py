@@ -160,7 +160,8 @@ class ReadTexts(NamedTuple):
 
     states: Tensor  # (S, B, T, d)
     entered: Tensor  # the states where questions come in, (S, B, T, d)
-    heard: Sequence[tuple[Tensor, Tensor]]  # keys and values of each layer that questions go through, (S, B, T, d)
+    heard: Sequence[tuple[Tensor, Tensor]]  # keys and values of each layer that questions go along, (S, B, T, d)
+    own: Sequence[tuple[Tensor, Tensor]] = ()  # of the questions' own layers, where these were kept, (S, B, T, d)
 
 
 class Encoder(nn.Module):
@@ -265,13 +266,6 @@ class Encoder(nn.Module):
         return block(
             states, weights, mask, heads=own.heads, epsilon=own.epsilon, rate=self.rate, context=context, heard=heard
         )
-
-    def hear(self, questions: Tensor, reading: "ReadTexts", mask: Tensor, context: Context) -> Tensor:
-        """Questions, (S, B, M, d), through the last layers, beside the texts that were read."""
-        first = self.shape.layers - len(reading.heard)
-        for number, heard in enumerate(reading.heard, first):
-            questions = self.block(questions, self.weights(number), mask, context, heard)
-        return questions
 
     def distance_bias(self, distances: Tensor, length: int) -> Tensor:
         """What the distance of two places adds to their score, (S, h, T, T).

@@ -14,25 +14,22 @@ The text does not depend on the questions and no question on another, so no answ
 Shapes at line ends use S seeds, B texts, T word pieces, M questions of a text, U aspects, d dimensions.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from tabsa.errors import ModelError
-from tabsa.models.base import Answer, Network
+from tabsa.models.base import Answer
 from tabsa.models.reader.config import ReaderConfig
 from tabsa.models.reader.encoder import Arrays, Encoder, EncoderShape, ReadTexts
+from tabsa.models.reader.question_path import QuestionPath, untied_weights
 from tabsa.nn.attention import mean_over
 from tabsa.nn.context import Context
-from tabsa.nn.rounding import fake_quantise, quantised
-from tabsa.nn.seeds import Init, constant, dropout, normal, parameter, xavier
-from tabsa.nn.transformer import attend, feed_forward, layer_norm, linear, padding_mask
-
-_EPSILON: Final = 1e-6  # of the question layers' normalisation
+from tabsa.nn.transformer import padding_mask
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ class QuestionBatch:
         return QuestionBatch(**changed)
 
 
-class Reader(Network):
+class Reader(QuestionPath):
     """An encoder with question layers."""
 
     capturable = True
@@ -83,41 +80,20 @@ class Reader(Network):
     def __init__(
         self, config: ReaderConfig, shape: EncoderShape, weights: Arrays, labels: int, seeds: Sequence[int]
     ) -> None:
-        super().__init__(labels, seeds)
-        self.config = config
         if config.depth:
             shape = replace(shape, layers=min(config.depth, shape.layers))
         if config.along > shape.layers:
             raise ModelError(f"questions go along {config.along} layers; the encoder has {shape.layers}")
         if config.along and config.through:
             raise ModelError("'along' and 'through' are two ways for a question; expected one of them")
-        self.encoder = Encoder(shape, weights, len(seeds), config.dropout, rounded=config.rounded)
-        d, starts = shape.size, self.starts()
-        self.question = parameter(starts, 3 * d, d, init=_between if config.along else xavier)
-        self.question_bias = parameter(starts, d, init=constant(0))
-        self.add_head(starts, d)
-        self.hidden = parameter(starts, d, d, init=xavier)
-        self.hidden_bias = parameter(starts, d, init=constant(0))
-        self.output = parameter(starts, d, labels, init=normal(0.02))
-        self.output_bias = parameter(starts, labels, init=constant(0))
-
-    def add_head(self, starts: list[torch.Generator], d: int) -> None:
-        """The layers that carry a question to its answer."""
-        inner = self.config.inner * d
-        sizes: dict[str, tuple[tuple[int, ...], Init]] = {
-            "query": ((d, d), xavier), "keys_values": ((d, 2 * d), xavier), "out": ((d, d), xavier),
-            "inner": ((d, inner), xavier), "outer": ((inner, d), xavier),
-        }  # fmt: skip
-        self.layers = nn.ModuleList()
-        for _ in range(self.config.layers):
-            layer = nn.Module()
-            for name, (size, init) in sizes.items():
-                layer.register_parameter(name, parameter(starts, *size, init=init))
-                layer.register_parameter(f"{name}_bias", parameter(starts, size[1], init=constant(0)))
-            for name in ("norm", "last_norm"):
-                layer.register_parameter(name, parameter(starts, d, init=constant(1)))
-                layer.register_parameter(f"{name}_bias", parameter(starts, d, init=constant(0)))
-            self.layers.append(layer)
+        encoder = Encoder(shape, weights, len(seeds), config.dropout, rounded=config.rounded)
+        super().__init__(config, shape, labels, seeds, encoder)
+        if config.untied:
+            own = {f"encoder.{name}": tensor for name, tensor in encoder.named_parameters()}
+            copies = untied_weights(own, shape.layers, config.along)
+            with torch.no_grad():
+                for name, tensor in self.along.named_parameters():
+                    tensor.copy_(copies[f"along.{name}"])
 
     def forward(self, batch: QuestionBatch, *, context: Context) -> Answer:
         """Read, ask, answer: logits (S, B, M, labels)."""
@@ -159,34 +135,12 @@ class Reader(Network):
         target = self.target_states(batch, states)
         first = aspects.shape[1] * torch.arange(len(aspects), device=states.device)[:, None, None]
         aspect = functional.embedding(batch.asked + first, aspects.flatten(0, 1)).to(target.dtype)  # (S, B, M, d)
-        parts = torch.cat([target, aspect, target * aspect], dim=-1)
-        return linear(parts, self.matrix(self.question), self.question_bias)
+        return self.ask(target, aspect)
 
     def answer(self, batch: QuestionBatch, reading: ReadTexts, question: Tensor, context: Context) -> Tensor:
         """What was read says to each question."""
-        states, mask = reading.states, padding_mask(batch.lengths, batch.pieces.shape[-1])
-        question = self.encoder.hear(question, reading, mask, context)
-        rate, shape = self.config.dropout, question.shape[1:]
-        for layer in self.layers:
-            weights: dict[str, Tensor] = dict(layer.named_parameters())
-            weights = dict(quantised(weights)) if self.config.rounded else weights
-            query = linear(question, weights["query"], weights["query_bias"])
-            key, value = linear(states, weights["keys_values"], weights["keys_values_bias"]).chunk(2, dim=-1)
-            heard = attend(query, key, value, mask, self.encoder.shape.heads)
-            heard = dropout(linear(heard, weights["out"], weights["out_bias"]), rate, context, shape=shape)
-            question = layer_norm(question + heard, weights["norm"], weights["norm_bias"], _EPSILON)
-            question = feed_forward(question, weights, epsilon=_EPSILON, rate=rate, context=context)
-        return self.classify(question, context)
-
-    def matrix(self, weight: Tensor) -> Tensor:
-        """A weight as it is used."""
-        return fake_quantise(weight) if self.config.rounded else weight
-
-    def classify(self, question: Tensor, context: Context) -> Tensor:
-        """The last two layers."""
-        hidden = torch.tanh(linear(question, self.matrix(self.hidden), self.hidden_bias))
-        hidden = dropout(hidden, self.config.dropout, context, shape=hidden.shape[1:])
-        return linear(hidden, self.output, self.output_bias)
+        mask = padding_mask(batch.lengths, batch.pieces.shape[-1])
+        return self.classify(self.carry(question, reading, mask, context), context)
 
     def rate_factors(self, *, decay: float = 1.0, head: float = 1.0) -> dict[str, float]:
         """Layer-wise rates: `decay` less for each layer further down, `head` for what is not the encoder's."""
@@ -201,19 +155,3 @@ class Reader(Network):
                 case _:
                     factors[name] = head
         return factors
-
-
-def _between(tensor: Tensor, generator: torch.Generator) -> Tensor:
-    """A question that starts between its target and its aspect, so that an encoder's layers know what to do with it."""
-    tensor.normal_(0, 0.02, generator=generator)
-    d = tensor.shape[-1]
-    for first in (0, d):
-        tensor[first : first + d].add_(0.6 * torch.eye(d))
-    return tensor
-
-
-def load_weights(model: Reader, weights: Mapping[str, Any]) -> None:
-    """Put a folder's weights, (...), into every seed of a model, (S, ...)."""
-    with torch.no_grad():
-        for name, tensor in model.named_parameters():
-            tensor.copy_(torch.as_tensor(weights[name]).expand_as(tensor))

@@ -268,7 +268,14 @@ def _question_layers(sizes: Dimensions) -> list[QuestionLayer]:
     """Those that questions go through: the encoder's last ones, then those of their own."""
     shared = [f"encoder.layers.{number}" for number in range(sizes.layers - sizes.along, sizes.layers)]
     own = [f"layers.{number}" for number in range(sizes.question_layers)]
-    layers = [QuestionLayer(name, f"{name}.qkv", f"{name}.qkv_bias", sizes.epsilon) for name in shared]
+    if sizes.untied:
+        copies = [f"along.{number}" for number in range(sizes.along)]
+        layers = [
+            QuestionLayer(name, f"{name}.query", f"{source}.qkv_bias", sizes.epsilon)
+            for name, source in zip(copies, shared, strict=True)
+        ]
+    else:
+        layers = [QuestionLayer(name, f"{name}.qkv", f"{name}.qkv_bias", sizes.epsilon) for name in shared]
     return layers + [QuestionLayer(name, f"{name}.query", f"{name}.keys_values_bias", _EPSILON) for name in own]
 
 

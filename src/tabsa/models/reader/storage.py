@@ -43,6 +43,7 @@ class Dimensions:
     question_layers: int  # of their own, behind those
     question_inner: int
     labels: int
+    untied: bool = False  # whether questions go through copies of those last layers
 
     @property
     def longest(self) -> int:
@@ -65,11 +66,15 @@ class Dimensions:
         asking |= {"inner": (d, self.question_inner), "outer": (self.question_inner, d)}
         matrices = {f"encoder.layers.{n}.{name}": size for n in range(self.layers) for name, size in encoder.items()}
         matrices |= {f"layers.{n}.{name}": size for n in range(self.question_layers) for name, size in asking.items()}
+        copies = {"query": (d, d), "out": (d, d), "inner": (d, self.inner), "outer": (self.inner, d)}
+        untied = self.along if self.untied else 0
+        matrices |= {f"along.{n}.{name}": size for n in range(untied) for name, size in copies.items()}
         matrices |= {"question": (3 * d, d), "hidden": (d, d), "output": (d, self.labels)}
         for name, size in matrices.items():
             shapes |= {name: size, f"{name}_bias": size[1:]}
         layers = [f"encoder.layers.{n}" for n in range(self.layers)]
         layers += [f"layers.{n}" for n in range(self.question_layers)]
+        layers += [f"along.{n}" for n in range(untied)]
         for name in ("encoder.norm", *(f"{layer}.{norm}" for layer in layers for norm in ("norm", "last_norm"))):
             shapes |= {name: (d,), f"{name}_bias": (d,)}
         return shapes
@@ -100,7 +105,7 @@ def dimensions(folder: ModelFolder) -> Dimensions:
     found = Dimensions(
         kind=kind, epsilon=float(epsilon), **sizes, buckets=count(shape, "buckets", 8) if kind == "mpnet" else 0,
         along=count({"along": 0} | model, "along", 0), question_layers=count(model, "layers", 0),
-        question_inner=count(model, "inner") * sizes["size"], labels=len(folder.config.labels),
+        question_inner=count(model, "inner") * sizes["size"], labels=len(folder.config.labels), untied=model.get("untied") is True,
     )  # fmt: skip
     if not 4 <= folder.config.max_length <= found.longest:
         raise ModelError(f"{path}: 'max_length' is {folder.config.max_length}; expected 4 to {found.longest}")
