@@ -397,3 +397,23 @@ def test_a_precision_that_there_is_not(folder: Path) -> None:
     asked: Any = "float16"
     told = "there is no precision 'float16'; expected one of: auto, float32, int8"
     assert refused(lambda: read_folder(folder).precision(asked)) == told
+
+
+# ---- what a model takes a text to be about
+
+
+def test_folders_of_before_are_not_implied_and_know_names(folder: Path) -> None:
+    values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    assert (values.pop("implied"), values.pop("named")) == (False, True)
+    (folder / "config.json").write_text(json.dumps(values), encoding="utf-8")
+    config = read_folder(folder).config
+    assert (config.implied, config.named) == (False, True)
+
+
+@pytest.mark.parametrize("field", ["implied", "named"])
+@pytest.mark.parametrize("value", ["yes", 1, None])
+def test_whether_targets_are_implied_is_true_or_false(folder: Path, field: str, value: object) -> None:
+    path = folder / "config.json"
+    values = json.loads(path.read_text(encoding="utf-8")) | {field: value}
+    path.write_text(json.dumps(values), encoding="utf-8")
+    assert refused(lambda: read_folder(folder)) == f"{path}: '{field}' is {value!r}, which no model folder has"

@@ -6,10 +6,10 @@ model = tabsa.load()                      # the model in the box; or a name, or 
 result = model.predict("Camden is lovely but dear.", targets=["Camden"])
 result.opinions                           # every target-aspect pair, `none` included
 tabsa.evaluate(model, "places")           # a Report: what it is worth on a dataset
-tabsa.train("config.toml", out="mine")    # trains, and gives the new model
+tabsa.train("my.csv", out="mine")         # learns from your labels, and gives the new model
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +17,7 @@ from tabsa.errors import TabsaError
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
 
 if TYPE_CHECKING:
+    from tabsa.datasets import Columns
     from tabsa.evaluation.report import Report
     from tabsa.inference import Predictor
     from tabsa.training.callbacks import Callback
@@ -60,51 +61,74 @@ def evaluate(
     split: str = "test",
     *,
     data_dir: Path | None = None,
+    columns: "Columns | Mapping[str, str] | None" = None,
     bootstrap: int = 1000,
+    evidence: int = 0,
 ) -> "Report":
-    """What a model is worth on a dataset: every figure in both families of definitions, and by aspect.
+    """What a model is worth on a dataset: every figure in both families of definitions, its parts, and its mistakes.
 
     Args:
         model: a model that was loaded, or what `load` takes.
         data: a Dataset, or a dataset's name, or the path of your own file or folder.
         split: the part of a named dataset to score on.
         data_dir: where a named dataset is looked for first.
+        columns: what your own file calls its columns, those that are called otherwise: `{"text": "Review"}`.
         bootstrap: resamples for the 95% intervals; 0 leaves them out, which is faster.
+        evidence: of how many of the worst mistakes the words that carry the answer are looked for; each costs as many
+            readings of its text as it has words.
     """
+    from tabsa.inference import Predictor
     from tabsa.inference import evaluate as evaluate_model
 
-    return evaluate_model(model, data, split, data_dir=data_dir, bootstrap=bootstrap)
+    predictor = model if isinstance(model, Predictor) else load(model)
+    report = evaluate_model(predictor, data, split, data_dir=data_dir, columns=columns, bootstrap=bootstrap)
+    if not evidence:
+        return report
+    from tabsa.evidence.occlusion import with_evidence
+
+    return with_evidence(report, predictor, evidence)
 
 
 def train(
-    config: "str | Path | Mapping[str, Any] | RunConfig",
+    data: "str | Path | Mapping[str, Any] | RunConfig | Dataset | Iterable[Any] | Any",
     out: str | Path,
     *,
+    base: str | Path | None = None,
+    full: bool = False,
+    minutes: float | None = None,
+    epochs: int | None = None,
+    columns: "Columns | Mapping[str, str] | None" = None,
     seeds: int = 1,
     resume: bool = False,
     device: str = "auto",
     data_dir: Path | None = None,
     callbacks: "Sequence[Callback]" = (),
 ) -> "Predictor":
-    """Train a model, write its folder, and load it.
+    """Train a model on labels of your own, write its folder, and load it.
 
     Args:
-        config: a TOML file, the same as a mapping (`{"kind": "lr", "data": {"name": "my.csv"}}`), or a RunConfig.
-        out: where the model folder is written.
-        seeds: how many seeds are trained side by side; the best on dev is kept.
+        data: labels: the path of a table, a DataFrame, rows as mappings, Examples or a Dataset. They fine-tune a
+            reader. Or a whole configuration: a TOML file, the same as a mapping (`{"kind": "lr", "data": {"name":
+            "my.csv"}}`), or a RunConfig.
+        out: where the model folder is written; its `report.html` says what the model is worth.
+        base: the reader that fine-tuning starts from, by name or folder; None is the one in the box.
+        full: train the encoder too, not only what answers.
+        minutes: be done in about this time.
+        epochs: how often the texts are read; None: by how many they are.
+        columns: what the table calls its columns, those that are called otherwise: `{"text": "Review"}`.
+        seeds: how many seeds are trained side by side, but in fine-tuning; the best on dev is kept.
         resume: go on where a run into this folder stopped.
         device: cpu, cuda, or auto: cuda where there is one.
         data_dir: where data is looked for first.
         callbacks: what hears of the run while it trains (`tabsa.training.callbacks.Callback`).
     """
     try:
-        from tabsa.training.config import RunConfig, read_config, run_config
         from tabsa.training.fit import fit
+        from tabsa.training.sources import asked_training
     except ImportError as e:
         raise TabsaError("training needs PyTorch: pip install 'tabsa[train]'") from e
-    if isinstance(config, Mapping):
-        run = run_config(dict(config))
-    else:
-        run = config if isinstance(config, RunConfig) else read_config(Path(config))
-    fit(run, Path(out), seeds, callbacks, resume=resume, device=device, data_dir=data_dir)
+    run, dataset = asked_training(
+        data, base=None if base is None else str(base), full=full, minutes=minutes, epochs=epochs, columns=columns
+    )
+    fit(run, Path(out), seeds, callbacks, resume=resume, device=device, data_dir=data_dir, data=dataset)
     return load(out)

@@ -63,6 +63,8 @@ class ModelConfig:
     bias: tuple[float, ...] = ()  # what is added to them after that, one number a label, or none
     tokeniser: str = "treebank, case folded"
     calibration: dict[str, float] | None = None  # a reader's: the fields of `evaluation`'s PresenceCalibration
+    implied: bool = False  # whether in use a target that a text does not name is what the text is about, unless told
+    named: bool = True  # whether it learnt from targets that texts name; where not, it looks for none that is implied
     format: str = FORMAT
 
 
@@ -244,6 +246,8 @@ def _model_config(values: Mapping[str, Any], path: Path) -> ModelConfig:
         "bias": lambda value: isinstance(value, list) and all(type(b) in (int, float) and abs(b) < 1e6 for b in value),
         "tokeniser": lambda value: isinstance(value, str),
         "calibration": lambda value: value is None or _is_calibration(value),
+        "implied": lambda value: type(value) is bool,
+        "named": lambda value: type(value) is bool,
     }
     given: dict[str, Any] = {}
     for field in dataclasses.fields(ModelConfig):

@@ -61,7 +61,9 @@ def nearest(word: str, choices: Iterable[str]) -> str:
 
 
 def _check(value: Any, hint: Any, field: "dataclasses.Field[Any]", name: str) -> Any:
-    if dataclasses.is_dataclass(hint):
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        if isinstance(value, hint):
+            return value
         if not isinstance(value, Mapping):
             raise ConfigError(f"'{name}' is a section: expected [{name}], got {value!r}")
         return build(typing.cast("type[Any]", hint), value, f"{name}.")
@@ -135,14 +137,18 @@ def override(values: dict[str, Any], settings: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def to_toml(config: object) -> str:
-    """The configuration as TOML, every field written out, with its documentation as a comment."""
+def to_toml(config: object, where: str = "") -> str:
+    """The configuration as TOML, every field written out, with its documentation as a comment.
+
+    `where` is the section's name, with a point behind it, for the sections in it.
+    """
     lines: list[str] = []
     sections: list[str] = []
     for field in dataclasses.fields(config):  # type: ignore[arg-type]
         value = getattr(config, field.name)
         if dataclasses.is_dataclass(value):
-            sections.append(f"\n[{field.name}]\n{to_toml(value).rstrip()}")
+            inner = to_toml(value, f"{where}{field.name}.").rstrip()
+            sections.append(f"\n[{where}{field.name}]\n{inner}")
         else:
             lines.append(f"{field.name} = {_toml(value)}  # {field.metadata.get('help', '')}".rstrip(" #"))
     return "\n".join([*lines, *sections]).lstrip("\n").rstrip("\n") + "\n"

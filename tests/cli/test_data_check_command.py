@@ -79,8 +79,8 @@ def test_json_has_it_all(command_line, file):
     assert (code, err) == (0, "")
     found = json.loads(out)
     assert found.keys() == {
-        "file", "unit", "rows", "texts", "mean_words", "several_targets", "targets", "pairs", "opinions", "polarities",
-        "aspects", "findings",
+        "file", "unit", "rows", "texts", "mean_words", "several_targets", "targets", "left_empty", "pairs", "opinions",
+        "polarities", "aspects", "findings",
     }  # fmt: skip
     assert (found["file"], found["unit"], found["texts"]) == (str(file), "row", 35)
     assert found["targets"] == {"named": 20, "unnamed": 0, "not_in_text": 15}
@@ -98,10 +98,12 @@ def test_json_has_it_all(command_line, file):
 def test_columns_are_named_by_options(command_line, tmp_path):
     path = tmp_path / "my.csv"
     path.write_text("key,review,brand,topic,mood\n7,Leeds is dear.,Leeds,price,negative\n", encoding="utf-8")
-    code, out, _ = command_line("data", "check", path)
-    assert code == 0
-    assert "has no 'text'; it has 'key', 'review', 'brand', 'topic', 'mood'" in out
-    assert "Name them with --text-column" in " ".join(out.split())
+    code, out, err = command_line("data", "check", path)
+    assert (code, out) == (1, "")
+    assert err == (
+        f"error: {path} has no column 'text'; it has key, review, brand, topic, mood; perhaps it is 'review'; name it "
+        "with --text-column, or in a configuration as data.columns.text\n"
+    )
     options = ["--text-column", "review", "--target-column", "brand", "--aspect-column", "topic"]
     options += ["--polarity-column", "mood", "--id-column", "key"]
     found = json.loads(command_line("data", "check", path, *options, "--json")[1])

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from prediction_files import write_predictions
+from table_rows import text_rows
 from tabsa import datasets as data
 from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.inference import evaluate
@@ -126,6 +127,81 @@ def test_help_has_an_example(tabsa: Tabsa) -> None:
     assert "tabsa evaluate predictions.jsonl --data sentihood --split test" in stdout
 
 
+# ---- reports, mistakes, and two models
+
+
+def test_a_report_and_the_mistakes_are_written(tabsa: Tabsa, tiny_model: Path, reviews: Path, tmp_path: Path) -> None:
+    page, table = tmp_path / "out" / "r.html", tmp_path / "e.csv"
+    options = ("--data", reviews, "--split", "all", "--bootstrap", 20, "-a", "price", "-a", "safety")
+    plain = tabsa("evaluate", tiny_model, *options, "--json")
+    code, stdout, stderr = tabsa("evaluate", tiny_model, *options, "--json", "--report", page, "--errors", table)
+    assert (code, stdout) == (0, plain[1])
+    assert stderr == f"wrote {page}\nwrote {table}\n"
+    source, rows = page.read_text("utf-8"), list(text_rows(table))
+    assert "tiny on" in source
+    report = evaluate(tiny_model, data.load(str(reviews), "all"), bootstrap=0)
+    assert [row["said"] for row in rows] == [error.said for error in report.errors]
+    assert source.count("<blockquote>") == len(rows)
+    assert "carries" in source  # evidence is looked for
+    assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".")]
+
+
+def test_a_report_needs_no_pytorch_and_no_matplotlib(tiny_model: Path, reviews: Path, tmp_path: Path) -> None:
+    missing = "('torch', 'onnx', 'sklearn', 'matplotlib', 'pandas', 'pyarrow')"
+    code = f"import sys; sys.modules.update(dict.fromkeys({missing})); from tabsa.cli import main; main()"
+    arguments = ["evaluate", tiny_model, "--data", reviews, "--split", "all", "--report", tmp_path / "r.html"]
+    program = [sys.executable, "-c", code, *map(str, arguments), "--errors", str(tmp_path / "e.jsonl")]
+    run = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr.count("wrote")) == (0, 2)
+    assert (tmp_path / "r.html").exists()
+
+
+def test_a_report_of_a_predictions_file(tabsa: Tabsa, predictions: Path, reviews: Path, tmp_path: Path) -> None:
+    options = ("--data", reviews, "--split", "all", "--report", tmp_path / "r.html")
+    assert tabsa("evaluate", predictions, *options)[0] == 0
+    source = (tmp_path / "r.html").read_text("utf-8")
+    assert f"{predictions.name} on" in source
+    assert "3 of 8 questions are answered wrongly" in source
+
+
+def test_few_opinions_are_said_to_be_few(tabsa: Tabsa, predictions: Path, reviews: Path) -> None:
+    stdout = tabsa("evaluate", predictions, "--data", reviews, "--split", "all")[1]
+    assert "note: 3 opinions: too few to tell models apart" in stdout
+    report = json.loads(tabsa("evaluate", predictions, "--data", reviews, "--split", "all", "--json")[1])
+    assert report["notes"] == ["3 opinions: too few to tell models apart by a few points"]
+
+
+def test_two_models_on_the_same_questions(tabsa: Tabsa, tiny_model: Path, reviews: Path, tmp_path: Path) -> None:
+    options = ("--data", reviews, "--split", "all", "--bootstrap", 50)
+    code, stdout, _ = tabsa("evaluate", tiny_model, *options, "--against", "places", "--json")
+    assert code == 0
+    both = json.loads(stdout)
+    for name, part in (("tiny", both), ("places", both["against"])):
+        assert part["model"] == name
+        assert list(part["aspects"]) == ["general", "price", "safety", "transit-location"]  # what both answer
+    figure = both["comparison"]["figures"]["questions"]["opinion_f1"]
+    assert figure["first"] == both["questions"]["opinion_f1"]
+    assert figure["second"] == both["against"]["questions"]["opinion_f1"]
+    assert figure["difference"] == pytest.approx(figure["first"] - figure["second"])
+    assert both["comparison"]["resamples"] == 50
+    page = tmp_path / "r.html"
+    code, stdout, _ = tabsa("evaluate", tiny_model, *options, "--against", "places", "--report", page)
+    assert code == 0
+    assert "tiny against places on" in " ".join(stdout.split())
+    assert "Against places" in page.read_text("utf-8")
+
+
+def test_a_model_against_a_file_and_itself(tabsa: Tabsa, tiny_model: Path, predictions: Path, reviews: Path) -> None:
+    options = ("--data", reviews, "--split", "all", "--bootstrap", 20, "--json")
+    mixed = json.loads(tabsa("evaluate", predictions, *options, "--against", tiny_model)[1])
+    assert mixed["comparison"]["first"] == predictions.name
+    assert list(mixed["aspects"]) == ["price", "safety"]  # what the file has rows on, and the model answers
+    assert mixed["comparison"]["figures"]["questions"]["presence_f1"]["first"] == 0
+    same = json.loads(tabsa("evaluate", tiny_model, *options, "--against", tiny_model)[1])["comparison"]
+    figures = [one for section in same["figures"].values() for one in section.values()]
+    assert {(one["difference"], one["p"]) for one in figures if one["difference"] is not None} == {(0, 1)}
+
+
 # ---- exit code 1: one line on stderr
 
 
@@ -161,6 +237,20 @@ def test_a_folder_and_no_file(tabsa: Tabsa, tmp_path: Path, reviews: Path) -> No
     options = ("--data", reviews, "--split", "all")
     assert "is a folder; expected a predictions file" in one_line(tabsa("evaluate", tmp_path, *options))
     assert "No such file or directory" in one_line(tabsa("evaluate", tmp_path / "none.jsonl", *options))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--report", "r.pdf"), "cannot write a report to 'r.pdf'; expected a name that ends in .html"),
+        (("--errors", "e.xlsx"), "cannot write 'e.xlsx'; expected a name that ends in .csv"),
+        (("--against", "no-such.jsonl"), "cannot read no-such.jsonl"),
+    ],
+)
+def test_what_cannot_be_written_or_compared(
+    tabsa: Tabsa, predictions: Path, reviews: Path, options: tuple[str, ...], message: str
+) -> None:
+    assert message in one_line(tabsa("evaluate", predictions, "--data", reviews, "--split", "all", *options))
 
 
 @pytest.mark.parametrize("options", [("--data", "sentihod"), ("--data", "sentihood", "--split", "tset")])
@@ -219,6 +309,14 @@ def test_the_example_in_the_documentation(
         assert tabsa(*shlex.split(line, comments=True)[1:])[0] == 0
 
 
-def _block(page: str, language: str) -> str:
-    """The first code block in that language."""
-    return page.split(f"```{language}\n")[1].split("```")[0]
+def test_the_report_in_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    page = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec(_block(page, "python", 2), {})
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "both.html", "errors.csv", "report.png"}
+
+
+def _block(page: str, language: str, number: int = 1) -> str:
+    """A code block in that language, the first by default."""
+    return page.split(f"```{language}\n")[number].split("```")[0]

@@ -100,14 +100,18 @@ def test_a_text_may_be_about_what_it_does_not_name(predict, tiny_model):
     assert "not mentioned" not in predict(text, "-t", "restaurant", "--implied")[1]
 
 
-def test_without_a_name_it_is_called_it_and_not_looked_for(predict, tiny_model):
+def test_without_a_name_it_is_null_and_for_people_it(predict, tiny_model):
     text = "It is not cheap, but it is safe."
     code, stdout, stderr = predict(text, "--implied", "-a", "price", "--json")
     assert (code, stderr) == (0, "")
-    expected = load(tiny_model).predict(text, [Target("it", implied=True)], ["price"])
-    assert json.loads(stdout) == expected.to_dict()
-    assert expected.mentions() == ()
-    assert json.loads(stdout) != load(tiny_model).predict(text, ["it"], ["price"]).to_dict()
+    model = load(tiny_model)
+    expected = model.predict(text, [Target("it", implied=True)], ["price"])
+    (opinion,) = json.loads(stdout)["opinions"]
+    assert opinion == {**expected.to_dict()["opinions"][0], "target": None}
+    assert model.predict(text, aspects=["price"], implied=True).to_dict()["opinions"] == [opinion]
+    assert opinion["probabilities"] != model.predict(text, ["it"], ["price"]).opinions[0].probabilities
+    shown = predict(text, "--implied", "-a", "price", "--all")[1]
+    assert [line.split()[0] for line in shown.splitlines() if "price" in line] == ["it"]
 
 
 def test_what_is_implied_can_be_explained(predict, tmp_path):

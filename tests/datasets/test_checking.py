@@ -119,10 +119,8 @@ def test_parquet_is_checked_too(tmp_path):
     table = pyarrow.Table.from_pylist([dict(zip(HEADER, row, strict=True)) for row in rows])
     parquet.write_table(table, tmp_path / "my.parquet")
     found = check(tmp_path / "my.parquet")
-    assert (found.unit, found.rows, found.texts) == ("row", 21, 20)
-    assert found.findings == (
-        Finding("unreadable", 21, "aspect 'price' has no 'polarity'; write 'none' where the text is silent"),
-    )
+    assert (found.unit, found.rows, found.texts, found.left_empty) == ("row", 21, 21, 1)
+    assert found.findings == (Finding("target_not_in_text", 21, "'Leeds' is not in the text"),)
 
 
 def test_columns_may_have_other_names(tmp_path):
@@ -137,19 +135,17 @@ def test_columns_may_have_other_names(tmp_path):
 
 def test_rows_that_cannot_be_loaded_are_collected(check_rows, at, unit):
     found = check_rows(
-        ("1", CAMDEN, "Camden", "price", ""),
         ("2", CAMDEN, "Camden", "", "positive"),
         ("100", "Another text.", "Camden", "", ""),
         ("", "No id.", "", "", ""),
         ("3", "Fine.", "", "price", "positive"),
     )
     assert of_kind(found, "unreadable") == [
-        (at(1), "aspect 'price' has no 'polarity'; write 'none' where the text is silent"),
-        (at(2), "polarity 'positive' has no 'aspect'; name the aspect that is judged"),
-        (at(3), f"id '100' has another text than in {unit} {at(-19)}; give each text its own id"),
-        (at(4), "some rows have an id and some have not; give every row an id, or none"),
+        (at(1), "polarity 'positive' has no 'aspect'; name the aspect that is judged"),
+        (at(2), f"id '100' has another text than in {unit} {at(-19)}; give each text its own id"),
+        (at(3), "some rows have an id and some have not; give every row an id, or none"),
     ]
-    assert (found.rows, found.texts, len(found.findings)) == (25, 21, 4)
+    assert (found.rows, found.texts, len(found.findings)) == (24, 21, 3)
 
 
 def test_rows_that_are_no_rows_are_collected(tmp_path):
@@ -170,10 +166,11 @@ def test_lines_that_are_no_rows_are_collected(tmp_path):
     path = tmp_path / "my.jsonl"
     bad = b'{"text": \n\n[1]\n{"text": "caf\xe9"}\n{"text": "Leeds"}\n'
     path.write_bytes(rows_as(".jsonl", PLAIN).encode() + bad)
-    (first, broken), *others = of_kind(check(path), "unreadable")
+    found = check(path)
+    ((first, broken),) = of_kind(found, "torn_line")
     assert first == 21
     assert broken.startswith("is not JSON: Expecting value")
-    assert others == [
+    assert of_kind(found, "unreadable") == [
         (23, "is not a JSON object; write one JSON object a line"),
         (24, "is not UTF-8 text; save it as UTF-8"),
         (25, "has no 'target'; it has 'text'"),
@@ -279,16 +276,25 @@ def test_the_nearest_words_of_a_text(name, text, near):
 
 
 def test_unusual_polarities_are_found_with_the_nearest(check_rows, at):
-    found = check_rows(*(("1", CAMDEN, "", aspect, aspect) for aspect in ("negtive", "pos", "wonderful", *POLARITIES)))
+    found = check_rows(*(("1", CAMDEN, "", aspect, aspect) for aspect in ("negtive", "+1", "wonderful", *POLARITIES)))
     assert of_kind(found, "unknown_polarity") == [
         (at(1), "polarity 'negtive'; did you mean 'negative'?"),
-        (at(2), "polarity 'pos'; did you mean 'positive'?"),
+        (at(2), "polarity '+1'; did you mean 'positive'?"),
         (at(3), "polarity 'wonderful'; expected one of positive, negative, neutral, mixed, conflict, none"),
     ]
 
 
 @pytest.mark.parametrize(
-    ("polarity", "near"), [("neu", "neutral"), ("mix", "mixed"), ("postive", "positive"), ("n", None), ("great", None)]
+    ("polarity", "near"),
+    [
+        ("neu", "neutral"),
+        ("mix", "mixed"),
+        ("postive", "positive"),
+        ("n", None),
+        ("great", None),
+        ("1", None),
+        ("-1", "negative"),
+    ],
 )
 def test_the_nearest_polarity(polarity, near):
     assert nearest_polarity(polarity) == near
@@ -364,7 +370,7 @@ def test_findings_come_by_kind_and_then_by_line(check_rows):
         ("1", CAMDEN, "Leeds", "price", "good"),
         ("2", "", "", "", ""),
         ("3", CAMDEN, "Hull", "price", "bad"),
-        ("4", CAMDEN, "Hull", "price", ""),
+        ("4", CAMDEN, "Hull", "", "bad"),
     )
     keys = [(CODES.index(finding.code), finding.line or 0) for finding in found.findings]
     assert keys == sorted(keys)

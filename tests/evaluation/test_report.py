@@ -10,63 +10,13 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from rich.console import Console
 
+from scored_data import DATA, GOLD, many, one_hot, own_aspects
 from tabsa.encoding import gold_labels
 from tabsa.errors import DataError
 from tabsa.evaluation import metrics
 from tabsa.evaluation.questions import question_metrics
 from tabsa.evaluation.report import Report, evaluate
-from tabsa.schema import Dataset, Example, Opinion, Target
-
-DATA = Dataset(
-    name="towns",
-    split="test",
-    aspects=("price", "safety"),
-    labels=("none", "positive", "negative"),
-    examples=(
-        Example(
-            "1",
-            "A is cheap, B is not",
-            (Target("A"), Target("B")),
-            (Opinion("A", "price", "positive"), Opinion("B", "price", "negative")),
-        ),
-        Example("2", "C", (Target("C"),)),
-        Example(
-            "3",
-            "D is safe but dear, and the food is good",
-            (Target("D"),),
-            (
-                Opinion("D", "safety", "positive"),
-                Opinion("D", "price", "negative"),
-                Opinion("D", "food", "positive"),
-            ),
-        ),
-    ),
-)
-GOLD = [[1, 0], [2, 0], [0, 0], [2, 1]]
-
-
-def one_hot(labels: Any) -> NDArray[np.float64]:
-    return np.asarray(np.eye(3)[np.asarray(labels)])
-
-
-def many(groups_each: list[int]) -> tuple[Dataset, NDArray[np.float64]]:
-    """Examples with these numbers of targets, some opinions, and predictions that know a little."""
-    rng = np.random.default_rng(5)
-    examples = []
-    for i, groups in enumerate(groups_each):
-        targets = tuple(Target(f"t{j}") for j in range(groups))
-        opinions = tuple(
-            Opinion(target.name, aspect, rng.choice(["positive", "negative"]))
-            for target in targets
-            for aspect in DATA.aspects
-            if rng.random() < 0.5
-        )
-        examples.append(Example(str(i), "", targets, opinions))
-    dataset = replace(DATA, examples=tuple(examples))
-    gold = gold_labels(dataset)
-    probabilities = rng.dirichlet([1, 1, 1], gold.shape) + one_hot(gold) / 3
-    return dataset, probabilities / probabilities.sum(-1, keepdims=True)
-
+from tabsa.schema import Dataset, Example, Target
 
 # ---- gold labels
 
@@ -132,7 +82,10 @@ def test_to_dict_is_json_and_undefined_figures_are_null() -> None:
     assert plain["intervals"]["sun"]["macro_f1"] == [None, None]
     assert plain["intervals"]["ma"]["macro_f1"] == [1.0, 1.0]
     assert plain["aspects"]["price"]["precision"] is None
-    assert list(plain) == ["sun", "ma", "data", "split", "row_accuracy", "questions", "counts", "aspects", "intervals"]
+    assert list(plain) == [
+        *("sun", "ma", "data", "split", "row_accuracy", "questions", "counts", "aspects", "intervals"),
+        *("confusion", "labels", "tags", "reliability", "notes", "model"),
+    ]
 
 
 def test_wrong_shapes_and_values_are_refused() -> None:
@@ -162,7 +115,7 @@ def intervals(report: Report) -> dict[str, tuple[float, float]]:
 def test_intervals_hold_the_figure_and_come_back_with_the_same_seed() -> None:
     dataset, probabilities = many([1, 2, 2, 1, 3, 1, 1, 2] * 10)
     report = evaluate(dataset, probabilities, bootstrap=300)
-    assert len(intervals(report)) == 10
+    assert len(intervals(report)) == 14
     for name, (low, high) in intervals(report).items():
         family, metric = name.split()
         assert low < getattr(report, family)[metric] < high
@@ -194,7 +147,7 @@ def test_intervals_are_those_of_resampling_one_by_one() -> None:
 def test_intervals_do_not_depend_on_how_many_resamples_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset, probabilities = many([1, 2, 2, 1])
     whole = intervals(evaluate(dataset, probabilities, bootstrap=50))
-    monkeypatch.setattr("tabsa.evaluation.report._WEIGHTS_AT_ONCE", 7 * 6)
+    monkeypatch.setattr("tabsa.evaluation.resampling._WEIGHTS_AT_ONCE", 7 * 6)
     assert intervals(evaluate(dataset, probabilities, bootstrap=50)) == whole
 
 
@@ -258,26 +211,6 @@ def test_more_than_two_polarities_fit_a_terminal() -> None:
 
 
 # ---- texts that ask their own aspects
-
-
-def own_aspects(seed: int, examples: int = 40, aspects: int = 12) -> tuple[Dataset, NDArray[np.float64]]:
-    """A dataset where a text asks one to four of the aspects, some none at all and some every one."""
-    chance = np.random.default_rng(seed)
-    names = tuple(f"a{number}" for number in range(aspects))
-    made = []
-    for number in range(examples):
-        asked = tuple(names[n] for n in chance.permutation(aspects)[: chance.integers(0, 5)])
-        targets = tuple(Target(name) for name in "AB"[: chance.integers(0, 3)])
-        opinions = tuple(
-            Opinion(target.name, aspect, ("positive", "negative")[chance.integers(2)])
-            for target in targets
-            for aspect in asked
-            if chance.random() < 0.5
-        )
-        made.append(Example(str(number), "", targets, opinions, None if number % 9 == 8 else asked))
-    dataset = replace(DATA, aspects=names, examples=tuple(made))
-    groups = sum(1 for _ in dataset.groups())
-    return dataset, chance.dirichlet((1, 1, 1), (groups, aspects))
 
 
 def of_questions(dataset: Dataset, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -31,7 +31,7 @@ def test_the_command_scores_the_predictors_own_answers_to_the_last_digit_without
             for opinion in model.predict(example.text, example.targets, data.aspects).opinions
         ]
     ).reshape(-1, len(data.aspects), len(data.labels))
-    assert json.loads(run.stdout) == json.loads(json.dumps(score(data, answers, bootstrap=0).to_dict()))
+    assert json.loads(run.stdout) == json.loads(json.dumps(score(data, answers, bootstrap=0, model="places").to_dict()))
     np.testing.assert_array_equal(predict_examples(model, data), answers)
 
 

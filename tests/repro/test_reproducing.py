@@ -266,7 +266,7 @@ LR = ("model.pos_ngrams=0", "model.c=[10.0]")
 
 
 def test_lr_is_fitted_once(tmp_path):
-    pytest.importorskip("sklearn")
+    pytest.importorskip("scipy")
     records = run(request("table1", tmp_path, "lr", settings=LR))
     record = records["lr"]
     assert (record["seeds"], len(record["runs"]), record["vectors"]) == ([], 1, None)

@@ -510,9 +510,15 @@ def test_a_wrong_targets_file_is_one_clear_line(tmp_path, content, message):
 
 
 def test_a_request_makes_sense():
-    for options in ({}, {"targets": BOTH, "target_column": "x"}, {"targets": {}}, {"targets": BOTH, "chunk": 0}):
+    nobody = {"targets": {}, "implied": False}
+    for options in ({}, {"targets": BOTH, "target_column": "x"}, nobody, {"targets": BOTH, "chunk": 0}):
         with pytest.raises(ConfigError):
             Request(**options)
+
+
+def test_a_model_that_knows_names_only_is_asked_about_names(tmp_path, model):
+    with pytest.raises(ConfigError, match="no target is asked for; name at least one"):
+        run(tmp_path, model, records(), targets={})
 
 
 def test_an_unknown_aspect_is_one_clear_line(tmp_path, model):

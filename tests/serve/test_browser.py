@@ -593,9 +593,11 @@ def test_everything_works_with_the_keyboard(page: Page) -> None:
     page.press(Keys.ARROW_RIGHT)
     page.press(Keys.ENTER)
     assert page.text_of("#verdict").startswith("Morningside on price")
+    page.press(Keys.ESCAPE)
     page.press(Keys.ARROW_LEFT)
     page.press(Keys.SPACE)
     assert page.text_of("#verdict").startswith("Leith on price")
+    page.press(Keys.ESCAPE)
     page.press(Keys.ARROW_DOWN)
     assert page.run("return document.activeElement.dataset.key") == '["Leith","safety"]'
     page.tab_to("input[name=direction]:checked").send_keys(Keys.ARROW_RIGHT)

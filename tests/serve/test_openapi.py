@@ -27,6 +27,7 @@ OPERATIONS = (
     "POST /v1/predict",
     "POST /v1/suggest",
     "POST /v1/score",
+    "POST /v1/corrections",
     "GET /v1/models",
     "GET /v1/jobs/{id}",
     "GET /v1/jobs/{id}/result",
@@ -39,9 +40,11 @@ OPERATIONS = (
 
 
 @pytest.fixture(scope="module")
-def operations(tiny_model: Path) -> Iterator[dict[str, Any]]:
+def operations(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """What the document of a running service offers; its limits are small, so that what is beyond them is tried too."""
-    app = create_app(Settings(model=str(tiny_model), threads=1, max_texts=3, max_targets=5, max_text_characters=100))
+    corrections = str(tmp_path_factory.mktemp("kept") / "corrections.jsonl")
+    limits = {"max_texts": 3, "max_targets": 5, "max_text_characters": 100}
+    app = create_app(Settings(model=str(tiny_model), threads=1, corrections=corrections, **limits))
     with TestClient(app):
         document = schemathesis.openapi.from_asgi("/openapi.json", app)
         offered = [result.ok() for result in document.get_all_operations()]
@@ -86,6 +89,7 @@ def test_the_document_is_of_our_errors_only(client: TestClient) -> None:
         "/v1/suggest",
         "/v1/models",
         "/v1/score",
+        "/v1/corrections",
         "/v1/jobs/{id}",
         "/v1/jobs/{id}/result",
         "/v1/jobs/{id}/rejects",

@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 
 from service_client import body, error_of
 from tabsa.inference import Predictor
+from tabsa.schema import Target
 from tabsa.serve.schema import PredictMany, PredictOne
 
 TEXT = "Camden is not cheap but nice; Brixton Hill is far and dear. Leeds? Camden is safe."
@@ -73,6 +74,17 @@ def test_a_text_may_be_about_what_it_does_not_name(client: TestClient, predictor
         predictor.predict(text, ["Nowhere"], implied=True).to_dict()["opinions"] for text in texts
     ]
     assert [len(result["mentions"]) for result in results] == [0, 1]
+
+
+def test_what_a_text_is_about_may_go_without_a_name(client: TestClient, predictor: Predictor) -> None:
+    answer = predict(client, text="Not cheap, but safe.", targets=[], implied=True, explain=True)
+    expected = predictor.predict("Not cheap, but safe.", [Target("", implied=True)])
+    assert [opinion["target"] for opinion in answer["opinions"]] == [None] * len(predictor.aspects)
+    assert [opinion["probabilities"] for opinion in answer["opinions"]] == [o.probabilities for o in expected.opinions]
+    assert [passage["targets"] for passage in answer["explanation"]["passages"]] == [[None]]
+    assert answer["mentions"] == []
+    PredictOne.model_validate(answer)
+    assert "'implied'" in error_of(client.post("/v1/predict", json=body(targets=[])), 422)["message"]
 
 
 def test_offsets_count_code_points(client: TestClient) -> None:

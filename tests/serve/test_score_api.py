@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 
 from service_client import error_of
 from tabsa.inference import Predictor
+from tabsa.schema import Target
 from tabsa.scoring import Layout, Request, score
 from tabsa.serve import jobs as module
 from tabsa.serve.uploads import make_folder, sweep
@@ -124,6 +125,18 @@ def test_an_alias_counts_as_a_mention(client: TestClient) -> None:
     assert shares["Camden"][2] == 1  # the third row mentions nobody
     assert shares["Camden=nobody"][2] < 1
     assert shares["Camden=nobody"][:2] == shares["Camden"][:2]
+
+
+def test_what_texts_are_about_may_go_without_a_name(client: TestClient, predictor: Predictor) -> None:
+    target = [Target("", implied=True)]
+    rows = list(csv.DictReader(io.StringIO(post(client, targets=None, implied="true").text)))
+    for (name, text), row in zip(ROWS, rows, strict=True):
+        expected = {opinion.aspect: opinion.polarity for opinion in predictor.predict(text, target).opinions}
+        assert row == {"id": name, "text": text, **expected}
+    long = post(client, targets=None, implied="true", layout="long", format="jsonl").text.splitlines()
+    found = sum(len(predictor.predict(text, target).found()) for _, text in ROWS)
+    assert [json.loads(line)["target"] for line in long] == [None] * found
+    assert "either 'targets'" in error_of(post(client, targets=None), 422)["message"]
 
 
 def test_a_text_may_be_about_what_it_does_not_name(client: TestClient) -> None:

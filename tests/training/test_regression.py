@@ -1,11 +1,14 @@
 """Fitting the linear baseline: against scikit-learn, and that dev and test leave no trace where they must not."""
 
 import dataclasses
+import io
 import json
 import sys
+import warnings
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from tabsa.checkpoint import read_folder
 from tabsa.datasets import load
@@ -20,11 +23,14 @@ from tabsa.models.linear.model import softmax
 from tabsa.schema import Dataset, Example, Opinion
 from tabsa.text import TargetFinder
 
-pytest.importorskip("sklearn")
+pytest.importorskip("scipy")
 pytest.importorskip("torch")  # the configuration of a run knows the neural systems, too
 
+from tabsa.cli.progress import ProgressBar
 from tabsa.training import regression as linear
+from tabsa.training.callbacks import Callback
 from tabsa.training.config import DataConfig, RunConfig, run_config
+from tabsa.training.fit import fit
 from tabsa.training.regression import (
     FittedModel,
     choose_bias,
@@ -78,6 +84,7 @@ def scrambled(dataset: Dataset) -> Dataset:
 
 @pytest.mark.parametrize(("class_power", "class_weight"), [(0.0, None), (1.0, "balanced")])
 def test_probabilities_are_scikit_learns(places, class_power, class_weight):
+    pytest.importorskip("sklearn")
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
@@ -89,27 +96,7 @@ def test_probabilities_are_scikit_learns(places, class_power, class_weight):
     test = vectoriser.transform(found_in(places["test"]))
     for aspect, gold in enumerate(gold_labels(places["train"]).T):
         theirs = LogisticRegression(C=3.0, class_weight=class_weight, max_iter=9000, tol=1e-9).fit(train, gold)
-        np.testing.assert_allclose(ours[:, aspect], theirs.predict_proba(test), atol=1e-4)
-
-
-def test_the_arrays_say_what_the_solver_says(places, monkeypatch):
-    """To 1e-6, from the very solvers that were fitted."""
-    from scipy.sparse import csr_matrix
-    from sklearn.linear_model import LogisticRegression
-
-    solvers = []
-    plain_fit = LogisticRegression.fit
-
-    def recording(self, *arguments):
-        solvers.append(plain_fit(self, *arguments))
-        return solvers[-1]
-
-    monkeypatch.setattr(LogisticRegression, "fit", recording)
-    model = fit_datasets(ONE_C, places["train"], places["dev"]).model
-    rows = model.space.encode(found_in(places["test"]))
-    matrix = csr_matrix((rows.values, rows.columns, rows.starts), shape=(len(rows.starts) - 1, len(model.space.ngrams)))
-    expected = np.stack([solver.predict_proba(matrix) for solver in solvers], axis=1)
-    np.testing.assert_allclose(said_of(model, places["test"]), expected, atol=1e-6)
+        np.testing.assert_allclose(ours[:, aspect], theirs.predict_proba(test), atol=1e-5)
 
 
 def test_it_learns(fitted, places):
@@ -241,9 +228,9 @@ def test_a_run_of_this_kind_is_known():
         run_config({"kind": "lr", "model": {"c": [0]}})
 
 
-def test_without_scikit_learn(places, monkeypatch):
+def test_without_scipy(places, monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
-    with pytest.raises(TabsaError, match=r"needs scikit-learn: pip install 'tabsa\[train\]'"):
+    with pytest.raises(TabsaError, match=r"needs SciPy: pip install 'tabsa\[train\]'"):
         fit_datasets(WORDS, places["train"], places["dev"])
 
 
@@ -260,3 +247,50 @@ def test_sentihood_words_only(data_dir):
     report = fitted.reports["threshold"]
     floors = {"macro_f1": 0.79, "aspect_auc": 0.94, "sentiment_accuracy": 0.88, "sentiment_auc": 0.92}
     assert {name for name, floor in floors.items() if report.sun[name] < floor} == set()
+
+
+# ---- how far it is
+
+
+class Heard(Callback):
+    def __init__(self) -> None:
+        self.steps: list[tuple[str, float]] = []
+        self.ended = 0
+
+    def on_step(self, name: str, share: float) -> None:
+        assert not self.ended
+        self.steps.append((name, share))
+
+    def on_steps_end(self) -> None:
+        self.ended += 1
+
+
+def test_callbacks_hear_how_far_it_is(tmp_path):
+    config = RunConfig("lr", WORDS, DataConfig(name="places", aspects=ASPECTS))
+    heard = Heard()
+    fit(config, tmp_path / "model", callbacks=[heard])
+    shares = [share for _, share in heard.steps]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1], heard.ended) == (0, 1, 1)
+    assert list(dict.fromkeys(name for name, _ in heard.steps)) == ["reading", "C = 1", "C = 10"]
+    assert sum(0 < share < 0.5 for share in shares) > 100  # texts read
+
+
+def test_they_hear_of_an_end_that_came_too_soon(tmp_path):
+    heard = Heard()
+    with pytest.raises(ConfigError, match=r"'model\.c' is empty"):
+        fit(RunConfig("lr", dataclasses.replace(WORDS, c=()), DataConfig(name="places")), tmp_path, callbacks=[heard])
+    assert heard.ended == 1
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_bar_is_shown_on_a_terminal_only(tmp_path, monkeypatch, terminal):
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=terminal, width=80)
+    monkeypatch.setattr("tabsa.cli.progress.err", console)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit(RunConfig("lr", WORDS, DataConfig(name="places")), tmp_path / "model", callbacks=[ProgressBar()])
+    shown = stream.getvalue()
+    assert ("C = 10" in shown and "100%" in shown) == terminal
+    assert bool(shown.strip()) == terminal

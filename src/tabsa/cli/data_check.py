@@ -14,6 +14,14 @@ from rich.text import Text
 
 from tabsa.cli.console import out
 from tabsa.cli.opinions import printable, printable_text
+from tabsa.cli.options import (
+    LabelledAspectColumn,
+    LabelledIdColumn,
+    LabelledPolarityColumn,
+    LabelledTargetColumn,
+    LabelledTextColumn,
+    labelled_columns,
+)
 from tabsa.schema import NEGATIVE, POSITIVE
 
 if TYPE_CHECKING:
@@ -37,7 +45,9 @@ class _Heading(NamedTuple):
 
 _HEADINGS: Final = {
     "no_text": _Heading("no texts", "there is nothing to load", "red"),
+    "no_target_column": _Heading("no targets", "one for each text, which it does not name"),
     "unreadable": _Heading("rows that cannot be read", "loading stops at the first one", "red"),
+    "torn_line": _Heading("lines that break off", "they are left out"),
     "empty_text": _Heading("empty texts", "loading stops at the first one", "red"),
     "no_opinion": _Heading("no opinions", "there is nothing to learn", "red"),
     "unknown_polarity": _Heading("unusual polarities", "each is learnt as one of its own"),
@@ -55,11 +65,11 @@ _HEADINGS: Final = {
 
 def command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Your labelled data: CSV, TSV, JSON Lines or Parquet.")],
-    text_column: Annotated[str, typer.Option(metavar="C", help="What the column of texts is called.")] = "text",
-    target_column: Annotated[str, typer.Option(metavar="C", help="The column of targets.")] = "target",
-    aspect_column: Annotated[str, typer.Option(metavar="C", help="The column of aspects.")] = "aspect",
-    polarity_column: Annotated[str, typer.Option(metavar="C", help="The column of polarities.")] = "polarity",
-    id_column: Annotated[str, typer.Option(metavar="C", help="The column of ids, if there is one.")] = "id",
+    text_column: LabelledTextColumn = None,
+    target_column: LabelledTargetColumn = None,
+    aspect_column: LabelledAspectColumn = None,
+    polarity_column: LabelledPolarityColumn = None,
+    id_column: LabelledIdColumn = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every aspect and finding.")] = False,
 ) -> None:
     """Count what a labelled file holds, and list what looks wrong with it, by line.
@@ -72,8 +82,8 @@ def command(
     from tabsa.datasets.checking import check
     from tabsa.datasets.locate import expanded
 
-    columns = Columns(text_column, id_column, target_column, aspect_column, polarity_column)
-    found = check(expanded(file), columns)
+    columns = labelled_columns(text_column, target_column, aspect_column, polarity_column, id_column)
+    found = check(expanded(file), columns or Columns())
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
         return
@@ -88,9 +98,7 @@ def _show(found: "DataCheck") -> None:
     for code, group in groupby(found.findings, lambda finding: finding.code):
         _show_kind(_HEADINGS[code], list(group), found.unit)
         out.print()
-    if not found.texts and found.rows:
-        out.print("No text could be read: are the columns called otherwise? Name them with --text-column and the like.")
-    elif found.findings:
+    if found.findings:
         out.print(f"{_several(len(found.findings), 'finding')}; --json lists them all.", highlight=False)
     else:
         out.print("[green]Nothing looks wrong.[/]")
@@ -108,6 +116,8 @@ def _counts(found: "DataCheck") -> Table:
     table.add_row("texts", f"{found.texts:,}", f"{found.mean_words:.1f} words on average, {several}")
     table.add_row("targets", f"{targets.named + targets.unnamed + targets.not_in_text:,}", where)
     table.add_row("pairs", f"{found.pairs:,}", pairs)
+    if found.left_empty:
+        table.add_row("left empty", f"{found.left_empty:,}", f"{found.unit}s with an aspect and no polarity: not asked")
     return table
 
 

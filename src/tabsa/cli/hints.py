@@ -12,8 +12,11 @@ _HINTS: Final = {
     "job_differs": "ask for the same again, or start again with --overwrite",
     "job_exists": "go on with --resume, or start again with --overwrite",
     "job_unusable": "start again with --overwrite",
+    "no_column": "name it with --{role}-column, or in a configuration as data.columns.{role}",
     "no_aspect_list": "a single aspect is given with -a",
     "no_resume": "start again in another --out",
+    "no_target": "with -t, --targets or --target-column; or give --implied, if texts do not name what they are about",
+    "no_target_named": "give other names with -t 'NAME=ALIAS', or --implied if texts do not name what they are about",
     "no_tagger": "a model trained with --set model.pos_ngrams=0 reads words only and needs none",
     "no_text_column": "say with --text-column which it is",
     "output_exists": "replace it with --overwrite, or choose another name",
@@ -28,5 +31,5 @@ _HINTS: Final = {
 
 def line_of(error: TabsaError) -> str:
     """The error as one line, with what options can do about it."""
-    hint = _HINTS.get(error.code)
+    hint = _HINTS.get(error.code, "").format_map(error.fields)
     return f"{error}; {hint}" if hint else str(error)

@@ -81,7 +81,7 @@ def score_many(
             on_change=show,
         )
     _summarise(ended)
-    warn_if_few_are_named(ended.counts, request)
+    warn_if_few_are_named(ended.counts, request, predictor)
 
 
 def _pool_maker(job: "Job", predictor: "Predictor", cluster: Cluster | None) -> "Callable[[int], Pool]":

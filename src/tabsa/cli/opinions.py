@@ -19,6 +19,7 @@ _BAR = 12  # characters
 
 def show(prediction: "Prediction", *, every: bool = False) -> None:
     """Print a prediction: the opinions found, or with `every` all pairs."""
+    prediction = prediction.for_people()
     shown = list(prediction.opinions) if every else prediction.found()
     out.print(_marked(prediction))
     out.print(_table(shown) if shown else "\n [bold]no opinion found[/bold]\n")

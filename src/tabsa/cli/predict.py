@@ -10,12 +10,10 @@ import typer
 from tabsa.cli.aspects import asked_aspects
 from tabsa.cli.console import err, warn
 from tabsa.cli.options import AspectLists, Aspects, ModelName, Precision
-from tabsa.cli.targets import METAVAR, Implied, named_targets
+from tabsa.cli.targets import METAVAR, Implied, is_implied, named_targets
 from tabsa.errors import DataError, ModelError
-from tabsa.schema import Target
 
 _EXAMPLE = 'tabsa predict "Camden is lovely but far too dear" -t Camden'
-_IT = "it"  # what a text is about, where nobody gives it a name
 
 
 def command(
@@ -31,7 +29,7 @@ def command(
             help="Who may be judged, with other names for it; repeatable. In a name write `\\=`, in an alias `\\,`.",
         ),
     ] = None,
-    implied: Implied = False,
+    implied: Implied = None,
     aspects: Aspects = None,
     aspect_lists: AspectLists = None,
     model: ModelName = None,
@@ -51,10 +49,10 @@ def command(
     `cat review.txt | tabsa predict -t Camden -t Brixton -a price --json`,
     `tabsa predict "I love Stokey" -t "Stoke Newington=Stokey,N16" --model places --explain why.html`
     """
-    if not targets and not implied:
+    if not targets and not is_implied(implied, model):
         hint = "or give --implied, if the text does not name what it is about"
         raise typer.BadParameter(f"name at least one target, such as: {_EXAMPLE}; {hint}", param_hint="'-t'")
-    wanted = named_targets(targets) if targets else [Target(_IT, implied=True)]
+    wanted = named_targets(targets) if targets else None
     asked = asked_aspects(aspect_lists, aspects)
     read = _text(text)
     from tabsa.inference import load
@@ -73,7 +71,7 @@ def command(
             "and so has `--model places`"
         )
     prediction = predictor.predict(read, wanted, asked, implied=implied)
-    for name in () if implied else prediction.unmentioned():
+    for name in prediction.unmentioned():
         warn(f"the text does not mention '{name}'; give other names for it with -t '{name}=ALIAS'")
     if as_json:
         typer.echo(json.dumps(prediction.to_dict(), indent=2, allow_nan=False))

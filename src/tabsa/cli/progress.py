@@ -78,6 +78,29 @@ class ProgressBar(Callback):
     def on_end(self, trainer: "Loop[Any]") -> None:  # noqa: ARG002
         """Leave the bar as it stands."""
         self.bar.stop()
+        self.bar = None
+
+    def on_step(self, name: str, share: float) -> None:
+        """Show what is being done, and how far it is."""
+        from rich import progress as bars
+
+        if self.bar is None:
+            columns = (
+                bars.TextColumn("{task.description}"),
+                bars.BarColumn(),
+                bars.TaskProgressColumn(),
+                bars.TimeRemainingColumn(),
+            )
+            self.bar = bars.Progress(*columns, console=err, disable=not err.is_terminal)
+            self.bar.start()
+            self.task = self.bar.add_task(name, total=1.0)
+        self.bar.update(self.task, description=name, completed=share)
+
+    def on_steps_end(self) -> None:
+        """Leave the bar as it stands."""
+        if self.bar is not None:
+            self.bar.stop()
+            self.bar = None
 
 
 def _line(validation: "Validation") -> str:

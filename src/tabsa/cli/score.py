@@ -1,7 +1,7 @@
 """`tabsa score`: a whole table, streamed."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from tabsa.cli.score_options import (
     EngineName,
     Every,
     IdColumn,
+    ImpliedColumn,
     Layout,
     LayoutName,
     Out,
@@ -36,7 +37,7 @@ from tabsa.cli.score_options import (
     Threads,
     Workers,
 )
-from tabsa.cli.targets import Implied, named_targets, warn_if_few_are_named
+from tabsa.cli.targets import Implied, shared_targets, warn_if_few_are_named
 
 if TYPE_CHECKING:
     from tabsa.scoring import Progress, Request
@@ -50,7 +51,8 @@ def command(
     targets: TargetsFile = None,
     names: TargetNames = None,
     target_column: TargetColumn = None,
-    implied: Implied = False,
+    implied: Implied = None,
+    implied_column: ImpliedColumn = None,
     aspects: Aspects = None,
     aspect_lists: AspectLists = None,
     model: ModelName = None,
@@ -78,9 +80,10 @@ def command(
     `tabsa score reviews.csv opinions.csv --target-column product --aspects phones`,
     `tabsa score reviews.csv opinions.csv -t "Pixel 9" --aspects my-aspects.txt -a "battery life"`,
     `tabsa score reviews.csv opinions.csv -t restaurant --implied --aspects restaurants`,
+    `tabsa score reviews.csv opinions.csv --implied --aspects restaurants` (what no text names, without a name),
     `tabsa score comments.csv opinions.csv --targets places.txt --model fast`
     """
-    shared = _shared_targets(targets, names or [], target_column)
+    shared = shared_targets(targets, names or [], target_column, implied_column is not None or implied, model)
     asked = asked_aspects(aspect_lists, aspects)
     from tabsa.scoring import Layout as RowLayout
     from tabsa.scoring import Request
@@ -97,6 +100,7 @@ def command(
         targets=shared,
         target_column=target_column,
         implied=implied,
+        implied_column=implied_column,
         aspects=asked,
         text_column=text_column,
         id_column=id_column,
@@ -138,24 +142,13 @@ def _score_one(
             source, out, predictor, request, rejects=rejects, resume=resume, overwrite=overwrite, on_progress=show
         )
     _summarise(ended, time.perf_counter() - started, rejects)
-    warn_if_few_are_named(ended.counts, request)
+    warn_if_few_are_named(ended.counts, request, predictor)
 
 
 def _refuse(where: str, fits: bool, given: dict[str, bool]) -> None:
     """Options that are for another way of scoring than this one."""
     for name in (name for name, is_given in given.items() if is_given and not fits):
         raise typer.BadParameter(f"is for {where}.", param_hint=name)
-
-
-def _shared_targets(file: Path | None, names: Sequence[str], column: str | None) -> Mapping[str, Sequence[str]] | None:
-    """The targets to look for in every row; None where each row has its own."""
-    if sum((file is not None, bool(names), column is not None)) != 1:
-        raise typer.BadParameter("give one of them.", param_hint="-t NAME, --targets FILE or --target-column C")
-    if file is not None:
-        from tabsa.scoring import read_targets
-
-        return read_targets(file)
-    return named_targets(names) if names else None
 
 
 @contextmanager

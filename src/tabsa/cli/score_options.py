@@ -56,6 +56,10 @@ TargetColumn: TypeAlias = Annotated[
     str | None,
     typer.Option(metavar="C", help="The column with a row's own targets: a name, several with `;`, or a list."),
 ]
+ImpliedColumn: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="C", help="The column that says of each row, true or false, whether its target is implied."),
+]
 Layout: TypeAlias = Annotated[
     LayoutName, typer.Option(help="wide: the input with a column a target-aspect pair; long: a row an opinion.")
 ]

@@ -36,6 +36,10 @@ def command(
         float | None,
         typer.Option(metavar="SECONDS", help="Patience with slow clients. [default: 30]", show_default=False),
     ] = None,
+    corrections: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A .jsonl that corrections made on the page are added to, as training data."),
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any other setting; see docs/serving.md.")
     ] = None,
@@ -46,7 +50,8 @@ def command(
     It listens on this machine only unless told otherwise. With TABSA_API_KEY in the environment, clients must send
     that key. Stop it with Ctrl-C or SIGTERM: it answers what it has taken first.
 
-    Examples: `tabsa serve`, `tabsa serve --port 9000 --workers 2 --set max_targets=20`,
+    Examples: `tabsa serve`, `tabsa serve --corrections corrections.jsonl`,
+    `tabsa serve --port 9000 --workers 2 --set max_targets=20`,
     `TABSA_API_KEY=secret tabsa serve --host 0.0.0.0`
     """
     values = _values(
@@ -57,6 +62,7 @@ def command(
         cors_origins=cors,
         allowed_hosts=allow_host,
         read_timeout=read_timeout,
+        corrections=corrections,
     )
     if host in _LOCAL and "allowed_hosts" not in values:
         values["allowed_hosts"] = ["127.0.0.1", "localhost", "[::1]"]  # a web page may give this machine any name
@@ -65,11 +71,13 @@ def command(
         raise ConfigError(f"tabsa serve needs {missing[0]}; install it with `pip install 'tabsa[serve]'`")
     from tabsa.config import build
     from tabsa.inference import load
+    from tabsa.serve.corrections import of_settings
     from tabsa.serve.run import run
     from tabsa.serve.settings import Settings
 
     checked = build(Settings, values)
-    # Tell of a model that is not there before anything starts.
+    # Tell of a file that cannot be written, or a model that is not there, before anything starts.
+    of_settings(checked)
     load(checked.model, precision=checked.precision).predict("Camden", ["Camden"])
     if host not in _LOCAL and checked.api_key is None:
         warn(f"anyone who reaches this machine can use the service; set {_KEY}, or put a proxy before it")

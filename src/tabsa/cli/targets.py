@@ -1,6 +1,7 @@
 """How `-t` names targets, the same for every command."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
@@ -9,6 +10,7 @@ from tabsa.cli.console import warn
 from tabsa.errors import DataError
 
 if TYPE_CHECKING:
+    from tabsa.inference import Predictor
     from tabsa.scoring import Counts, Request
 
 METAVAR = "NAME[=ALIAS,...]"
@@ -17,7 +19,12 @@ _ENOUGH_ROWS: Final = 20  # to tell
 _LONG_LIST: Final = 3  # targets, from which on few are named in any text
 
 Implied: TypeAlias = Annotated[
-    bool, typer.Option("--implied", help="Take a text that does not name a target to be about it.")
+    bool | None,
+    typer.Option(
+        "--implied/--no-implied",
+        help="Take a text that does not name a target to be about it. [default: as the model was taught]",
+        show_default=False,
+    ),
 ]
 
 
@@ -37,9 +44,36 @@ def named_targets(options: Iterable[str]) -> dict[str, list[str]]:
     return targets
 
 
-def warn_if_few_are_named(counts: "Counts", request: "Request") -> None:
+def is_implied(implied: bool | None, model: str | None) -> bool:
+    """Whether texts may be about what they do not name: as one says, or else as the model was taught."""
+    from tabsa.checkpoint import open_folder
+
+    return open_folder(model).config.implied if implied is None else implied
+
+
+def shared_targets(
+    file: Path | None, names: Sequence[str], column: str | None, implied: bool | None = None, model: str | None = None
+) -> Mapping[str, Sequence[str]] | None:
+    """The targets to look for in every row; None where each row has its own, no name where texts imply theirs."""
+    given = sum((file is not None, bool(names), column is not None))
+    if not given and is_implied(implied, model):
+        return {}
+    if given != 1:
+        hint = (
+            "give one of them." if given else "give one of them, or --implied if texts do not name what they are about."
+        )
+        raise typer.BadParameter(hint, param_hint="-t NAME, --targets FILE or --target-column C")
+    if file is not None:
+        from tabsa.scoring import read_targets
+
+        return read_targets(file)
+    return named_targets(names) if names else None
+
+
+def warn_if_few_are_named(counts: "Counts", request: "Request", predictor: "Predictor") -> None:
     """Tell of `--implied` where a table's texts hardly ever name its target; of a long list few are named anyway."""
-    if len(request.targets or ()) > _LONG_LIST or request.implied:
+    implied = predictor.implied if request.implied is None else request.implied
+    if len(request.targets or ()) > _LONG_LIST or implied or request.implied_column:
         return
     if counts.scored >= _ENOUGH_ROWS and counts.named * _FEW_NAMED < counts.scored:
         found = f"only {counts.named:,} of {counts.scored:,} texts name a target"

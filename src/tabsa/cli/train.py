@@ -1,24 +1,70 @@
-"""`tabsa train`: from a configuration to a model folder."""
+"""`tabsa train`: from one's own labels, or from a configuration, to a model folder."""
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tabsa.cli.console import err, out
-from tabsa.cli.options import DataDir, Device, RunSettings
+from tabsa.cli.options import (
+    DataDir,
+    Device,
+    LabelledAspectColumn,
+    LabelledIdColumn,
+    LabelledPolarityColumn,
+    LabelledTargetColumn,
+    LabelledTextColumn,
+    RunSettings,
+    labelled_columns,
+)
 from tabsa.errors import TabsaError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from tabsa.datasets import Columns
     from tabsa.training.config import RunConfig
-    from tabsa.training.fit import Fitted
+    from tabsa.training.runs import Fitted
 
 
 def command(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="What to train, on what, and how.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA|CONFIG.toml",
+            help="Your labels (.csv, .tsv, .jsonl, .parquet, or a folder with a file a split), or a configuration.",
+        ),
+    ],
     folder: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the model folder is written.")],
+    base: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FOLDER", help="The reader to start from. [default for DATA: reader]", show_default=False
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(metavar="SYSTEM", help="Instead, train this system from nothing: lr, ...", show_default=False),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Train the encoder too, not only what answers: slower, for much data.")
+    ] = False,
+    minutes: Annotated[
+        float | None, typer.Option(min=0.1, metavar="N", help="Be done in about this time.", show_default=False)
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="How often the texts are read.", show_default=False)
+    ] = None,
+    test: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Labels to judge the finished model by, once.", show_default=False),
+    ] = None,
+    text_column: LabelledTextColumn = None,
+    target_column: LabelledTargetColumn = None,
+    aspect_column: LabelledAspectColumn = None,
+    polarity_column: LabelledPolarityColumn = None,
+    id_column: LabelledIdColumn = None,
     seeds: Annotated[
         int, typer.Option(min=1, help="How many seeds to train side by side; the best on dev is kept.")
     ] = 1,
@@ -27,28 +73,84 @@ def command(
     device: Device = "auto",
     data_dir: DataDir = None,
 ) -> None:
-    """Train a model and write its folder.
+    """Train a model on your own labels and write its folder.
 
-    The run itself (configuration, metrics, states to resume from) is kept in FOLDER/run.
+    A table of labels fine-tunes the reader in the box: it is checked, some texts are held out, and a report.html in
+    FOLDER says what the model is worth. The run itself (configuration, metrics, states to resume from) is kept in
+    FOLDER/run.
 
-    Example: `tabsa train repro/quick/places.toml --out my-model --set training.epochs=30`
+    Examples: `tabsa train reviews.csv --out my-model`,
+    `tabsa train survey.csv --out my-model --text-column Answer --polarity-column Label --minutes 5`,
+    `tabsa train corrections.jsonl --base my-model --out better-model`,
+    `tabsa train reviews.csv --kind lr --out baseline`,
+    `tabsa train repro/quick/places.toml --out my-model --set training.epochs=30`
     """
     try:
         import torch  # noqa: F401
     except ImportError as e:
         raise TabsaError("training needs PyTorch: pip install 'tabsa[train]'") from e
     from tabsa.cli.progress import ProgressBar
-    from tabsa.training.config import read_config
     from tabsa.training.fit import fit
+    from tabsa.training.sources import asked_run
 
-    run = read_config(config, tuple(settings or ()))
-    if seeds > 1 and not run.system.neural:
-        err.print(f"{run.kind} has no randomness, so it is fitted once and not for {seeds} seeds", highlight=False)
+    started = time.monotonic()
+    columns = labelled_columns(text_column, target_column, aspect_column, polarity_column, id_column)
+    run = asked_run(
+        source, base=base, kind=kind, full=full, minutes=minutes, epochs=epochs, columns=columns,
+        settings=tuple(settings or ()),
+    )  # fmt: skip
+    if seeds > 1 and (not run.system.neural or run.fine_tuning.base):
+        why = "fine-tuning has folds in place of them" if run.fine_tuning.base else f"{run.kind} has no randomness"
+        err.print(f"{why}, so it is trained once and not for {seeds} seeds", highlight=False, soft_wrap=True)
+    if not source.name.endswith(".toml"):
+        _check(source, columns)
     fitted = fit(run, folder, seeds, [ProgressBar()], resume=resume, device=device, data_dir=data_dir)
-    title = f"{run.data.name} {run.data.dev}, %; {fitted.about}"
+    _show(run, fitted, folder, time.monotonic() - started)
+    if test is not None:
+        _judge(folder, test, columns)
+
+
+def _check(source: Path, columns: "Columns | None") -> None:
+    """Say what is in a file, and what looks wrong with it, before anything is learnt from it."""
+    from collections import Counter
+
+    from tabsa.datasets.checking import check
+    from tabsa.datasets.own import DEFAULT_COLUMNS
+
+    if not source.is_file():
+        return
+    found = check(source.expanduser(), columns or DEFAULT_COLUMNS)
+    kinds = Counter(finding.code.replace("_", " ") for finding in found.findings)
+    told = f"{source}: {found.texts:,} texts, {found.opinions:,} opinions on {len(found.aspects):,} aspects"
+    if kinds:
+        several = ", ".join(f"{count} x {kind}" if count > 1 else kind for kind, count in kinds.items())
+        told += f"; looks odd: {several} (`tabsa data check {source}` shows where)"
+    err.print(told, markup=False, highlight=False, soft_wrap=True)
+
+
+def _show(run: "RunConfig", fitted: "Fitted", folder: Path, seconds: float) -> None:
+    split = run.data.dev if fitted.report is None else fitted.report.split
+    title = f"{Path(run.data.name).name} {split}, %; {fitted.about}"
     out.print(title, style="italic", markup=False, highlight=False, soft_wrap=True)
     out.print(_results(run, fitted))
-    out.print(f"model folder: {folder}", markup=False, highlight=False, soft_wrap=True)
+    for note in fitted.notes:
+        out.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+    if fitted.report is not None:
+        out.print(f"report: {folder / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
+    took = f" ({seconds:.0f} s)" if seconds < 120 else f" ({seconds / 60:.0f} min)"
+    out.print(f"model folder: {folder}{took}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _judge(folder: Path, test: Path, columns: "Columns | None") -> None:
+    from tabsa.datasets import load
+    from tabsa.inference import evaluate
+
+    report = evaluate(str(folder), load(test, "all", columns=columns))
+    report.write_page(folder / "report-test.html")
+    shown = ", ".join(f"{name.replace('_', ' ')} {100 * value:.1f}" for name, value in report.questions.items())
+    out.print(f"{test}, %: {shown}", markup=False, highlight=False, soft_wrap=True)
+    for note in report.notes:
+        out.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _results(config: "RunConfig", fitted: "Fitted") -> "Table":
@@ -58,7 +160,7 @@ def _results(config: "RunConfig", fitted: "Fitted") -> "Table":
     from tabsa.cli.progress import percent, shown
 
     table = Table()
-    table.add_column("seed" if config.system.neural else "decision")
+    table.add_column("" if fitted.report else "seed" if config.system.neural else "decision")
     if config.system.neural:
         table.add_column("epoch", justify="right")
     columns = shown(fitted.rows[0].dev)

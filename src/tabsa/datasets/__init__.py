@@ -1,12 +1,13 @@
 """Datasets by name, and the user's own files by path: all of them load as a `Dataset`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from tabsa.config import build
 from tabsa.datasets import everyday, open_sets, places, semeval2014, sentihood
 from tabsa.datasets import own as table
 from tabsa.datasets.choices import unknown
@@ -17,7 +18,7 @@ from tabsa.errors import DataError
 from tabsa.schema import Dataset
 from tabsa.tables.rows import SUFFIXES
 
-__all__ = ["DATASETS", "Columns", "DataWarning", "NamedDataset", "load"]
+__all__ = ["DATASETS", "Columns", "DataWarning", "NamedDataset", "load", "named_columns"]
 
 
 class SplitReader(Protocol):
@@ -89,7 +90,7 @@ def load(
     *,
     data_dir: Path | None = None,
     aspects: Sequence[str] | None = None,
-    columns: Columns | None = None,
+    columns: Columns | Mapping[str, str] | None = None,
 ) -> Dataset:
     """One split of a dataset.
 
@@ -98,7 +99,7 @@ def load(
         split: one of the dataset's splits; of your own single file also "all".
         data_dir: the first folder to look in for a named dataset.
         aspects: the aspects to keep, in this order, or "all"; by default those of the benchmark, or all there are.
-        columns: what your own file calls its columns.
+        columns: what your own file calls its columns, those that are called otherwise: `{"text": "Review"}`.
 
     Raises:
         DataError: nothing has that name, or a file is malformed; the message names the file and the record.
@@ -108,12 +109,21 @@ def load(
     if source is None:
         if not _is_path(name):
             raise unknown("dataset", str(name), DATASETS, also=", or the path of your own file or folder")
-        return table.load(expanded(Path(name)), split, aspects=aspects, columns=columns or table.DEFAULT_COLUMNS)
-    if columns is not None:
+        return table.load(expanded(Path(name)), split, aspects=aspects, columns=named_columns(columns))
+    if columns is not None and named_columns(columns) != table.DEFAULT_COLUMNS:
         raise DataError(f"{name} has columns of its own; name columns only for your own file")
     if split not in source.splits:
         raise unknown(f"split of {name}", split, source.splits)
     return source.read(split, data_dir=data_dir, aspects=aspects)
+
+
+def named_columns(columns: Columns | Mapping[str, str] | None) -> Columns:
+    """The columns, given as such or as those that are called otherwise.
+
+    Raises:
+        ConfigError: there is no such column.
+    """
+    return columns if isinstance(columns, Columns) else build(Columns, columns or {}, "columns.")
 
 
 def _is_path(name: str | Path) -> bool:

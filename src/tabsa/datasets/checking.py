@@ -10,18 +10,20 @@ from typing import Final
 from tabsa.datasets import findings as kinds
 from tabsa.datasets.drafts import Draft, Drafts
 from tabsa.datasets.findings import LONGEST, Finding, Labelled, count_words
+from tabsa.datasets.headers import no_target_note, settled_columns
 from tabsa.datasets.locate import exists
 from tabsa.datasets.merging import Merger
 from tabsa.datasets.own import DEFAULT_COLUMNS
 from tabsa.datasets.records import Columns, parse_row
 from tabsa.errors import DataError, DataNotFoundError
 from tabsa.schema import NONE, UNNAMED, Target
-from tabsa.tables.fields import is_blank
+from tabsa.tables.fields import TORN, is_blank
 from tabsa.tables.rows import SUFFIXES, BadRow, Row, every_row, suffix_of
 
 # In the order of the findings: what stops the loading, what is learnt wrongly, what is learnt badly.
 CODES: Final = (
-    "no_text", "unreadable", "empty_text", "no_opinion", "unknown_polarity", "conflicting", "repeated",
+    "no_text", "no_target_column",
+    "unreadable", "torn_line", "empty_text", "no_opinion", "unknown_polarity", "conflicting", "repeated",
     "target_not_in_text", "aspect_spellings", "same_text", "long_text", "one_polarity", "rare_polarity", "rare_aspect",
 )  # fmt: skip
 # The words nearest to a target are looked for only this often: a file where none is in its text would take hours.
@@ -52,6 +54,7 @@ class DataCheck:
     mean_words: float  # of a text
     several_targets: int  # texts with two or more
     targets: TargetCounts
+    left_empty: int  # rows with an aspect and no polarity: they were not asked
     pairs: int  # of a target and an aspect that is asked of it, also those that are none
     opinions: int
     polarities: Mapping[str, int]  # opinions, the most frequent first
@@ -63,19 +66,20 @@ def check(path: Path, columns: Columns = DEFAULT_COLUMNS) -> DataCheck:
     """Look at every row of a file.
 
     Raises:
-        DataError: the file cannot be opened, or its header cannot be read; whatever is wrong further down is a finding.
+        DataError: the file cannot be opened, or its header cannot be read or lacks a column that is needed; whatever is
+            wrong further down is a finding.
     """
     _refuse(path)
     reading = _Reading(path, columns)
     reading.read()
-    drafts = reading.drafts.finished()
+    drafts = [draft for draft in reading.drafts.finished() if draft.asks]
     targets = [reading.targets_of(draft) for draft in drafts]
     kept = [opinion for draft in drafts for opinion in Merger().merge(draft.opinions) if opinion.polarity != NONE]
-    aspects = Counter(dict.fromkeys(reading.aspects, 0))
+    asked = {aspect for draft in drafts for aspect in draft.aspects}
+    aspects = Counter({aspect: 0 for aspect in reading.aspects if aspect in asked})
     aspects.update(opinion.aspect for opinion in kept)
     polarities = Counter(opinion.polarity for opinion in kept)
     lengths = {draft: count_words(draft.text) for draft in drafts}
-    inventories = [aspects if draft.inventory is None else draft.inventory for draft in drafts]
     findings = [*reading.findings, *_findings(reading, lengths, aspects, polarities)]
     findings.sort(key=lambda finding: (CODES.index(finding.code), finding.line or 0))
     return DataCheck(
@@ -86,11 +90,18 @@ def check(path: Path, columns: Columns = DEFAULT_COLUMNS) -> DataCheck:
         mean_words=sum(lengths.values()) / max(len(lengths), 1),
         several_targets=sum(len(found) > 1 for found in targets),
         targets=_count(target for found in targets for target in found),
-        pairs=sum(len(found) * len(names) for found, names in zip(targets, inventories, strict=True)),
+        left_empty=reading.left_empty,
+        pairs=sum(_pairs(draft, aspects) for draft in drafts),
         opinions=len(kept),
         polarities=dict(polarities.most_common()),
         aspects=dict(aspects.most_common()),
         findings=tuple(findings),
+    )
+
+
+def _pairs(draft: Draft, aspects: Mapping[str, object]) -> int:
+    return sum(
+        len(aspects if wanted is None else wanted) * len(names) for wanted, names in draft.asked(aspects).items()
     )
 
 
@@ -116,7 +127,7 @@ class _Reading:
     def __init__(self, path: Path, columns: Columns) -> None:
         self.path, self.columns = path, columns
         self.unit = "line" if suffix_of(path).startswith(_LINES) else "row"
-        self.rows = 0
+        self.rows = self.left_empty = 0
         self.drafts = Drafts()
         self.findings: list[Finding] = []
         self.labelled: list[Labelled] = []
@@ -124,6 +135,7 @@ class _Reading:
         self.aspects: dict[str, int] = {}
         self._targets: dict[tuple[Draft, str], int] = {}
         self._searches = 0
+        self._settled = False
 
     def read(self) -> None:
         """Read all rows; where the file breaks off, those before that."""
@@ -131,14 +143,22 @@ class _Reading:
             for row in every_row(self.path):
                 if isinstance(row, BadRow):
                     self.rows += 1
-                    self._refused(row.error, row.number)
+                    self._refused(row.error, row.number, TORN if row.error.code == TORN else "unreadable")
                 elif not all(map(is_blank, row.values.values())):
+                    if not self._settled:
+                        self._settle(row)
                     self.rows += 1
                     self._take(row)
         except DataError as e:
             if not self.rows:
                 raise
             self._refused(DataError(f"the rest cannot be read: {e}"))
+
+    def _settle(self, row: Row) -> None:
+        settled = settled_columns(self.path, row.values, self.columns)
+        if settled != self.columns:
+            self.findings.append(Finding("no_target_column", None, no_target_note(row.values)))
+        self.columns, self._settled = settled, True
 
     def _take(self, row: Row) -> None:
         if self.columns.text in row.values and is_blank(row.values[self.columns.text]):
@@ -156,14 +176,18 @@ class _Reading:
         for aspect in (*(record.aspects or ()), *(opinion.aspect for opinion in record.opinions)):
             self.aspects.setdefault(aspect, row.number)
         self.labelled += [Labelled(row.number, draft, opinion) for opinion in record.opinions]
+        if record.withdrawn:
+            self.labelled = [one for one in self.labelled if one.draft is not draft or one.pair not in record.unasked]
+        else:
+            self.left_empty += bool(record.unasked)
 
-    def _refused(self, error: DataError, line: int | None = None) -> None:
+    def _refused(self, error: DataError, line: int | None = None, code: str = "unreadable") -> None:
         """What loading would stop at; a finding has its line beside it, so the message goes without."""
         place, named = re.escape(str(self.path)), str(error)
         if start := re.match(rf"{place} (?:row|line) (\d+)[:,]? ", named):
             line, named = line or int(start[1]), named[start.end() :]
         message = re.sub(rf"{place} (row|line) (?=\d)", r"\1 ", named)
-        self.findings.append(Finding("unreadable", line, message))
+        self.findings.append(Finding(code, line, message))
 
     def targets_of(self, draft: Draft) -> tuple[Target, ...]:
         """The targets as they would load; those that the text does not name are findings."""

@@ -1,6 +1,6 @@
 """Rows of a user's table put together to examples: texts, their targets, opinions, and what was asked of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -22,23 +22,74 @@ class Draft:
     inventory: dict[str, None] | None = None  # aspects, each once; None where no row has a list of them
     tags: dict[str, str] = field(default_factory=dict)
     _judged: dict[str, str] = field(default_factory=dict)  # each aspect with the first row that has an opinion on it
+    _whole: set[str] = field(default_factory=set)  # targets that the whole list of aspects was asked of
+    _single: dict[str, dict[str, None]] = field(default_factory=dict)  # aspects asked one by one, by target
+    _unasked: set[tuple[str, str]] = field(default_factory=set)
 
     def add(self, record: Record, where: str) -> None:
         """Take in what another row says."""
+        self._unasked |= set(record.unasked)
+        if record.withdrawn:
+            self._withdraw(record.unasked)
+            return
+        named = record.targets
+        if record.asked_only:
+            for opinion in record.opinions:
+                self._single.setdefault(opinion.target, {})[opinion.aspect] = None
+            named = tuple(target for target in named if target.name in self._single)
+        else:
+            self._whole |= {target.name for target in named}
         self.opinions += record.opinions
         for opinion in record.opinions:
             self._judged.setdefault(opinion.aspect, where)
-        for target in record.targets:
+        for target in named:
             earlier = self.targets.get(target.name)
             self.targets[target.name] = _joined(earlier, target) if earlier else target
         if record.aspects is not None:
             self.inventory = (self.inventory or {}) | dict.fromkeys(record.aspects)
         self.tags = {**record.tags, **self.tags}
 
+    def _withdraw(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Forget what was said of some pairs of a target and an aspect."""
+        gone = set(pairs)
+        self.opinions = [one for one in self.opinions if (one.target, one.aspect) not in gone]
+        for target, aspect in gone:
+            single = self._single.get(target, {})
+            single.pop(aspect, None)
+            if not single and target not in self._whole:
+                self._single.pop(target, None)
+                self.targets.pop(target, None)
+        left = {opinion.aspect for opinion in self.opinions}
+        self._judged = {aspect: where for aspect, where in self._judged.items() if aspect in left}
+
     @property
     def aspects(self) -> Iterable[str]:
         """The aspects asked of it; where there is no list of them, those it has opinions on."""
-        return self._judged if self.inventory is None else self.inventory
+        if self.inventory is None:
+            return self._judged
+        return self.inventory | {aspect: None for single in self._single.values() for aspect in single}
+
+    @property
+    def asks(self) -> bool:
+        """Whether anything is known of it: not where its rows wait for their polarities, or were withdrawn."""
+        return bool(self.targets) or not self._unasked
+
+    def asked(self, every: Mapping[str, object]) -> dict[tuple[str, ...] | None, list[str]]:
+        """Its targets by the aspects, of `every` one there is, that were asked of them; None where all were."""
+        judged = {(opinion.target, opinion.aspect) for opinion in self.opinions}
+        found: dict[tuple[str, ...] | None, list[str]] = {}
+        if not self.targets:
+            return {None if self.inventory is None else tuple(name for name in self.inventory if name in every): []}
+        for name in self.targets:
+            single, whole = self._single.get(name, {}), name in self._whole
+            without = {aspect for target, aspect in self._unasked - judged if target == name}
+            if whole and self.inventory is None and not without:
+                found.setdefault(None, []).append(name)
+                continue
+            listed = (every if self.inventory is None else self.inventory | single) if whole else single
+            wanted = tuple(aspect for aspect in listed if aspect in every and aspect not in without)
+            found.setdefault(wanted, []).append(name)
+        return found
 
     def refuse_unasked(self) -> None:
         """Raise a DataError where there is an opinion on an aspect that was not asked."""

@@ -15,6 +15,7 @@ POLARITIES: Final = (POSITIVE, NEGATIVE, NEUTRAL, MIXED, "conflict", NONE)
 FEWEST: Final = 10  # opinions that anything can be learnt from
 LONGEST: Final = 2000  # words of a text
 _SHORTEST: Final = 3  # letters that stand for a polarity: `pos`
+_SIGNS: Final = {"+": POSITIVE, "+1": POSITIVE, "-": NEGATIVE, "-1": NEGATIVE, "\u22121": NEGATIVE}
 _CLOSE: Final = 0.75  # as difflib compares spellings
 _SEARCHED: Final = 500  # tokens of a text that are compared with a name
 _JOINS: Final = re.compile(r"[\s_\-\u2010-\u2015]+")
@@ -36,6 +37,11 @@ class Labelled(NamedTuple):
     draft: Draft
     opinion: Opinion
 
+    @property
+    def pair(self) -> tuple[str, str]:
+        """What it is an opinion on."""
+        return self.opinion.target, self.opinion.aspect
+
 
 def unknown_polarities(labelled: Iterable[Labelled]) -> Iterator[Finding]:
     """Polarities that are none of `POLARITIES`, each with the nearest."""
@@ -48,6 +54,8 @@ def unknown_polarities(labelled: Iterable[Labelled]) -> Iterator[Finding]:
 
 def nearest_polarity(polarity: str) -> str | None:
     """The known polarity that this one begins, or that is spelt most like it, if any is close."""
+    if polarity in _SIGNS:
+        return _SIGNS[polarity]
     begun = [known for known in POLARITIES if len(polarity) >= _SHORTEST and known.startswith(polarity)]
     return next(iter(begun or get_close_matches(polarity, POLARITIES, n=1, cutoff=_CLOSE)), None)
 

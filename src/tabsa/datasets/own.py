@@ -3,15 +3,16 @@
 Flat, one opinion a row: columns text, target, aspect, polarity, and if there are any id, start and end.
 Nested, one text a row: `{"id", "text", "targets": [...], "opinions": [{"target", "aspect", "polarity"}, ...]}`.
 Both may say which `aspects` were asked of a text, and its `domain` and `kind`. A target that the text does not name is
-null, or empty.
+null, or empty. A flat row with an aspect and no polarity was not asked; of `asked_only` rows nothing else was.
 """
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tabsa.datasets.choices import ALL, choose_aspects, unknown
 from tabsa.datasets.drafts import Draft, Drafts
+from tabsa.datasets.headers import no_target_note, settled_columns
 from tabsa.datasets.locate import exists
 from tabsa.datasets.merging import DataWarning, Merger
 from tabsa.datasets.records import Columns, parse_row
@@ -19,7 +20,7 @@ from tabsa.datasets.splits import share
 from tabsa.errors import DataError, DataNotFoundError
 from tabsa.schema import NEGATIVE, NONE, POSITIVE, Dataset, Example, Opinion
 from tabsa.tables.fields import is_blank
-from tabsa.tables.rows import SUFFIXES, typed_rows
+from tabsa.tables.rows import SUFFIXES, Row, typed_rows
 
 SPLITS = ("train", "dev", "test")
 DEFAULT_COLUMNS = Columns()
@@ -78,7 +79,7 @@ def dataset_of(name: str, splits: Mapping[str, list[Draft]], split: str, aspects
     )
     chosen = _aspects(name, aspects, occurring)
     examples = _examples(f"{name} {split}", splits[split], chosen)
-    return Dataset(name, split, chosen, _labels(opinions), examples)
+    return Dataset(name, split, chosen, labels_of(opinions), examples)
 
 
 def _files(path: Path) -> dict[str, Path]:
@@ -102,17 +103,53 @@ def _files(path: Path) -> dict[str, Path]:
 
 
 def _read(path: Path, columns: Columns) -> list[Draft]:
+    torn: list[str] = []
+    return drafts_of(path, typed_rows(path, on_torn=torn.append), columns, torn)
+
+
+def drafts_of(path: Path | str, table: Iterable[Row], columns: Columns, torn: Sequence[str] = ()) -> list[Draft]:
+    """What the rows of a table say, text by text; `torn` are lines that break off, known when all are read."""
     rows = Drafts()
-    for row in typed_rows(path):
+    first, empty = True, 0
+    for row in table:
         if all(map(is_blank, row.values.values())):
             continue  # a spreadsheet writes the empty rows below a table too
-        rows.add(parse_row(row.values, columns, row.where), row.where)
+        if first:
+            columns, first = _settled(path, row.values, columns), False
+        record = parse_row(row.values, columns, row.where)
+        rows.add(record, row.where)
+        empty += bool(record.unasked) and not record.withdrawn
     drafts = rows.finished()
     if not drafts:
         raise DataError(f"{path} holds no rows; expected at least one text")
     for draft in drafts:
         draft.refuse_unasked()
-    return drafts
+    asking = [draft for draft in drafts if draft.asks]
+    if not asking:
+        which = "its text has no" if len(drafts) == 1 else f"none of its {len(drafts):,} texts has a"
+        raise DataError(f"{path}: {which} label yet; fill in the column {columns.polarity!r}")
+    _warn_of_rows(path, empty, torn)
+    return asking
+
+
+def _settled(path: Path | str, names: Collection[str], columns: Columns) -> Columns:
+    settled = settled_columns(path, names, columns)
+    if settled != columns:
+        warnings.warn(f"{path} has {no_target_note(names)}", DataWarning, stacklevel=6)
+    return settled
+
+
+def _warn_of_rows(path: Path | str, empty: int, torn: Sequence[str]) -> None:
+    """Say which rows say nothing: those that were left without a polarity, and lines that break off."""
+    told = []
+    if empty:
+        rows = "1 row has no polarity, and counts" if empty == 1 else f"{empty:,} rows have no polarity, and count"
+        told.append(f"{rows} as not asked")
+    if torn:
+        more = f", the first of {len(torn):,}," if len(torn) > 1 else ""
+        told.append(f"{torn[0].removeprefix(f'{path} ')}{more} breaks off, and is left out")
+    if told:
+        warnings.warn(f"{path}: {'; '.join(told)}", DataWarning, stacklevel=5)
 
 
 def _held_apart(drafts: Iterable[Draft]) -> dict[str, list[Draft]]:
@@ -137,14 +174,15 @@ def _aspects(name: str, wanted: Sequence[str] | None, occurring: tuple[str, ...]
     return choose_aspects(wanted, known=(*occurring, *absent), default=occurring)
 
 
-def _labels(opinions: Iterable[Opinion]) -> tuple[str, ...]:
+def labels_of(opinions: Iterable[Opinion]) -> tuple[str, ...]:
+    """`none`, then the polarities there are, those that have a meaning here first."""
     occurring = dict.fromkeys(opinion.polarity for opinion in opinions)
     known = [polarity for polarity in (POSITIVE, NEGATIVE) if polarity in occurring]
     return tuple(dict.fromkeys((NONE, *known, *occurring)))
 
 
 def _examples(where: str, drafts: Iterable[Draft], chosen: Sequence[str]) -> tuple[Example, ...]:
-    aspects = frozenset(chosen)
+    aspects = dict.fromkeys(chosen)
     merger = Merger()
     implied: list[str] = []
     examples = []
@@ -156,9 +194,12 @@ def _examples(where: str, drafts: Iterable[Draft], chosen: Sequence[str]) -> tup
             if not target.mentions and draft.targets[target.name].mentions is None
         ]
         merged = merger.merge(opinion for opinion in draft.opinions if opinion.aspect in aspects)
-        kept = tuple(opinion for opinion in merged if opinion.polarity != NONE)
-        wanted = None if draft.inventory is None else tuple(aspect for aspect in draft.inventory if aspect in aspects)
-        examples.append(Example(draft.id, draft.text, targets, kept, wanted, draft.tags))
+        kept = [opinion for opinion in merged if opinion.polarity != NONE]
+        # One example, unless something else was asked of one target than of another.
+        for wanted, names in draft.asked(aspects).items():
+            of_these = tuple(target for target in targets if target.name in names)
+            said = tuple(opinion for opinion in kept if opinion.target in names)
+            examples.append(Example(draft.id, draft.text, of_these, said, wanted, draft.tags))
     merger.warn(where)
     if implied:
         count = "1 target is" if len(implied) == 1 else f"{len(implied)} targets are"

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tabsa.config import option
 from tabsa.errors import DataError
-from tabsa.schema import NONE, UNNAMED, Opinion, Span, Target
+from tabsa.schema import NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Opinion, Span, Target
 from tabsa.tables.fields import is_blank, member, members
 from tabsa.text import mark_spans
 
@@ -14,18 +15,21 @@ from tabsa.text import mark_spans
 class Columns:
     """What a user's file calls its columns (in JSON, its keys)."""
 
-    text: str = "text"
-    id: str = "id"
-    target: str = "target"
-    aspect: str = "aspect"
-    polarity: str = "polarity"
-    start: str = "start"
-    end: str = "end"
-    targets: str = "targets"
-    opinions: str = "opinions"
-    aspects: str = "aspects"
-    domain: str = "domain"
-    kind: str = "kind"
+    text: str = option("text", "the text")
+    id: str = option("id", "what rows of one text share, if there is such a column")
+    target: str = option("target", "who or what is judged; empty: there is no such column, and no text names it")
+    aspect: str = option("aspect", "on what")
+    polarity: str = option("polarity", "how")
+    start: str = option("start", "where a mention of the target starts, if it is marked")
+    end: str = option("end", "and where it ends")
+    targets: str = option("targets", "in a row for each text: its targets")
+    opinions: str = option("opinions", "and its opinions")
+    aspects: str = option("aspects", "the aspects asked of the text, if they are listed")
+    domain: str = option("domain", "a tag, if there is one")
+    kind: str = option("kind", "another")
+    aliases: str = option("aliases", "other names of the target, if there are any")
+    asked_only: str = option("asked_only", "whether nothing but the row's opinion was asked of the text")
+    withdrawn: str = option("withdrawn", "whether earlier rows on the same do not count")
 
 
 class Named(NamedTuple):
@@ -37,13 +41,17 @@ class Named(NamedTuple):
 
 
 _UNNAMED = Named(UNNAMED, mentions=())  # what the text is about and does not name: there is nothing to find
+_SHORT = {"pos": POSITIVE, "neg": NEGATIVE, "neu": NEUTRAL}  # of polarities
+_FLAGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """What one row says. Opinions may repeat, and may have the polarity `none`; `id` is empty where there is none.
 
-    `aspects` are those asked of the text, None where the row has no list of them.
+    `aspects` are those asked of the text, None where the row has no list of them. `unasked` are pairs of a target and
+    an aspect that were left without a polarity. With `asked_only`, nothing but the row's opinions was asked of the
+    text; with `withdrawn`, what earlier rows say of the `unasked` pairs does not count.
     """
 
     id: str
@@ -52,6 +60,9 @@ class Record:
     opinions: tuple[Opinion, ...]
     aspects: tuple[str, ...] | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
+    unasked: tuple[tuple[str, str], ...] = ()
+    asked_only: bool = False
+    withdrawn: bool = False
 
 
 def parse_row(values: Mapping[str, object], columns: Columns, where: str) -> Record:
@@ -60,14 +71,25 @@ def parse_row(values: Mapping[str, object], columns: Columns, where: str) -> Rec
     if not text.strip():
         raise DataError(f"{where}: {columns.text!r} is empty; expected the text that is judged")
     name = _identifier(values.get(columns.id), columns.id, where)
+    unasked: tuple[tuple[str, str], ...] = ()
     if columns.target not in values and (columns.targets in values or columns.opinions in values):
         targets, opinions = _nested(values, columns, where)
     else:
-        targets, opinions = _flat(values, columns, where)
+        targets, opinions, unasked = _flat(values, columns, where)
     given = {target.name: target.mentions for target in targets if target.mentions}
     if given:
         mark(text, given, where)  # refused here, where the row is known, rather than when its example is made
-    return Record(name, text, targets, opinions, _asked(values, columns.aspects, where), _tags(values, columns, where))
+    return Record(
+        name,
+        text,
+        targets,
+        opinions,
+        _asked(values, columns.aspects, where),
+        _tags(values, columns, where),
+        unasked,
+        _flag(values, columns.asked_only, where),
+        bool(unasked) and _flag(values, columns.withdrawn, where),
+    )
 
 
 def mark(text: str, mentions: Mapping[str, Sequence[Span]], where: str) -> tuple[Target, ...]:
@@ -78,17 +100,23 @@ def mark(text: str, mentions: Mapping[str, Sequence[Span]], where: str) -> tuple
         raise DataError(f"{where}: {e}") from e
 
 
-def _flat(values: Mapping[str, object], columns: Columns, where: str) -> tuple[tuple[Named, ...], tuple[Opinion, ...]]:
-    target = _optional(values, columns.target, where)
+def _flat(
+    values: Mapping[str, object], columns: Columns, where: str
+) -> tuple[tuple[Named, ...], tuple[Opinion, ...], tuple[tuple[str, str], ...]]:
+    target = _optional(values, columns.target, where) if columns.target else UNNAMED
+    aspect = _optional(values, columns.aspect, where)
     opinion = _opinion(values, target, columns, where)
+    opinions = (opinion,) if opinion else ()
+    unasked = ((target, aspect),) if aspect and not opinion else ()
     ends = [values.get(column) for column in (columns.start, columns.end)]
     mentions = None if all(map(is_blank, ends)) else (_span(ends, where),)
-    opinions = (opinion,) if opinion else ()
     if target:
-        return (Named(target, mentions),), opinions
+        aliases = _listed(values, columns.aliases, where)
+        return (Named(target, mentions, tuple(aliases)),), opinions, unasked
     if mentions:
         raise DataError(f"{where}: {columns.target!r} is empty; name the target that is mentioned")
-    return (_UNNAMED,) if opinions else (), opinions
+    # Where no row has a target, each is about one thing; where some have, an empty one may only bring a text.
+    return (_UNNAMED,) if aspect or not columns.target else (), opinions, unasked
 
 
 def _nested(
@@ -131,17 +159,35 @@ def _judged(values: Mapping[str, object], column: str, where: str) -> str:
 
 def _asked(values: Mapping[str, object], column: str, where: str) -> tuple[str, ...] | None:
     """The aspects asked of the text: a list of names, or in a table of text names with `;` between them."""
-    given = values.get(column)
-    if is_blank(given):
+    if is_blank(values.get(column)):
         return None
-    items = given.split(";") if isinstance(given, str) else member(values, column, list, where)
-    names = [member({column: item}, column, str, where).strip() for item in items]
+    names = _listed(values, column, where)
     if not names or not all(names):
         raise DataError(f"{where}: {column!r} has an empty name or none; name the aspects asked, or leave it out")
     for name in names:
         if names.count(name) > 1:
             raise DataError(f"{where}: {column!r} names {name!r} twice; name each aspect once")
     return tuple(names)
+
+
+def _listed(values: Mapping[str, object], column: str, where: str) -> list[str]:
+    """Names as a list, or in a table of text with `;` between them."""
+    given = values.get(column)
+    if is_blank(given):
+        return []
+    items = given.split(";") if isinstance(given, str) else member(values, column, list, where)
+    return [member({column: item}, column, str, where).strip() for item in items]
+
+
+def _flag(values: Mapping[str, object], column: str, where: str) -> bool:
+    """True or false; in a table of text yes or no."""
+    given = values.get(column)
+    if is_blank(given):
+        return False
+    word = str(given).strip().lower()
+    if word not in _FLAGS:
+        raise DataError(f"{where}: {column!r} is {given!r}; expected yes or no")
+    return _FLAGS[word]
 
 
 def _tags(values: Mapping[str, object], columns: Columns, where: str) -> dict[str, str]:
@@ -151,15 +197,13 @@ def _tags(values: Mapping[str, object], columns: Columns, where: str) -> dict[st
 
 
 def _opinion(values: Mapping[str, object], target: str, columns: Columns, where: str) -> Opinion | None:
+    """The opinion, `none` too; None where there is no aspect, or no polarity: then it was not asked."""
     aspect = _optional(values, columns.aspect, where)
     polarity = _optional(values, columns.polarity, where).lower()
+    polarity = _SHORT.get(polarity, polarity)
     if aspect and polarity:
         return Opinion(target, aspect, polarity)
-    if aspect:
-        raise DataError(
-            f"{where}: aspect {aspect!r} has no {columns.polarity!r}; write {NONE!r} where the text is silent"
-        )
-    if polarity not in ("", NONE):
+    if not aspect and polarity not in ("", NONE):
         raise DataError(f"{where}: polarity {polarity!r} has no {columns.aspect!r}; name the aspect that is judged")
     return None
 

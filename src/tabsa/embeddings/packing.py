@@ -25,9 +25,12 @@ _ROWS_AT_ONCE: Final = 4096
 
 
 def pack_weights(
-    weights: Mapping[str, NDArray[Any]], storage: WeightStorage, tables: Collection[str] = ()
+    weights: Mapping[str, NDArray[Any]],
+    storage: WeightStorage,
+    tables: Collection[str] = (),
+    exact: Collection[str] = (),
 ) -> dict[str, NDArray[Any]]:
-    """The arrays to store, by name; `tables` are those that are only looked up."""
+    """The arrays to store, by name; `tables` are those that are only looked up, `exact` those that are not rounded."""
     if storage != "int8":
         kind = np.float32 if storage == "float32" else np.float16
         return {name: np.ascontiguousarray(array, kind) for name, array in weights.items()}
@@ -35,7 +38,7 @@ def pack_weights(
     for name, array in weights.items():
         if name in tables and array.shape[1] % BLOCK == 0:
             packed[name], packed[name + SCALE] = pack_table(array)
-        elif array.ndim == 2 and min(array.shape) >= NARROW:
+        elif array.ndim == 2 and min(array.shape) >= NARROW and name not in exact:
             packed[name], packed[name + SCALE] = pack_columns(array)
         else:
             packed[name] = array.astype(np.float16)

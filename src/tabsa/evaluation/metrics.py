@@ -168,9 +168,9 @@ def detection(gold: IntArray, predicted: IntArray) -> Detection:
     hits = np.float64((expected & found).sum())
     wrong = np.float64((expected ^ found).sum())
     return Detection(
-        precision=_divide(hits, np.float64(found.sum())),
-        recall=_divide(hits, np.float64(expected.sum())),
-        f1=_divide(2 * hits, 2 * hits + wrong),
+        precision=divide(hits, np.float64(found.sum())),
+        recall=divide(hits, np.float64(expected.sum())),
+        f1=divide(2 * hits, 2 * hits + wrong),
     )
 
 
@@ -182,7 +182,7 @@ def roc_auc(scores: FloatArray, positive: BoolArray, weights: FloatArray | None 
     if weights is None:
         weights = np.ones(len(scores))
     if not len(scores):
-        return _divide(weights.sum(axis=-1), np.float64(0))
+        return divide(weights.sum(axis=-1), np.float64(0))
     order = np.argsort(scores)
     ranked = scores[order]
     starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))  # of each run of equal scores
@@ -190,7 +190,7 @@ def roc_auc(scores: FloatArray, positive: BoolArray, weights: FloatArray | None 
     ours = np.add.reduceat(weights * positive[order], starts, axis=-1)  # (..., runs): weight of positive rows
     others = np.add.reduceat(weights * ~positive[order], starts, axis=-1)
     beaten = others.cumsum(axis=-1) - others / 2
-    return _divide((ours * beaten).sum(axis=-1), ours.sum(axis=-1) * others.sum(axis=-1))
+    return divide((ours * beaten).sum(axis=-1), ours.sum(axis=-1) * others.sum(axis=-1))
 
 
 def _known(family: Family) -> Family:
@@ -207,11 +207,11 @@ def _with_other(present: BoolArray) -> BoolArray:
 def _ratio(part: NDArray[Any], whole: NDArray[Any], weights: FloatArray | None) -> Score:
     """The (weighted) total of `part` over that of `whole`; both have one value a group."""
     if weights is None:
-        return _divide(np.float64(part.sum()), np.float64(whole.sum()))
-    return _divide(weights @ part, weights @ whole)
+        return divide(np.float64(part.sum()), np.float64(whole.sum()))
+    return divide(weights @ part, weights @ whole)
 
 
-def _divide(part: Score, whole: Score) -> Score:
+def divide(part: Score, whole: Score) -> Score:
     """`part / whole`, NaN where the whole is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         quotient: Score = np.where(whole == 0, np.nan, np.divide(part, whole))[()]
@@ -220,11 +220,11 @@ def _divide(part: Score, whole: Score) -> Score:
 
 def _harmonic_mean(a: Score, b: Score) -> Score:
     both_zero = (a == 0) & (b == 0)
-    mean: Score = np.where(both_zero, 0.0, _divide(2 * a * b, a + b))[()]
+    mean: Score = np.where(both_zero, 0.0, divide(2 * a * b, a + b))[()]
     return mean
 
 
 def _mean_of_defined(values: Sequence[Score]) -> Score:
     stacked = np.stack(values)
     defined = ~np.isnan(stacked)
-    return _divide(np.where(defined, stacked, 0.0).sum(axis=0), defined.sum(axis=0))
+    return divide(np.where(defined, stacked, 0.0).sum(axis=0), defined.sum(axis=0))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tabsa.errors import DataError
 from tabsa.files import reason
-from tabsa.schema import Dataset
+from tabsa.schema import UNNAMED, Dataset
 
 # How far the probabilities of a row may be from summing to 1: room for figures rounded to three decimals.
 _TOLERANCE = 1e-3
@@ -126,6 +126,8 @@ def _parse(line: str) -> dict[str, Any]:
     for key in ("id", "target", "aspect", "probabilities"):
         if key not in row:
             raise DataError(f'no "{key}"; expected "id", "target", "aspect" and "probabilities"')
+    if row["target"] is None:
+        row["target"] = UNNAMED
     for key in ("target", "aspect"):
         if not isinstance(row[key], str):
             raise DataError(f"the {key} is {_short(row[key])}; expected a string")

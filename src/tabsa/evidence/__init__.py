@@ -24,7 +24,8 @@ def write_explanation(predictions: Prediction | Iterable[Prediction], path: str 
         OutputError: the extension is another, matplotlib is missing, or the file cannot be written.
     """
     path = check_format(path)
-    chosen = [predictions] if isinstance(predictions, Prediction) else list(predictions)
+    several = [predictions] if isinstance(predictions, Prediction) else predictions
+    chosen = [prediction.for_people() for prediction in several]
     kind = path.suffix.lower()
     if kind == ".html":
         content = html_page(chosen, title).encode("utf-8")

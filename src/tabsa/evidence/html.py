@@ -1,8 +1,6 @@
 """A page that needs nothing but itself: no script, no font, no address; every text in it is escaped."""
 
-import re
 from collections.abc import Iterator, Sequence
-from html import escape
 from pathlib import Path
 
 from tabsa.encoding import Passage
@@ -10,10 +8,10 @@ from tabsa.evidence.bands import Band, bands, lines, without_gates
 from tabsa.evidence.grid import Cell, Grid, opinion_grid
 from tabsa.inference import Prediction
 from tabsa.text import Token
+from tabsa.text.escaping import html_text as _text
 
 _WIDTH = 104  # of a line of words, in characters: what fits a page of A4 and most screens
 _SIGNS = {"forward": "→", "backward": "←", "only": "", "mean": "", "opinion": ""}
-_UNFIT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -175,8 +173,3 @@ def _probabilities(prediction: Prediction) -> str:
 def _short(value: float) -> str:
     """Two digits, without the zero before the point."""
     return f"{value:.2f}".removeprefix("0")
-
-
-def _text(text: str) -> str:
-    """Escaped, and without what HTML cannot hold: control characters and halves of characters."""
-    return escape(_UNFIT.sub("\ufffd", text))

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tabsa.checkpoint import ModelFolder
+from tabsa.datasets import Columns
 from tabsa.datasets import load as load_dataset
-from tabsa.errors import DataError
+from tabsa.datasets.notes import warn_if_implied
+from tabsa.errors import DataError, ModelError
 from tabsa.evaluation.questions import without
 from tabsa.evaluation.report import Report
 from tabsa.evaluation.report import evaluate as score
@@ -25,6 +28,7 @@ def evaluate(
     split: str = "test",
     *,
     data_dir: Path | None = None,
+    columns: Columns | Mapping[str, str] | None = None,
     bootstrap: int = 1000,
 ) -> Report:
     """Score a model on a dataset, in both families of definitions.
@@ -34,6 +38,7 @@ def evaluate(
         data: a Dataset, or a dataset's name, or the path of your own file or folder.
         split: the part of a named dataset to score on.
         data_dir: where a named dataset is looked for first.
+        columns: what your own file calls its columns, as for `tabsa.datasets.load`.
         bootstrap: resamples for the 95% intervals; 0 leaves them out.
 
     Raises:
@@ -42,8 +47,25 @@ def evaluate(
     predictor = model if isinstance(model, Predictor) else load(model)
     if not isinstance(data, Dataset):
         aspects = None if predictor.open_aspects else predictor.aspects
-        data = load_dataset(data, split, data_dir=data_dir, aspects=aspects)
-    return score(data, predict_questions(predictor, data), bootstrap=bootstrap)
+        data = load_dataset(data, split, data_dir=data_dir, aspects=aspects, columns=columns)
+    report = score(
+        data,
+        predict_questions(predictor, data),
+        bootstrap=bootstrap,
+        model=predictor.folder.path.resolve().name,
+        history=_history(predictor.folder),
+    )
+    warn_if_implied(data, implied=predictor.implied)
+    return report
+
+
+def _history(folder: ModelFolder) -> list[Mapping[str, Any]]:
+    """What training wrote down after each epoch; nothing where the folder does not tell."""
+    try:
+        history = folder.metrics.get("history")
+    except ModelError:
+        return []
+    return [entry for entry in history if isinstance(entry, dict)] if isinstance(history, list) else []
 
 
 def predict_questions(predictor: Predictor, dataset: Dataset) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from tabsa.errors import DataError
 from tabsa.inference.predictor import Predictor, Targets
 from tabsa.inference.result import Prediction
-from tabsa.schema import NONE
+from tabsa.schema import NONE, UNNAMED, Target
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ def predict_frame(
     layout: Literal["long", "wide"] = "long",
     *,
     every: bool = False,
-    implied: bool = False,
+    implied: bool | None = None,
 ) -> "pd.DataFrame":
     """The opinions in a column of texts, beside the frame's own columns and under its own index.
 
@@ -39,15 +39,21 @@ def predict_frame(
             and one `probability_...` a label. `wide` keeps the rows and adds a column of polarities for each pair
             (`Camden/price`), or with `target_column` for each aspect (`price`), which then takes one target a row.
         every: in the long layout, rows for `none` as well.
-        implied: take a name that a text does not mention as that of what the text is about.
+        implied: take a name that a text does not mention as that of what the text is about; None is what the model
+            was trained for. With it, and neither `targets` nor `target_column`, what no text names is asked for.
 
     Raises:
         DataError: a column is missing or in the way, or a text or target is of the wrong kind.
     """
     if layout not in ("long", "wide"):
         raise DataError(f"layout is {layout!r}; expected 'long' or 'wide'")
-    if (targets is None) == (target_column is None):
+    implied = predictor.implied if implied is None else implied
+    if targets is not None and target_column is not None:
         raise DataError("give either targets for all rows or a target_column")
+    if targets is None and target_column is None:
+        if not implied:
+            raise DataError("give either targets for all rows or a target_column, or say that texts imply theirs")
+        targets = [Target(UNNAMED, implied=True)]
     for column in (text_column, target_column):
         if column is not None and column not in frame.columns:
             raise DataError(f"the frame has no column {column!r}; it has: {', '.join(map(str, frame.columns))}")
@@ -55,9 +61,13 @@ def predict_frame(
     if target_column is None:
         shared: Targets = targets if isinstance(targets, Mapping) else cast("list[str]", list(targets or ()))
         predictions = predictor.predict_many(texts, shared, aspects, implied=implied)
-        columns = [f"{o.target}/{o.aspect}" for o in predictor.predict("", shared, aspects).opinions]
+        columns = [
+            f"{o.target}/{o.aspect}" if o.target != UNNAMED else o.aspect
+            for o in predictor.predict("", shared, aspects).opinions
+        ]
     else:
-        own = [_names(value, row) for row, value in enumerate(frame[target_column])]
+        nobody: list[Target] = [Target(UNNAMED, implied=True)] if implied else []
+        own = [_names(value, row) or nobody for row, value in enumerate(frame[target_column])]
         if layout == "wide" and any(len(names) > 1 for names in own):
             raise DataError(f"the wide layout takes one target a row, but {target_column!r} has more; use 'long'")
         predictions = predictor.predict_many(texts, aspects=aspects, targets_of_each=own, implied=implied)

@@ -16,7 +16,7 @@ from tabsa.encoding import Passage, PassageAnswer, keep_strongest
 from tabsa.errors import DataError
 from tabsa.inference.result import PredictedOpinion, Prediction
 from tabsa.models import system_of
-from tabsa.schema import Target
+from tabsa.schema import UNNAMED, Target
 from tabsa.text import TargetFinder, all_targets
 from tabsa.text.aspects import clean_aspects
 
@@ -42,19 +42,27 @@ class Predictor:
         self.folder, self.precision, self.system = folder, folder.precision(precision), system_of(folder)
         self.engine = self.system.make_engine(folder, threads, self.precision)
         self.aspects, self.labels = folder.config.aspects, folder.config.labels
+        self.implied = folder.config.implied
 
     def predict(
-        self, text: str, targets: Targets, aspects: Sequence[str] | None = None, *, implied: bool = False
+        self,
+        text: str,
+        targets: Targets | None = None,
+        aspects: Sequence[str] | None = None,
+        *,
+        implied: bool | None = None,
     ) -> Prediction:
         """Every target-aspect pair of one text, with what explains it.
 
         Args:
             text: any text; a long one is read sentence by sentence.
             targets: names to find in the text (a mapping gives each its aliases), or `Target`s with mentions. A
-                target that the text does not mention is `none` throughout, unless it is implied.
+                target that the text does not mention is `none` throughout, unless it is implied. None is what the
+                text is about and does not name, called "" (`schema.UNNAMED`); it needs `implied`.
             aspects: some of the model's, or of a model with open aspects any words; the model's own by default.
             implied: take a name that the text does not mention as that of what the text is about: the whole text is
-                read for it. A `Target` says for itself whether it is `implied`.
+                read for it. A `Target` says for itself whether it is `implied`. None is what the model was trained for
+                (`Predictor.implied`).
         """
         (prediction,) = self.predict_many([text], targets, aspects, implied=implied, explain=True)
         return prediction
@@ -67,26 +75,38 @@ class Predictor:
         *,
         targets_of_each: Iterable[Targets] | None = None,
         aspects_of_each: Iterable[Sequence[str] | None] | None = None,
-        implied: bool = False,
+        implied: bool | None = None,
         explain: bool = False,
     ) -> Iterator[Prediction]:
         """The same for many texts, lazily and in order; texts of like length are read together.
 
         `targets` and `aspects` are asked of every text, `targets_of_each` and `aspects_of_each` give each its own.
         """
+        implied = self.implied if implied is None else implied
         if isinstance(texts, str):
             raise DataError("texts is one text; expected a list of texts, or use predict")
-        if (targets is None) == (targets_of_each is None):
+        if targets is not None and targets_of_each is not None:
             raise DataError("give either targets for all texts or targets of each")
+        if targets is None and targets_of_each is None:
+            if not implied:
+                raise DataError("give either targets for all texts or targets of each, or say that texts imply theirs")
+            targets = [Target(UNNAMED, implied=True)]
         if aspects is not None and aspects_of_each is not None:
             raise DataError("give either aspects for all texts or aspects of each")
-        make = partial(_Finder, implied=implied)
+        make = partial(_Finder, implied=implied, looked_for=self.folder.config.named)
         finders = repeat(make(targets)) if targets is not None else map(make, targets_of_each or ())
         if aspects_of_each is None:
             asked: Iterable[tuple[str, ...]] = repeat(self.choose_aspects(aspects))
         else:
             asked = map(self.choose_aspects, aspects_of_each)
         return self._answers(_paired(texts, finders, asked), explain)
+
+    def implied_targets(self, names: Iterable[str], found: Iterable[Target]) -> tuple[Target, ...]:
+        """Every name as a target of a text that was searched for them: named there, or else what it is about.
+
+        A model that learnt from texts which name nobody reads all of them so.
+        """
+        return all_targets(names, found if self.folder.config.named else (), implied=True)
 
     def choose_aspects(self, aspects: Sequence[str] | None) -> tuple[str, ...]:
         """What is asked where these are given, each once: the model's own where that is None.
@@ -165,7 +185,7 @@ class Predictor:
 class _Finder:
     """Whatever names targets, ready to find them."""
 
-    def __init__(self, targets: Targets, *, implied: bool = False) -> None:
+    def __init__(self, targets: Targets, *, implied: bool = False, looked_for: bool = True) -> None:
         if isinstance(targets, str):
             raise DataError("targets is one text; expected a list of names, such as ['Camden']")
         listed = targets if isinstance(targets, Mapping) else list(targets)
@@ -177,12 +197,12 @@ class _Finder:
         if len(set(self.names)) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
             raise DataError(f"the target {twice!r} is given twice: give it once, with all its mentions")
-        self.implied = implied
+        self.implied, self.looked_for = implied, looked_for or not implied
 
     def find(self, text: str) -> Sequence[Target]:
         if self.finder is None:
             return self.marked
-        found = self.finder.find(text)
+        found = self.finder.find(text) if self.looked_for else ()
         return all_targets(self.names, found, implied=True) if self.implied else found
 
 

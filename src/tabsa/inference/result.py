@@ -1,15 +1,16 @@
 """What a prediction is: plain data, with what it takes to show it."""
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.encoding import Passage
-from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, Polarity, Span, Target
+from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Polarity, Span, Target
 
+_IT = "it"  # what a text is about, where nobody gives it a name
 _COLOURS = {POSITIVE: "#1a7f37", NEGATIVE: "#cf222e", NEUTRAL: "#57606a", MIXED: "#8250df"}
 
 
@@ -64,12 +65,12 @@ class Prediction:
         return [opinion for opinion in self.opinions if opinion.polarity != NONE]
 
     def to_dict(self) -> dict[str, Any]:
-        """What `tabsa predict --json` prints."""
+        """What `tabsa predict --json` prints; a target without a name is null."""
         return {
             "text": self.text,
             "opinions": [
                 {
-                    "target": opinion.target,
+                    "target": None if opinion.target == UNNAMED else opinion.target,
                     "aspect": opinion.aspect,
                     "polarity": opinion.polarity,
                     "probabilities": opinion.probabilities,
@@ -78,13 +79,25 @@ class Prediction:
             ],
         }
 
+    def for_people(self) -> "Prediction":
+        """The same with a word for the target that has no name: "it"."""
+        if UNNAMED not in self.targets():
+            return self
+
+        def word(name: str) -> str:
+            return _IT if name == UNNAMED else name
+
+        opinions = tuple(replace(opinion, target=word(opinion.target)) for opinion in self.opinions)
+        passages = (replace(passage, targets=tuple(map(word, passage.targets))) for passage in self.passages)
+        return replace(self, opinions=opinions, passages=tuple(passages))
+
     def _repr_html_(self) -> str:
         """A table of the opinions found, for notebooks."""
         rows = "".join(
             f"<tr><td>{html.escape(o.target)}</td><td>{html.escape(o.aspect)}</td>"
             f'<td style="color:{_COLOURS.get(o.polarity, "inherit")}">{html.escape(o.polarity)}</td>'
             f"<td>{o.confidence:.0%}</td></tr>"
-            for o in self.found()
+            for o in self.for_people().found()
         )
         head = "<tr><th>target</th><th>aspect</th><th>polarity</th><th>confidence</th></tr>"
         table = f"<table>{head}{rows}</table>" if rows else "<p><em>no opinion found</em></p>"

@@ -37,7 +37,7 @@ class System:
     paper: str
     needs: tuple[str, ...]  # besides the package itself
     config_class: type[Any]
-    network: str = ""  # a subclass of `models.base.Model`; without one, scikit-learn fits the system
+    network: str = ""  # a subclass of `models.base.Model`; without one, regressions are fitted (`training.logistic`)
     graph: str = ""  # makes the ONNX graph of a model folder
     engine: str = _ONNX_ENGINE  # runs a model folder
     concepts: bool = False  # whether it reads a table of concepts besides the words
@@ -79,7 +79,7 @@ _ALL: Final = (
         name="lr",
         about="logistic regression on word and part-of-speech n-grams, one model an aspect",
         paper=_SAEIDI,
-        needs=("scikit-learn", "POS tagger"),
+        needs=("SciPy", "POS tagger"),
         config_class=LRConfig,
         engine="tabsa.models.linear.engine:LinearEngine",
     ),

@@ -13,7 +13,7 @@ from tabsa.files import sha256
 from tabsa.inference import Predictor
 from tabsa.scoring.reading import InputTable
 from tabsa.scoring.request import Request
-from tabsa.scoring.scorer import Scorer
+from tabsa.scoring.scorer import Scorer, is_implied
 from tabsa.tables import parquet
 from tabsa.tables.rows import suffix_of
 from tabsa.tables.saving import Counts, FileOutput, StandardOutput
@@ -124,7 +124,8 @@ def request_identity(predictor: Predictor, request: Request) -> dict[str, Any]:
         "the model": hashlib.sha256(json.dumps(model).encode()).hexdigest(),
         "the list of targets": hashlib.sha256(targets.encode()).hexdigest(),
         "the column of targets": request.target_column,
-        "whether targets may be implied": request.implied,
+        "whether targets may be implied": is_implied(predictor, request),
+        "the column that says which are": request.implied_column,
         "the list of aspects": list(predictor.choose_aspects(request.aspects)),
         "the column of texts": request.text_column,
         "the column of ids": request.id_column,

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from tabsa.errors import DataError
 from tabsa.inference import PredictedOpinion
-from tabsa.schema import NONE, Target
+from tabsa.schema import NONE, UNNAMED, Target
 from tabsa.scoring.reading import TableColumns
 from tabsa.scoring.request import Layout, Request
 from tabsa.tables.formats import OutputColumns
@@ -94,17 +94,17 @@ class _WideShared(_Wide):
         labels: Sequence[str],
     ) -> None:
         pairs = [(name, aspect) for name in names for aspect in aspects]
-        super().__init__(request, columns, [f"{name}/{aspect}" for name, aspect in pairs], labels)
+        super().__init__(request, columns, [_pair(name, aspect) for name, aspect in pairs], labels)
         self._none = dict(
             cell
             for name, aspect in pairs
-            for cell in self._cells(f"{name}/{aspect}", PredictedOpinion(name, aspect, NONE, self._silent))
+            for cell in self._cells(_pair(name, aspect), PredictedOpinion(name, aspect, NONE, self._silent))
         )
 
     def rows(self, item: Item, opinions: Opinions) -> Iterator[Values]:
         row = item.kept | self._none
         for opinion in opinions:
-            row.update(self._cells(f"{opinion.target}/{opinion.aspect}", opinion))
+            row.update(self._cells(_pair(opinion.target, opinion.aspect), opinion))
         yield row
 
 
@@ -154,7 +154,7 @@ class _Long:
         for opinion in self._all(item, opinions) if self._every else opinions:
             if self._every or opinion.polarity != NONE:
                 shares = {label: round(p, _DIGITS) for label, p in opinion.probabilities.items()}
-                cells = (opinion.target, opinion.aspect, opinion.polarity, shares[opinion.polarity])
+                cells = (opinion.target or None, opinion.aspect, opinion.polarity, shares[opinion.polarity])
                 added: Values = dict(zip(self._names, cells, strict=True))
                 if self._probabilities:
                     added[self._probabilities] = shares
@@ -168,6 +168,11 @@ class _Long:
         for name in item.names:
             for aspect in self._aspects:
                 yield given.get((name, aspect)) or PredictedOpinion(name, aspect, NONE, self._silent)
+
+
+def _pair(target: str, aspect: str) -> str:
+    """What a pair's column is called; that of a target without a name as its aspect."""
+    return aspect if target == UNNAMED else f"{target}/{aspect}"
 
 
 def _silent(labels: Sequence[str]) -> dict[str, float]:

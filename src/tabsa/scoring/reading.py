@@ -98,7 +98,7 @@ class TableColumns:
 def find_columns(path: Path, rows: Sequence[Row], request: Request) -> TableColumns:
     """The columns of a table, judged by its first rows."""
     names = tuple(dict.fromkeys(name for row in rows for name in row.values))
-    for wanted in (request.text_column, request.id_column, request.target_column):
+    for wanted in (request.text_column, request.id_column, request.target_column, request.implied_column):
         if wanted is not None and wanted not in names:
             raise unknown(f"column of {path}", wanted, names)
     identity = request.id_column or ("id" if "id" in names else None)
@@ -108,7 +108,7 @@ def find_columns(path: Path, rows: Sequence[Row], request: Request) -> TableColu
 def _text_column(path: Path, rows: Sequence[Row], names: Sequence[str], identity: str | None, request: Request) -> str:
     if "text" in names:
         return "text"
-    others = [name for name in names if name not in (identity, request.target_column)]
+    others = [name for name in names if name not in (identity, request.target_column, request.implied_column)]
     texts = [name for name in others if all(isinstance(row.values.get(name), str | None) for row in rows)]
     if len(texts) == 1:
         return texts[0]

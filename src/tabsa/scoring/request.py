@@ -18,9 +18,13 @@ class Layout(StrEnum):
 class Request:
     """What to ask of every row, and how to lay out the answers; either `targets` or `target_column` is given."""
 
-    targets: Mapping[str, Sequence[str]] | None = None  # names, each with its aliases, to look for in every row
+    # Names, each with its aliases, to look for in every row; with `implied` it may be empty: what no text names.
+    targets: Mapping[str, Sequence[str]] | None = None
     target_column: str | None = None  # the column that names a row's own targets
-    implied: bool = False  # a text that does not name a target is taken to be about it
+    implied: bool | None = (
+        None  # a text that does not name a target is taken to be about it; None: as the model was taught
+    )
+    implied_column: str | None = None  # the column that says so of each row; where it is empty, `implied` holds
     aspects: Sequence[str] | None = None  # as for `Predictor.predict`; the model's own by default
     text_column: str | None = None  # "text" by default, or the only column that holds text
     id_column: str | None = None  # "id" by default, if there is one
@@ -33,7 +37,7 @@ class Request:
     def __post_init__(self) -> None:
         if (self.targets is None) == (self.target_column is None):
             raise ConfigError("expected either targets to look for in every row, or the column that names a row's own")
-        if self.targets is not None and not self.targets:
+        if self.targets is not None and not self.targets and self.implied is False:
             raise ConfigError("no target is asked for; name at least one")
         if self.chunk < 1:
             raise ConfigError(f"a chunk is {self.chunk} rows; expected at least 1")

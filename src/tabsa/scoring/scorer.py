@@ -6,21 +6,22 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tabsa.datasets import DataWarning
-from tabsa.errors import DataError
+from tabsa.errors import ConfigError, DataError
 from tabsa.inference import Predictor
 from tabsa.schema import NONE
 from tabsa.scoring.layouts import Item, RowMaker, row_maker
 from tabsa.scoring.reading import TableColumns, find_columns
 from tabsa.scoring.request import Layout, Request
 from tabsa.scoring.targets import OwnTargets, SharedTargets, Targets
+from tabsa.tables.fields import is_blank
 from tabsa.tables.formats import Format, dump_json, make_format
 from tabsa.tables.rows import BadRow, Row, Values
 from tabsa.tables.saving import Counts
-from tabsa.text import all_targets
 
 _MANY_COLUMNS: Final = 500
 _CHUNK_CELLS: Final = 4_000_000  # new ones; where the output is very wide, a chunk has fewer rows for it
 _SHOWN: Final = 2000  # characters of a line that could not be read
+_FLAGS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 class Scored(NamedTuple):
@@ -50,6 +51,7 @@ class Scorer:
         self._source, self._suffix, self._predictor, self._request = source, suffix, predictor, request
         self._aspects = predictor.choose_aspects(request.aspects)
         self._shared = SharedTargets(request.targets) if request.targets is not None else None
+        self._implied = is_implied(predictor, request)
         self._targets: Targets = self._shared or OwnTargets(request.target_column or "")
 
     @property
@@ -111,12 +113,35 @@ class Scorer:
         if isinstance(row, BadRow):
             raise row.error
         text = self._columns.text_of(row.values)
-        names, found = self._targets.of(row.values, text)
-        read_for = all_targets(names, found, implied=True) if self._request.implied else found
+        implied = _flag(row.values.get(self._request.implied_column or ""), self._request.implied_column, self._implied)
+        names, found = self._targets.of(row.values, text, implied=implied)
+        read_for = self._predictor.implied_targets(names, found) if implied else found
         kept = self._maker.keep(row.values)
         _refuse_broken(kept)
         self._form.check(kept)
         return Item(row.number, kept, text, names, read_for)
+
+
+def is_implied(predictor: Predictor, request: Request) -> bool:
+    """Whether a text that does not name a target is taken to be about it.
+
+    Raises:
+        ConfigError: no target is asked for, and the model was not taught to do without.
+    """
+    implied = predictor.implied if request.implied is None else request.implied
+    if not implied and request.targets is not None and not request.targets and request.implied_column is None:
+        raise ConfigError("no target is asked for; name at least one", code="no_target")
+    return implied
+
+
+def _flag(value: object, column: str | None, default: bool) -> bool:
+    """What a row says of itself: true or false, or in a table of text yes or no too."""
+    if column is None or is_blank(value):
+        return default
+    word = str(value).strip().lower()
+    if word not in _FLAGS:
+        raise DataError(f"{column!r} is {value!r}; expected true or false")
+    return _FLAGS[word]
 
 
 def _refuse_broken(values: Values) -> None:

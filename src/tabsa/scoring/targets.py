@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tabsa.errors import DataError
 from tabsa.files import read_text
-from tabsa.schema import Target
+from tabsa.schema import UNNAMED, Target
 from tabsa.tables.fields import is_blank, parse_json
 from tabsa.tables.rows import Values
 from tabsa.text import TargetFinder
@@ -17,18 +17,27 @@ from tabsa.text.aspects import without_comment
 class Targets(Protocol):
     """Says which targets are asked of a row."""
 
-    def of(self, values: Values, text: str) -> tuple[tuple[str, ...], tuple[Target, ...]]:
-        """The names asked of the row, and those of them that its text mentions, with their mentions."""
+    def of(self, values: Values, text: str, *, implied: bool = False) -> tuple[tuple[str, ...], tuple[Target, ...]]:
+        """The names asked of the row, and those of them that its text mentions, with their mentions.
+
+        With `implied`, a row that names nobody asks about what its text is about and does not name.
+        """
 
 
 class SharedTargets:
-    """The same names for every row."""
+    """The same names for every row; where there are none, what a text is about and does not name."""
 
     def __init__(self, names: Mapping[str, Sequence[str]]) -> None:
         self._finder = TargetFinder(names)
-        self.names = self._finder.names
+        self.names = self._finder.names or (UNNAMED,)
 
-    def of(self, values: Values, text: str) -> tuple[tuple[str, ...], tuple[Target, ...]]:  # noqa: ARG002
+    def of(
+        self,
+        values: Values,  # noqa: ARG002
+        text: str,
+        *,
+        implied: bool = False,  # noqa: ARG002
+    ) -> tuple[tuple[str, ...], tuple[Target, ...]]:
         """See `Targets`."""
         return self.names, self._finder.find(text)
 
@@ -39,9 +48,12 @@ class OwnTargets:
     def __init__(self, column: str) -> None:
         self.column = column
 
-    def of(self, values: Values, text: str) -> tuple[tuple[str, ...], tuple[Target, ...]]:
+    def of(self, values: Values, text: str, *, implied: bool = False) -> tuple[tuple[str, ...], tuple[Target, ...]]:
         """See `Targets`."""
-        finder = _finder(self._names(values.get(self.column)))
+        given = values.get(self.column)
+        if implied and is_blank(given):
+            return (UNNAMED,), ()
+        finder = _finder(self._names(given))
         return finder.names, finder.find(text)
 
     def _names(self, value: object) -> tuple[str, ...]:

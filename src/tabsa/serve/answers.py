@@ -7,6 +7,7 @@ from fastapi import Response
 
 from tabsa.encoding import Passage
 from tabsa.inference import Prediction, Predictor
+from tabsa.schema import UNNAMED
 from tabsa.serve.batching import BatchAnswer
 
 _DIGITS = 4  # of a gate or an attention: for the eye
@@ -22,11 +23,19 @@ def to_json(content: object) -> Response:
 def result(answer: BatchAnswer, predictor: Predictor, *, explain: bool = False) -> dict[str, Any]:
     """What is told of one text."""
     prediction = answer.prediction
+    told = prediction.to_dict()
+    for opinion in told["opinions"]:
+        opinion["target"] = _shown(opinion["target"])
     return {
-        **prediction.to_dict(),
+        **told,
         "mentions": [{"target": target.name, "spans": target.mentions} for target in answer.found],
         "explanation": _explanation(prediction, predictor) if explain else None,
     }
+
+
+def _shown(target: str | None) -> str | None:
+    """The name of a target; null for what the text is about and does not name."""
+    return None if target == UNNAMED else target
 
 
 def _explanation(prediction: Prediction, predictor: Predictor) -> dict[str, Any]:
@@ -46,7 +55,7 @@ def _passage(passage: Passage) -> dict[str, Any]:
     return {
         "start": passage.start,
         "end": passage.end,
-        "targets": passage.targets,
+        "targets": [_shown(name) for name in passage.targets],
         "tokens": [{"text": t.text, "start": t.start, "end": t.end, "target": t.target} for t in passage.tokens],
         "gates": None if passage.gates is None else passage.gates.astype(float).round(_DIGITS).tolist(),
     }

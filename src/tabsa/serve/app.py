@@ -19,7 +19,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from tabsa import __version__
 from tabsa.inference import Predictor, load
-from tabsa.serve import routes, tables, uploads
+from tabsa.serve import corrections, routes, tables, uploads
 from tabsa.serve.batching import Batcher
 from tabsa.serve.guard import Guard
 from tabsa.serve.jobs import Jobs
@@ -57,6 +57,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     keyed = [Depends(HTTPBearer(auto_error=False))] if settings.api_key else []
     app.include_router(routes.router, tags=["opinions"], dependencies=keyed)
     app.include_router(tables.router, tags=["tables"], dependencies=keyed)
+    app.include_router(corrections.router, tags=["corrections"], dependencies=keyed)
     app.include_router(routes.health, tags=["health"])
     app.include_router(_page())
     app.mount("/static", _Static(directory=PAGE), name="static")
@@ -102,10 +103,11 @@ async def _service(settings: Settings, metrics: Metrics) -> AsyncIterator[Servic
         batcher = Batcher(predictor, settings, metrics)
         jobs = Jobs(folder / "jobs", predictor, settings, metrics)
         name = predictor.folder.path.resolve().name
+        kept = corrections.of_settings(settings)
         batcher.start()
         sweeper = asyncio.create_task(_sweep_on(jobs, folder))
         try:
-            yield Service(name, settings, predictor, batcher, jobs, metrics, folder / "uploads")
+            yield Service(name, settings, predictor, batcher, jobs, metrics, folder / "uploads", kept)
         finally:
             sweeper.cancel()
             await batcher.stop()

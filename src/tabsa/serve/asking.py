@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from fastapi import Request
+
 from tabsa.errors import DataError
 from tabsa.inference import Predictor
 from tabsa.serve.batching import Question
@@ -12,6 +14,13 @@ from tabsa.text import TargetFinder, parse_target
 from tabsa.text.aspects import named_aspects
 
 
+async def only_json(request: Request) -> None:
+    """Refuse a body that does not say that it is JSON: a page of another site can send anything else unasked."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Problem(415, "not_json", "the body's type is not application/json; say so in Content-Type")
+
+
 def check_predict(request: PredictRequest, predictor: Predictor, settings: Settings) -> list[Question]:
     """The questions of a request, one a text."""
     texts = [request.text] if request.text is not None else request.texts or []
@@ -19,12 +28,16 @@ def check_predict(request: PredictRequest, predictor: Predictor, settings: Setti
     for place, text in enumerate(texts):
         check_text(text, settings, "text" if request.texts is None else f"texts.{place}")
     aspects = check_aspects(request.aspects, request.aspect_list, predictor, settings)
+    implied = predictor.implied if request.implied is None else request.implied
+    if not request.targets and not implied:
+        message = "'targets': expected at least 1 name, or 'implied' for a text that does not name what it is about"
+        raise Problem(422, "invalid", message, "targets")
     finder = check_targets([_with_aliases(target) for target in request.targets], settings)
-    opinions = len(texts) * len(finder.names) * len(aspects)
+    opinions = len(texts) * max(1, len(finder.names)) * len(aspects)
     if opinions > settings.max_opinions:
         message = f"texts x targets x aspects are {opinions:,}; at most {settings.max_opinions:,} go in one request"
         raise Problem(422, "limit", message)
-    return [Question(text, finder, request.explain, aspects, request.implied) for text in texts]
+    return [Question(text, finder, request.explain, aspects, implied) for text in texts]
 
 
 def check_text(text: str, settings: Settings, field: str = "text") -> None:
@@ -32,9 +45,10 @@ def check_text(text: str, settings: Settings, field: str = "text") -> None:
     _refuse_more(field, len(text), settings.max_text_characters, "characters")
 
 
-def check_targets(targets: Sequence[tuple[str, Sequence[str]]], settings: Settings) -> TargetFinder:
+def check_targets(
+    targets: Sequence[tuple[str, Sequence[str]]], settings: Settings, field: str = "targets"
+) -> TargetFinder:
     """What finds these targets, each given as a name and its aliases."""
-    field = "targets"
     _refuse_more(field, len(targets), settings.max_targets, "targets")
     for name, aliases in targets:
         _refuse_more(field, len(aliases), settings.max_aliases, "aliases of one target")

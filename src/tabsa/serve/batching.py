@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeAlias
 
 from tabsa.inference import Prediction, Predictor
-from tabsa.schema import Target
+from tabsa.schema import UNNAMED, Target
 from tabsa.serve.metrics import Metrics
 from tabsa.serve.problems import busy
 from tabsa.serve.settings import Settings
@@ -25,7 +25,7 @@ class Question(NamedTuple):
     """One text, who may be judged in it, and on what."""
 
     text: str
-    finder: TargetFinder
+    finder: TargetFinder  # of no names: what the text is about and does not name is asked about
     explain: bool = False
     aspects: tuple[str, ...] | None = None  # the model's own by default
     implied: bool = False  # whether a text that does not name a target is about it
@@ -121,11 +121,16 @@ class Batcher:
                 return [error]
             return [answer for question in questions for answer in self._answers([question])]
 
+    def _asked_of(self, question: Question, found: tuple[Target, ...]) -> tuple[Target, ...]:
+        if question.implied:
+            return self._predictor.implied_targets(question.finder.names, found)
+        return all_targets(question.finder.names, found)
+
     def _read(self, questions: Sequence[Question]) -> list[BatchAnswer]:
         started = time.perf_counter()
         found = [question.finder.find(question.text) for question in questions]
         targets_of_each = [
-            all_targets(question.finder.names, targets, implied=question.implied)
+            self._asked_of(question, targets) or (Target(UNNAMED, implied=True),)
             for question, targets in zip(questions, found, strict=True)
         ]
         predictions = self._predictor.predict_many(

@@ -3,15 +3,15 @@
 import math
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Response
 from starlette.concurrency import run_in_threadpool
 
 from tabsa.inference import Predictor
 from tabsa.serve import answers
-from tabsa.serve.asking import check_predict, check_text
+from tabsa.serve.asking import check_predict, check_text, only_json
 from tabsa.serve.batching import BatchAnswer
 from tabsa.serve.metrics import CONTENT_TYPE
-from tabsa.serve.problems import Problem, busy
+from tabsa.serve.problems import busy
 from tabsa.serve.schema import (
     ModelOut,
     ModelsResponse,
@@ -27,16 +27,9 @@ from tabsa.serve.service import Service, TheService, problems
 from tabsa.text.aspects import LISTS
 from tabsa.text.suggestions import suggest
 
-
-async def _only_json(request: Request) -> None:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise Problem(415, "not_json", "the body's type is not application/json; say so in Content-Type")
-
-
 router = APIRouter(prefix="/v1")
 health = APIRouter()
-_JSON = [Depends(_only_json)]
+_JSON = [Depends(only_json)]
 
 
 @router.post(
@@ -83,9 +76,11 @@ async def models(service: TheService) -> ModelsResponse:
         chains=None if attention is None else attention.shape[-1],
         tied=predictor.tied,
         targets_at_once=min(predictor.engine.at_once, service.settings.max_targets),
+        implied=predictor.implied,
         metrics=_metrics(predictor.folder.metrics),
     )
-    return ModelsResponse(models=[model], default=service.name)
+    corrections = None if service.corrections is None else service.corrections.path.name
+    return ModelsResponse(models=[model], default=service.name, corrections=corrections)
 
 
 def _aspect_lists(predictor: Predictor, most: int) -> dict[str, list[str]]:

@@ -1,5 +1,6 @@
 """What goes in and out, typed; the OpenAPI document is made of it. Offsets count Unicode code points, from 0."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -18,7 +19,16 @@ def _readable(text: str) -> str:
     return text
 
 
+def _time(text: str) -> str:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError as e:
+        raise ValueError("there is no such time; expected one such as 2026-01-31T12:00:00Z") from e
+    return text
+
+
 Text = Annotated[str, AfterValidator(_readable)]
+Time = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z$"), AfterValidator(_time)]
 Span = Annotated[
     tuple[int, int],
     Field(description="Start and end in Unicode code points: `text[start:end]` in Python, not in JavaScript."),
@@ -44,7 +54,9 @@ class PredictRequest(_Strict):
     text: Text | None = Field(None, description="One text.")
     texts: list[Text] | None = Field(None, description="Many texts, instead of `text`.", min_length=1)
     targets: list[Text | TargetWithAliases] = Field(
-        description="Who may be judged: names to look for in the text, or names with aliases.", min_length=1
+        [],
+        description="Who may be judged: names to look for in the text, or names with aliases. Empty with `implied`: "
+        "what the text is about and does not name, whose opinions have the target null.",
     )
     aspects: list[Text] | None = Field(
         None,
@@ -54,7 +66,11 @@ class PredictRequest(_Strict):
     aspect_list: Text | None = Field(
         None, description="Instead, the name of a list of aspects, such as `places`; `/v1/models` has them."
     )
-    implied: bool = Field(False, description="Take a text that does not name a target to be about it.")
+    implied: bool | None = Field(
+        None,
+        description="Take a text that does not name a target to be about it; null: as the model was taught "
+        "(`implied` of `/v1/models`).",
+    )
     explain: bool = Field(False, description="Tell how the memory's gates opened; for one text only.")
 
     model_config = ConfigDict(
@@ -84,13 +100,17 @@ class SuggestRequest(_Strict):
 
 
 class ScoreForm(BaseModel):
-    """What to ask of every row of a file; either `targets` or `target_column` is given."""
+    """What to ask of every row of a file: of `targets`, of a `target_column`, or with `implied` of what it is about."""
 
     targets: list[Text] = Field(
         [], description="A target to look for in every row, as `NAME` or `NAME=ALIAS,ALIAS`; repeatable."
     )
     target_column: Text | None = Field(None, description="Instead, the column that names each row's own targets.")
-    implied: bool = Field(False, description="Take a text that does not name a target to be about it.")
+    implied: bool | None = Field(
+        None,
+        description="Take a text that does not name a target to be about it; null: as the model was taught "
+        "(`implied` of `/v1/models`).",
+    )
     text_column: Text | None = Field(None, description="The texts; `text` by default, or the only column of text.")
     id_column: Text | None = Field(None, description="What tells rows apart in the long layout; `id` by default.")
     aspect: list[Text] = Field(
@@ -106,15 +126,40 @@ class ScoreForm(BaseModel):
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
-        if bool(self.targets) == (self.target_column is not None):
+        given = bool(self.targets) + (self.target_column is not None)
+        if given > 1 or (not given and self.implied is False):
             raise ValueError("give either 'targets', names to look for in every row, or 'target_column'")
         return self
+
+
+class CorrectionRequest(_Strict):
+    """What a person says is right of one text, target and aspect."""
+
+    text: Text
+    target: Text | None = Field(description="Who is judged, as the text names it; null: what it does not name.")
+    aliases: list[Text] = Field([], description="Other names that the text may have for it.")
+    aspect: Text
+    polarity: Text | None = Field(
+        description="What is right: one of the model's labels, `none` where the text is silent; null takes it back."
+    )
+    said: Text | None = Field(None, description="What the model said.")
+    probability: float | None = Field(None, ge=0, le=1, allow_inf_nan=False, description="How sure it was of that.")
+    model: Text | None = Field(None, description="Which model it was.", max_length=200)
+    time: Time | None = Field(None, description="When it was corrected, in UTC: `2026-01-31T12:00:00Z`.")
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"text": _EXAMPLE_TEXT, "target": "Camden", "aspect": "price", "polarity": "negative", "said": "none"}
+            ]
+        }
+    )
 
 
 class OpinionOut(BaseModel):
     """The likeliest polarity of a target-aspect pair; `none` means that the text is silent on it."""
 
-    target: str
+    target: str | None = Field(description="Null: what the text is about and does not name.")
     aspect: str
     polarity: str
     probabilities: dict[str, float]
@@ -141,7 +186,7 @@ class PassageOut(BaseModel):
 
     start: int
     end: int
-    targets: list[str]
+    targets: list[str | None]
     tokens: list[TokenOut]
     gates: list[list[list[float]]] | None = Field(description="By direction, token and chain, rounded; 0 shut, 1 open.")
 
@@ -196,6 +241,7 @@ class ModelOut(BaseModel):
     chains: int | None = Field(description="Chains of its memory; null where it has none.")
     tied: int
     targets_at_once: int
+    implied: bool = Field(description="Whether it was trained on texts that do not name what they are about.")
     metrics: dict[str, Any] | None = Field(description="How well it did in training, as fractions; null if untold.")
 
 
@@ -204,6 +250,9 @@ class ModelsResponse(BaseModel):
 
     models: list[ModelOut]
     default: str
+    corrections: str | None = Field(
+        description="The name of the file that `POST /v1/corrections` adds to; null where there is none."
+    )
 
 
 class JobAccepted(BaseModel):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
@@ -12,6 +12,9 @@ from tabsa.serve.jobs import Jobs
 from tabsa.serve.metrics import Metrics
 from tabsa.serve.schema import ErrorResponse
 from tabsa.serve.settings import Settings
+
+if TYPE_CHECKING:
+    from tabsa.serve.corrections import CorrectionsFile
 
 
 @dataclass(slots=True)
@@ -25,6 +28,7 @@ class Service:
     jobs: Jobs
     metrics: Metrics
     uploads: Path  # a folder for files that are being scored
+    corrections: "CorrectionsFile | None" = None
     streams: int = 0  # files that are being scored for a waiting client
 
     def end_stream(self) -> None:

@@ -49,6 +49,11 @@ class Settings:
     job_minutes: float = option(60.0, "how long the results of a job are kept", low=0)
     folder: str | None = option(None, "where jobs lie, the same for all workers; none means a temporary folder")
 
+    corrections: str | None = option(
+        None, "a .jsonl that what people correct on the page is added to; none: nothing is"
+    )
+    max_corrections_bytes: int = option(104_857_600, "of that file; more are refused with 503", low=1)
+
     shutdown_seconds: int = option(30, "what has been accepted may take this long to finish after a stop", low=0)
 
     def __post_init__(self) -> None:

@@ -94,10 +94,14 @@ def _score_request(form: ScoreForm, service: Service) -> ScoreRequest:
     aspects = check_aspects(form.aspect or None, form.aspect_list, service.predictor, settings, "aspect")
     targets = parse_targets(form.targets)
     check_targets(targets, settings)
+    implied = service.predictor.implied if form.implied is None else form.implied
+    if not targets and form.target_column is None and not implied:
+        message = "give either 'targets', names to look for in every row, or 'target_column'"
+        raise Problem(422, "invalid", message)
     return ScoreRequest(
-        targets=dict(targets) or None,
+        targets=dict(targets) if form.target_column is None else None,
         target_column=form.target_column,
-        implied=form.implied,
+        implied=implied,
         aspects=aspects,
         text_column=form.text_column,
         id_column=form.id_column,

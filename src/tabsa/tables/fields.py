@@ -3,11 +3,12 @@
 import json
 import math
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from tabsa.errors import DataError
 
 _Kind = TypeVar("_Kind")
+TORN: Final = "torn_line"  # the code of an error: an object begins, and breaks off
 _WORDS = {str: "text", list: "a list", dict: "an object", bool: "true or false", int: "a number", float: "a number"}
 
 
@@ -17,7 +18,9 @@ def parse_json(text: str, where: str) -> object:
         return json.loads(text)
     except json.JSONDecodeError as e:
         line = f"line {e.lineno} " if "\n" in text.strip() else ""
-        raise DataError(f"{where} is not JSON: {e.msg} ({line}column {e.colno})") from e
+        torn = e.pos >= len(text.rstrip()) or e.msg.startswith("Unterminated string")
+        code = TORN if torn and text.lstrip().startswith("{") else ""
+        raise DataError(f"{where} is not JSON: {e.msg} ({line}column {e.colno})", code=code) from e
     except (ValueError, RecursionError) as e:  # a number of thousands of digits; lists in lists in lists
         raise DataError(f"{where} is not usable JSON: {e}") from e
 

@@ -8,7 +8,7 @@ import math
 import re
 import zlib
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import IO, NamedTuple, TypeAlias
 
 from tabsa.errors import DataError
 from tabsa.files import reason
-from tabsa.tables.fields import parse_json
+from tabsa.tables.fields import TORN, parse_json
 
 Values: TypeAlias = dict[str, object]
 
@@ -54,12 +54,21 @@ def suffix_of(path: Path) -> str:
     raise DataError(f"cannot tell the format of {path} by its name; expected one of {', '.join(SUFFIXES)}")
 
 
-def typed_rows(path: Path) -> Iterator[Row]:
-    """The file's rows with their values as the format has them: text, and numbers, lists, objects, null."""
-    for row in _rows(path, "strict"):
-        if isinstance(row, BadRow):
+def typed_rows(path: Path, *, on_torn: Callable[[str], None] | None = None) -> Iterator[Row]:
+    """The file's rows with their values as the format has them: text, and numbers, lists, objects, null.
+
+    A line of JSON that breaks off, as where a program died while it wrote, is left out where there is `on_torn`, which
+    is told where it stands.
+    """
+    # A line may break off within a character, which must not make the whole file unreadable.
+    by_line = on_torn is not None and suffix_of(path).startswith((".jsonl", ".ndjson"))
+    for row in _rows(path, "surrogateescape" if by_line else "strict"):
+        if isinstance(row, Row):
+            yield row
+        elif on_torn is not None and row.error.code == TORN:
+            on_torn(f"{path} line {row.number}")
+        else:
             raise row.error
-        yield row
 
 
 def every_row(path: Path, file: io.BufferedReader | None = None) -> Iterator[Row | BadRow]:
@@ -221,9 +230,9 @@ def _json_rows(stream: IO[str], path: Path) -> Iterator[Row | BadRow]:
 def _json_object(line: str, where: str) -> Values:
     if len(line) > _LONGEST:
         raise DataError(f"{where} is longer than {_LONGEST:,} characters; write one JSON object a line")
+    values = parse_json(line, where)
     if _undecoded(line):
         raise DataError(f"{where} is not UTF-8 text; save it as UTF-8")
-    values = parse_json(line, where)
     if not isinstance(values, dict):
         raise DataError(f"{where} is not a JSON object; write one JSON object a line")
     return values

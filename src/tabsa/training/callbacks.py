@@ -24,6 +24,12 @@ class Callback:
     def on_end(self, trainer: Loop[Any]) -> None:
         """Training has ended, or was broken off."""
 
+    def on_step(self, name: str, share: float) -> None:
+        """A system without updates is doing what `name` says, and has come so far, from 0 to 1."""
+
+    def on_steps_end(self) -> None:
+        """It has ended, or was broken off."""
+
 
 class TensorBoard(Callback):
     """Writes validations as TensorBoard scalars beside the run's state; does nothing without the package."""

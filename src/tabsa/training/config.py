@@ -5,7 +5,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
+from tabsa.checkpoint import DEFAULT
 from tabsa.config import build, nearest, option, override, read_toml
+from tabsa.datasets import Columns
 from tabsa.embeddings.storage import Storage
 from tabsa.errors import ConfigError
 from tabsa.models import SYSTEMS, System
@@ -37,6 +39,12 @@ class DataConfig:
     targets: int = option(2, "targets a model knows at a time", low=1)
     more: str = option("", "a file of your own whose texts are learnt from besides `train`")
     max_length: int = option(50, "words after which a text is cut into passages; 0: never", low=0)
+    columns: Columns = option(Columns(), "what the columns of your own files are called")
+
+    @property
+    def own_columns(self) -> Columns | None:
+        """The columns, where any is called otherwise: named datasets have columns of their own."""
+        return None if self.columns == Columns() else self.columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +75,8 @@ class AugmentationConfig:
 class TrainingConfig:
     """How a model is trained."""
 
-    epochs: int = option(100, "passes; see `balance` for what a pass is", low=1)
-    batch_size: int = option(128, "pairs, or sentences, in a batch", low=1)
+    epochs: int = option(100, "passes; see `balance` for what a pass is; 0, in fine-tuning: by the data", low=0)
+    batch_size: int = option(128, "pairs, or sentences, in a batch; 0, in fine-tuning: by the data", low=0)
     balance: Balance = option("mixed", "mixed: all classes in a batch; turns: one; sentence: whole sentences")
     class_power: float = option(0.5, "with `sentence`, a class weighs 1 / frequency ** this in the loss", low=0, high=1)
     shuffle_targets: bool = option(False, "give a sentence's targets other slots each time it is read")
@@ -122,6 +130,17 @@ class QuestionsConfig:
     ask_all: int = option(16, "an inventory of at most this many aspects is asked whole", low=0)
 
 
+@dataclass(frozen=True, kw_only=True)
+class FineTuningConfig:
+    """Whether a reader is trained further on labels of your own."""
+
+    base: str = option("", "the reader to start from, by name or folder; empty: train what `kind` says from its start")
+    encoder: Literal["kept", "trained"] = option("kept", "kept: texts are read once, and the questions' layers learn")
+    held: float = option(0.15, "share of the texts that is held out where there is no dev split", low=0.01, high=0.9)
+    folds: int = option(4, "of the cross-validation where that share has under 100 opinions", low=2)
+    minutes: float = option(0.0, "how long it may take; 0: as long as it takes", low=0)
+
+
 @dataclass(frozen=True)
 class RunConfig:
     """A whole run; `model` is the configuration class of the system called `kind`."""
@@ -134,6 +153,7 @@ class RunConfig:
     training: TrainingConfig = TrainingConfig()
     distillation: DistillationConfig = DistillationConfig()
     questions: QuestionsConfig = QuestionsConfig()
+    fine_tuning: FineTuningConfig = FineTuningConfig()
 
     @property
     def system(self) -> System:
@@ -149,7 +169,26 @@ _SECTIONS: Final[dict[str, type[Any]]] = {
     "training": TrainingConfig,
     "distillation": DistillationConfig,
     "questions": QuestionsConfig,
+    "fine_tuning": FineTuningConfig,
 }
+# What fine-tuning does where a configuration does not say, by what happens to the encoder.
+_TUNED: Final[dict[str, dict[str, dict[str, Any]]]] = {
+    "kept": {
+        "model": {"dropout": 0.3},
+        "training": {
+            "optimiser": "adamw", "rate": 1.5e-5, "epochs": 0, "batch_size": 0, "schedule": "linear", "warmup": 5,
+            "weight_decay": 0.01, "beta2": 0.99, "clip": "global", "clip_norm": 1.0, "patience": 3,
+        },
+    },
+    "trained": {
+        "model": {"dropout": 0.1},
+        "training": {
+            "optimiser": "adamw", "rate": 3e-5, "epochs": 4, "batch_size": 16, "schedule": "linear", "warmup": 20,
+            "weight_decay": 0.01, "beta2": 0.99, "clip": "global", "clip_norm": 1.0, "layer_decay": 0.9,
+            "select": "opinion_f1", "class_power": 0.0,
+        },
+    },
+}  # fmt: skip
 # What options were called before; saved configurations have them, and keep loading.
 _RENAMED: Final = {
     "data.composed": "augmentation.composed",
@@ -176,7 +215,8 @@ def run_config(values: dict[str, Any]) -> RunConfig:
     for key in values:
         if key not in ("kind", "model", *_SECTIONS):
             raise ConfigError(f"unknown key '{key}'{nearest(key, ('kind', 'model', *_SECTIONS))}")
-    kind = values.get("kind", "delayed-entnet")
+    values = _with_base(values)
+    kind = values["kind"]
     if not isinstance(kind, str) or kind not in SYSTEMS:
         raise ConfigError(f"'kind' is {kind!r}{nearest(str(kind), SYSTEMS)}")
     for name in ("model", *_SECTIONS):
@@ -187,6 +227,9 @@ def run_config(values: dict[str, Any]) -> RunConfig:
         build(SYSTEMS[kind].config_class, values.get("model", {}), "model."),
         **{name: build(cls, values.get(name, {}), f"{name}.") for name, cls in _SECTIONS.items()},
     )
+    for name in ("epochs", "batch_size"):
+        if not getattr(config.training, name) and not config.fine_tuning.base:
+            raise ConfigError(f"'training.{name}' is 0, which is for fine-tuning; expected at least 1")
     if config.system.open_aspects and 0 < config.data.max_length < _LEAST_PIECES:
         raise ConfigError(f"'data.max_length' is {config.data.max_length}; a reader needs {_LEAST_PIECES} word pieces")
     if config.augmentation.composed and (config.data.targets < 2 or config.system.concepts):
@@ -196,6 +239,29 @@ def run_config(values: dict[str, Any]) -> RunConfig:
             raise ConfigError(f"'distillation.teachers' is for models that read words alone, and 'kind' is '{kind}'")
         teachers_config(config)  # which may be wrong, and is better said now
     return config
+
+
+def _with_base(values: dict[str, Any]) -> dict[str, Any]:
+    """With what fine-tuning does unless told.
+
+    A run without a `kind` fine-tunes the model in the box; one that describes a network is a delayed-entnet, as ever.
+    """
+    tuning = values.get("fine_tuning", {})
+    if not isinstance(tuning, dict):
+        return {"kind": "reader", **values}
+    if "kind" not in values and "base" not in tuning:
+        if values.get("model") or values.get("vectors"):
+            return {"kind": "delayed-entnet", **values}
+        tuning = {"base": DEFAULT, **tuning}
+    if not tuning.get("base"):
+        return {"kind": "reader", **values}
+    if values.get("kind", "reader") != "reader":
+        raise ConfigError(f"'fine_tuning.base' is for readers, and 'kind' is '{values['kind']}'; leave one of them out")
+    filled = {"kind": "reader", **values, "fine_tuning": tuning}
+    for section, defaults in _TUNED.get(str(tuning.get("encoder", "kept")), {}).items():
+        if isinstance(filled.get(section, {}), dict):
+            filled[section] = defaults | filled.get(section, {})
+    return filled
 
 
 def teachers_config(config: RunConfig) -> RunConfig:

@@ -5,14 +5,14 @@
 
 import gc
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from tabsa.checkpoint import ModelFolder
+from tabsa.datasets.notes import tell
 from tabsa.errors import ConfigError
+from tabsa.schema import Dataset
 from tabsa.training.callbacks import Callback, TensorBoard
 from tabsa.training.config import RunConfig, teachers_config
 from tabsa.training.distillation import teacher_seeds, with_soft_labels
@@ -20,26 +20,8 @@ from tabsa.training.loop import Loop
 from tabsa.training.preparation import Prepared, prepare
 from tabsa.training.result import write_result
 from tabsa.training.run_folder import RunFolder
-from tabsa.training.validation import Figures
+from tabsa.training.runs import Fitted, FittedRow, train_to_the_end
 from tabsa.training.words import Trainer
-
-
-@dataclass(frozen=True)
-class FittedRow:
-    """What one seed, or one decision of a system without seeds, came to on dev; no figures where it diverged."""
-
-    name: str
-    epoch: int | None
-    dev: Figures
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """A finished run: its model folder, and what is known of all its seeds."""
-
-    folder: ModelFolder
-    rows: tuple[FittedRow, ...]
-    about: str  # in a few words
 
 
 def fit(
@@ -51,6 +33,7 @@ def fit(
     resume: bool = False,
     device: str = "auto",
     data_dir: Path | None = None,
+    data: Dataset | None = None,
 ) -> Fitted:
     """Train what a configuration describes, and write the model folder of the seed that is best on dev.
 
@@ -62,11 +45,22 @@ def fit(
         resume: go on where a run into this folder stopped.
         device: cpu, cuda, or auto: cuda where there is one.
         data_dir: where data is looked for first.
+        data: what is fine-tuned on, in place of what the configuration names.
     """
+    if config.fine_tuning.base:
+        from tabsa.training.tuning_run import tune
+
+        device = choose_device(device)
+        if not resume:
+            RunFolder(out / "run").must_be_new()
+        watching = (TensorBoard(), *callbacks)
+        return tune(config, out, watching, resume=resume, device=device, data=data, data_dir=data_dir)
+    if data is not None:
+        raise ConfigError("only fine-tuning takes a dataset as it is; name a file or folder in 'data.name'")
     if not config.system.neural:
         from tabsa.training.regression import fit_folder
 
-        return fit_folder(config, out, resume=resume, data_dir=data_dir)
+        return fit_folder(config, out, callbacks, resume=resume, data_dir=data_dir)
     device = choose_device(device)
     run = RunFolder(out / "run")
     if not resume:
@@ -77,7 +71,10 @@ def fit(
     prepared, kept = prepare(config, data_dir)
     trainer = train_seeds(config, prepared, numbers, device, (TensorBoard(), *callbacks), run=run, resume=resume)
     folder = write_result(out, config, prepared, kept, numbers, trainer.progress, trainer.best)
-    about = f"{trainer.model.size:,} weights, {100 * kept.coverage.share():.1f}% of the words known"
+    known = f"{100 * kept.coverage.share():.1f}% of the words known"
+    vectors = known if config.vectors.file else "random word vectors: name better ones in vectors.file"
+    about = f"{trainer.model.size:,} weights, {vectors}"
+    tell(prepared.notes)
     return Fitted(folder, _rows(trainer), about)
 
 
@@ -100,14 +97,15 @@ def _fit_reader(
     if config.distillation.teachers:
         others = start(teachers_config(config), teacher_seeds(config), data_dir, teachers=True)
         teachers = trainer_of(others, device)
-        _train(teachers, "teachers", RunFolder(run.path / "teachers-1"), callbacks, resume=resume)
+        train_to_the_end(teachers, "teachers", RunFolder(run.path / "teachers-1"), callbacks, resume=resume)
         pool = teach(begun, others, teachers)
         del others, teachers
         gc.collect()
     trainer = trainer_of(begun, device, pool)
-    _train(trainer, "model", run, callbacks, resume=resume)
+    train_to_the_end(trainer, "model", run, callbacks, resume=resume)
     folder = write_reader(out, begun, trainer)
     about = f"{trainer.model.size:,} weights, {len(begun.prepared.aspects):,} wordings of aspects"
+    tell(begun.prepared.notes)
     return Fitted(folder, _rows(trainer), about)
 
 
@@ -134,41 +132,14 @@ def train_seeds(
     if config.distillation.teachers:
         teachers = Trainer(teachers_config(config), prepared, teacher_seeds(config), device)
         own = None if run is None else RunFolder(run.path / "teachers-1")
-        _train(teachers, "teachers", own, callbacks, resume=resume)
+        train_to_the_end(teachers, "teachers", own, callbacks, resume=resume)
         teachers.put(teachers.best)
         prepared = with_soft_labels(config, prepared, teachers.model)
         del teachers
         gc.collect()  # a trainer and its graphs refer to each other, and hold a GPU's memory
     trainer = Trainer(config, prepared, seeds, device)
-    _train(trainer, "model", run, callbacks, resume=resume)
+    train_to_the_end(trainer, "model", run, callbacks, resume=resume)
     return trainer
-
-
-def _train(
-    trainer: Loop[Any], role: str, run: RunFolder | None, callbacks: Sequence[Callback], *, resume: bool
-) -> None:
-    """Train to the end, telling the callbacks, and saving after every validation."""
-    if run is not None:
-        if resume:
-            run.resume(trainer.config, trainer.seeds, trainer)
-        else:
-            run.start(trainer.config, trainer.seeds)
-
-    def on_update(update: int, losses: torch.Tensor) -> None:
-        for callback in callbacks:
-            callback.on_update(trainer, update, losses)
-
-    for callback in callbacks:
-        callback.on_start(trainer, role, None if run is None else run.path)
-    try:
-        for validation in trainer.run(on_update):
-            for callback in callbacks:
-                callback.on_validation(trainer, validation)
-            if run is not None:
-                run.save(trainer, validation)
-    finally:
-        for callback in callbacks:
-            callback.on_end(trainer)
 
 
 def choose_device(name: str) -> str:

@@ -67,9 +67,9 @@ _OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "ftrl": lambda p, lr, **_: FTRL(p, lr, keep_start=True),
     "ftrl-tf": lambda p, lr, **_: FTRL(p, lr, keep_start=False),
     "adagrad": lambda p, lr, **_: torch.optim.Adagrad(p, lr, initial_accumulator_value=START),
-    "adam": lambda p, lr, beta2, on_gpu, **_: torch.optim.Adam(p, lr, (0.9, beta2), **on_gpu),
-    "adamw": lambda p, lr, beta2, weight_decay, on_gpu: torch.optim.AdamW(
-        p, lr, (0.9, beta2), weight_decay=weight_decay, **on_gpu
+    "adam": lambda p, lr, beta2, kernels, **_: torch.optim.Adam(p, lr, (0.9, beta2), **kernels),
+    "adamw": lambda p, lr, beta2, weight_decay, kernels: torch.optim.AdamW(
+        p, lr, (0.9, beta2), weight_decay=weight_decay, **kernels
     ),
 }
 
@@ -85,14 +85,14 @@ def optimiser(
 ) -> torch.optim.Optimizer:
     """The optimiser called `name`; `weight_decay` and `beta2` are those of AdamW and Adam.
 
-    A mapping gives parameters by what their rate is multiplied by. On a GPU a rate is a tensor there, to be filled, and
-    `fused` asks for one kernel in place of several.
+    A mapping gives parameters by what their rate is multiplied by. `fused` asks for one kernel in place of several.
+    On a GPU a rate is a tensor there, to be filled.
     """
     factors = parameters if isinstance(parameters, Mapping) else {1.0: list(parameters)}
     groups = [{"params": list(own), "factor": factor} for factor, own in factors.items()]
     device = groups[0]["params"][0].device  # type: ignore[index]
-    on_gpu = {"capturable": True, "fused": fused} if device.type == "cuda" else {}
-    made = _OPTIMISERS[name](groups, rate, weight_decay=weight_decay, beta2=beta2, on_gpu=on_gpu)
+    kernels = {"fused": fused} | ({"capturable": True} if device.type == "cuda" else {})
+    made = _OPTIMISERS[name](groups, rate, weight_decay=weight_decay, beta2=beta2, kernels=kernels)
     if device.type == "cuda" and name != "adagrad":  # PyTorch's Adagrad takes no tensor, so it is not captured
         for group in made.param_groups:
             group["lr"] = torch.tensor(rate * group["factor"], device=device)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tabsa.checkpoint import open_folder
 from tabsa.datasets import load
 from tabsa.datasets.locate import find
+from tabsa.datasets.notes import any_named, mostly_implied, notes_on, notes_on_start
 from tabsa.embeddings import (
     Coverage,
     WordVectors,
@@ -56,6 +57,9 @@ class Prepared:
     vectors: dict[str, Any] = field(default_factory=dict)  # what they are, for a report
     composed: int = 0  # readings at the end of `train` that are composed of others
     soft_labels: NDArray[np.float32] | None = None  # teachers' of `train`, learnt instead, (N, K, A, labels)
+    implied: bool = False  # most targets of `train` are not named in their texts
+    named: bool = True  # some are
+    notes: tuple[str, ...] = ()  # what to know of the data beside figures of it
 
     def save(self, path: Path) -> None:
         """Write everything to one safetensors file."""
@@ -66,7 +70,7 @@ class Prepared:
             arrays["concepts"] = self.concepts
         if self.soft_labels is not None:
             arrays["soft_labels"] = self.soft_labels
-        names = ("targets", "aspects", "labels", "words", "vectors", "composed")
+        names = ("targets", "aspects", "labels", "words", "vectors", "composed", "implied", "named", "notes")
         facts = {name: getattr(self, name) for name in names}
         write_prepared(path, _KIND, arrays, facts)
 
@@ -88,6 +92,9 @@ class Prepared:
             facts.get("vectors", {}),
             facts.get("composed", 0),
             arrays.get("soft_labels"),
+            facts.get("implied", False),
+            facts.get("named", True),
+            tuple(facts.get("notes", ())),
         )
 
 
@@ -144,6 +151,9 @@ def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") 
         words=tuple(words),
         vectors=_described(config, vectors),
         composed=len(encoded_train) - plain,
+        implied=mostly_implied(train),
+        named=any_named(train),
+        notes=(*notes_on_start(train), *notes_on(dev)),
     )
     if test:
         prepared = _with_test(prepared, config, split(config, test, train, data_dir), concepts, data_dir)
@@ -178,9 +188,14 @@ def _with_test(
 
 def split(config: RunConfig, name: str, train: Dataset, data_dir: Path | None) -> Dataset:
     """Another split of a run's data, with the aspects and labels of what it learns from."""
-    dataset = load(config.data.name, name, data_dir=data_dir, aspects=train.aspects)
+    columns = config.data.own_columns
+    dataset = load(config.data.name, name, data_dir=data_dir, aspects=train.aspects, columns=columns)
     if not any(example.opinions for example in dataset.examples):
-        raise DataError(f"{dataset.name} {dataset.split} has no opinions on {', '.join(train.aspects)}")
+        held = f"its {len(dataset.examples):,} text{'s' * (len(dataset.examples) != 1)}"
+        raise DataError(
+            f"{dataset.name} {dataset.split} has no opinions on {', '.join(train.aspects)} in {held}; a single file is "
+            "split by itself, and needs more texts for that, or make a folder with a file for each split"
+        )
     strange = sorted({o.polarity for e in dataset.examples for o in e.opinions} - set(train.labels))
     if strange:
         raise DataError(f"{dataset.name} {name} has the polarity '{strange[0]}', which {train.split} does not have")
@@ -191,11 +206,11 @@ def datasets(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset
     """What to learn from and what to select by, with the same aspects and labels."""
     data = config.data
     aspects = data.aspects or None
-    train = load(data.name, data.train, data_dir=data_dir, aspects=aspects)
+    train = load(data.name, data.train, data_dir=data_dir, aspects=aspects, columns=data.own_columns)
     if not any(example.opinions for example in train.examples):
         raise DataError(f"{train.name} {train.split} has no opinions on {', '.join(train.aspects)}")
     if data.more:
-        train = _joined(train, load(data.more, "all", aspects=train.aspects))
+        train = _joined(train, load(data.more, "all", aspects=train.aspects, columns=data.own_columns))
     dev = split(config, data.dev, train, data_dir)
     if len(train.labels) > _MOST_LABELS:
         raise DataError(

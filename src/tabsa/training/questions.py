@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.datasets import load
+from tabsa.datasets import Columns, load
 from tabsa.datasets.locate import find
+from tabsa.datasets.notes import mostly_implied, notes_on
 from tabsa.encoding.pieces import PieceReader
 from tabsa.encoding.questions import AspectTable, Questions, encode_questions, joined_questions
 from tabsa.errors import ConfigError, DataError
@@ -75,6 +76,8 @@ class PreparedQuestions:
     repeats: tuple[int, ...]  # how often each dataset is read in an epoch
     labels: tuple[str, ...]
     pieces: Pieces
+    implied: bool = False  # most targets of the first dataset are not named in their texts
+    notes: tuple[str, ...] = ()  # what to know of dev beside figures of it
 
     def save(self, path: Path) -> None:
         """Write everything to one safetensors file."""
@@ -88,6 +91,8 @@ class PreparedQuestions:
             "repeats": self.repeats,
             "pieces": vars(self.pieces),
             "held": [{"name": h.name, "aspects": h.aspects, "labels": h.labels} for h in self.held],
+            "implied": self.implied,
+            "notes": self.notes,
         }
         write_prepared(path, _KIND, arrays, facts)
 
@@ -108,6 +113,8 @@ class PreparedQuestions:
             tuple(facts["repeats"]),
             tuple(facts["labels"]),
             Pieces.of(facts["pieces"]),
+            facts.get("implied", False),
+            tuple(facts.get("notes", ())),
         )
 
 
@@ -116,14 +123,27 @@ def prepare_questions(
 ) -> PreparedQuestions:
     """Load and encode what a configuration names; `judged` are further datasets that nothing is learnt from."""
     data, questions = config.data, config.questions
-    main = named_dataset(data.name, data.train, data.aspects or None, data_dir)
+    columns = data.own_columns
+    main = named_dataset(data.name, data.train, data.aspects or None, data_dir, columns)
     sets = [(main, 1), *(_set(text, data_dir) for text in questions.sets)]
     if data.more:
-        sets.append((named_dataset(data.more, "all", main.aspects, data_dir), 1))
-    dev = named_dataset(data.name, data.dev, questions.dev_aspects or data.aspects or None, data_dir)
+        sets.append((named_dataset(data.more, "all", main.aspects, data_dir, columns), 1))
+    dev = named_dataset(data.name, data.dev, questions.dev_aspects or data.aspects or None, data_dir, columns)
     labels = labels_of([*(dataset for dataset, _ in sets), dev])
+    return prepare_datasets(config, reader, sets, (dev, *judged), labels)
+
+
+def prepare_datasets(
+    config: RunConfig,
+    reader: PieceReader,
+    sets: Sequence[tuple[Dataset, int]],
+    judged: Sequence[Dataset],
+    labels: tuple[str, ...],
+) -> PreparedQuestions:
+    """The same of datasets that are there: those that are learnt from, and how often, the first the one that counts."""
+    questions, (main, _), dev = config.questions, sets[0], judged[0]
     table = AspectTable(reader)
-    longest = data.max_length or 512
+    longest = config.data.max_length or 512
     encoded, inventories = [], []
     for number, (dataset, _) in enumerate(sets):
         own = all(example.aspects is not None for example in dataset.examples)
@@ -132,7 +152,7 @@ def prepare_questions(
         encoded.append(_kept(encode_questions(dataset, reader, table, labels, longest=longest, number=number), whole))
         rows = [] if whole else [table.row(aspect) for aspect in dataset.aspects]
         inventories.append(np.array(rows, np.int32))
-    held = tuple(_held(dataset, reader, table, labels, longest) for dataset in (dev, *judged))
+    held = tuple(_held(dataset, reader, table, labels, longest) for dataset in judged)
     return PreparedQuestions(
         joined_questions(encoded),
         held,
@@ -142,6 +162,8 @@ def prepare_questions(
         tuple(repeat for _, repeat in sets),
         labels,
         known_pieces(reader),
+        mostly_implied(main),
+        notes_on(dev),
     )
 
 
@@ -222,9 +244,11 @@ def _set(text: str, data_dir: Path | None) -> tuple[Dataset, int]:
     return dataset, int(match[2] or 1)
 
 
-def named_dataset(name: str, split: str, aspects: Any, data_dir: Path | None) -> Dataset:
+def named_dataset(
+    name: str, split: str, aspects: Any, data_dir: Path | None, columns: Columns | None = None
+) -> Dataset:
     """A dataset, SemEval-2014's conflict called mixed as elsewhere."""
-    dataset = load(name, split, data_dir=data_dir, aspects=aspects)
+    dataset = load(name, split, data_dir=data_dir, aspects=aspects, columns=columns)
     if _CONFLICT not in dataset.labels:
         return dataset
 

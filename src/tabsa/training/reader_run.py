@@ -24,6 +24,7 @@ from tabsa.training.config import RunConfig
 from tabsa.training.drawing import Drawer
 from tabsa.training.questions import PreparedQuestions, encoder_folder, piece_rows, prepare_questions
 from tabsa.training.reader import ReaderTrainer, held_figures, probabilities_of
+from tabsa.training.result import implied_line
 from tabsa.training.validation import plain
 
 _ANY_NUMBER: Final = 64  # of targets: a reader knows as many as a text names
@@ -115,6 +116,7 @@ def write_reader(path: Path, run: ReaderRun, trainer: ReaderTrainer) -> ModelFol
         max_length=min(_PIECES, run.shape.longest),
         tokeniser="word pieces",
         calibration=dataclasses.asdict(calibration),
+        implied=prepared.implied,
     )
     weights = {name: tensor.detach()[best].cpu().numpy() for name, tensor in trainer.best.items()}
     folder = write_reader_folder(path, model_config, weights, run.tokenizer, metrics, _card(run, metrics))
@@ -142,7 +144,7 @@ Says of each target and of any aspect in plain words whether a text is {", ".joi
 silent.
 
 - encoder: {Path(config.model.encoder).name}
-- learnt from: {", ".join([config.data.name, *config.questions.sets])}
+- learnt from: {", ".join([config.data.name, *config.questions.sets])}{implied_line(run.prepared.implied)}
 - selected by: {config.training.select} on {config.data.dev}, epoch {metrics["epoch"]}, seed {metrics["seed"]}
 
 | {config.data.name} {config.data.dev} | | % |

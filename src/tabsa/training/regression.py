@@ -1,41 +1,45 @@
-"""Fits the linear baseline with scikit-learn: one multinomial logistic regression an aspect.
+"""Fits the linear baseline: one multinomial logistic regression an aspect (`tabsa.training.logistic`).
 
 The training split alone decides the features, their weighting and, for a given strength of regularisation, the weights.
 The dev split chooses that strength, and the one number that moves the border of `none` (`tabsa.models.linear.model`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.checkpoint import ModelFolder
-from tabsa.encoding import NOT_ASKED, combine_readings, readings
+from tabsa.datasets.notes import any_named, mostly_implied, notes_on, notes_on_start, tell
+from tabsa.encoding import combine_readings, readings
 from tabsa.encoding.labels import gold_labels, passage_labels
-from tabsa.errors import ConfigError, TabsaError
-from tabsa.evaluation.metrics import FAMILIES, METRICS, IntArray
+from tabsa.errors import ConfigError
+from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.evaluation.report import Report, evaluate
 from tabsa.models.linear.config import Decision, LRConfig
 from tabsa.models.linear.engine import LinearEngine
-from tabsa.models.linear.features import FeatureSpace, SparseRows, passage_ngrams
+from tabsa.models.linear.features import FeatureSpace, passage_ngrams
 from tabsa.models.linear.model import LinearModel, softmax, write_model
 from tabsa.models.linear.tagging import Tagger, tagger_for
 from tabsa.schema import Dataset
+from tabsa.training.callbacks import Callback
 from tabsa.training.config import RunConfig, Selection
-from tabsa.training.fit import Fitted, FittedRow
+from tabsa.training.logistic import Regressions
 from tabsa.training.preparation import datasets
+from tabsa.training.result import implied_line
 from tabsa.training.run_folder import RunFolder
+from tabsa.training.runs import Fitted, FittedRow
 from tabsa.training.validation import figures_of, selected
 
 _NEVER: Final = -100.0  # the logit of a label that an aspect never has in the training data
-# Far tighter than scikit-learn's own tolerance, which leaves probabilities unsure in their second decimal.
-_TOLERANCE: Final = 1e-7
-_ITERATIONS: Final = 5000
 # Tried from 0 outwards, so that of equally good ones the smallest change wins.
 _BIASES: Final = tuple(sorted((round(0.1 * step, 1) for step in range(-60, 61)), key=abs))
+
+OnStep: TypeAlias = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,9 @@ class FittedModel:
     best: Trial
     trials: tuple[Trial, ...]
     reports: dict[Decision, Report]
+    implied: bool = False  # most targets that it learnt from are not named in their texts
+    named: bool = True  # some are
+    notes: tuple[str, ...] = ()  # what to know of dev beside the figures
 
 
 @dataclass(frozen=True)
@@ -71,24 +78,39 @@ class _Features:
         return combine_readings(self.groups[:, None], len(self.gold), probabilities[:, None])
 
 
-def fit_folder(config: RunConfig, out: Path, *, resume: bool, data_dir: Path | None) -> Fitted:
+def fit_folder(
+    config: RunConfig, out: Path, callbacks: Sequence[Callback] = (), *, resume: bool, data_dir: Path | None
+) -> Fitted:
     """Fit, and write the model folder; it has no seeds, and resuming it is fitting it again."""
     run = RunFolder(out / "run")
     if resume:
         run.config.unlink(missing_ok=True)
-    fitted = fit_model(config, data_dir)
+    else:
+        run.must_be_new()  # said before the data is read, which may take a while
+
+    def on_step(name: str, share: float) -> None:
+        for callback in callbacks:
+            callback.on_step(name, share)
+
+    try:
+        fitted = fit_model(config, data_dir, on_step)
+    finally:
+        for callback in callbacks:
+            callback.on_steps_end()
     run.start(config, (config.training.seed,))
     folder = write_fitted(out, config, fitted)
     rows = (FittedRow(name, None, {"sun": one.sun, "ma": one.ma}) for name, one in fitted.reports.items())
+    tell(fitted.notes)
     about = f"{len(fitted.model.space.ngrams):,} n-grams, C {fitted.best.c:g} and {config.model.decision} kept"
     return Fitted(folder, tuple(rows), about)
 
 
-def fit_model(config: RunConfig, data_dir: Path | None = None) -> FittedModel:
+def fit_model(config: RunConfig, data_dir: Path | None = None, on_step: OnStep = lambda *_: None) -> FittedModel:
     """Fit what a run's configuration describes; of its training section only `select` matters here."""
+    on_step("reading", 0.0)
     train, dev = datasets(config, data_dir)
     tagger = tagger_for(config.model, data_dir)
-    return fit_datasets(config.model, train, dev, tagger, config.data.max_length, config.training.select)
+    return fit_datasets(config.model, train, dev, tagger, config.data.max_length, config.training.select, on_step)
 
 
 def fit_datasets(
@@ -98,20 +120,27 @@ def fit_datasets(
     tagger: Tagger | None = None,
     max_length: int = 0,
     select: Selection = "mean",
+    on_step: OnStep = lambda *_: None,
 ) -> FittedModel:
-    """Fit on `train`, choose on `dev`; both have the same aspects and labels."""
+    """Fit on `train`, choose on `dev`; both have the same aspects and labels.
+
+    `on_step` is told what is being done, and how far all of it is, from 0 to 1.
+    """
     if not config.c:
         raise ConfigError("'model.c' is empty; expected at least one number")
-    learnt, judged = (_features(data, config, tagger, max_length) for data in (train, dev))
+    strengths = sorted(set(config.c))
+    told = [_part_of(n, 2 + len(strengths), on_step) for n in range(2 + len(strengths))]
+    learnt = _features(train, config, tagger, max_length, partial(told[0], "reading"))
+    judged = _features(dev, config, tagger, max_length, partial(told[1], "reading"))
     space = FeatureSpace.of(learnt.ngrams, config)
     if not space.ngrams:
         raise ConfigError(f"{train.name} {train.split} has no n-gram to learn from")
     rows, dev_rows = space.encode(learnt.ngrams), space.encode(judged.ngrams)
     models, trials = [], []
-    for c in sorted(set(config.c)):
-        weights, intercepts = regressions(
-            rows, learnt.labels, len(space.ngrams), len(train.labels), c, config.class_power
-        )
+    regressions, dual = Regressions.of(rows, learnt.labels, len(space.ngrams), len(train.labels)), None
+    for c, share_of in zip(strengths, told[2:], strict=True):
+        dual = regressions.fit(c, config.class_power, dual, partial(share_of, f"C = {c:g}"))
+        weights, intercepts = regressions.weights(dual, _NEVER)
         model = LinearModel(space, weights, intercepts, train.aspects, train.labels, max_length)
         bias, score = choose_bias(model.logits(dev_rows), judged, select, config.decision)
         models.append(model)
@@ -124,7 +153,20 @@ def fit_datasets(
         for name, bias in biases.items()
     }
     model = replace(models[best], none_bias=trials[best].none_bias)
-    return FittedModel(model, trials[best], tuple(trials), reports)
+    return FittedModel(
+        model,
+        trials[best],
+        tuple(trials),
+        reports,
+        mostly_implied(train),
+        any_named(train),
+        (*notes_on_start(train), *notes_on(dev)),
+    )
+
+
+def _part_of(number: int, parts: int, on_step: OnStep) -> OnStep:
+    """What tells how far all of it is, given how far one of its parts is."""
+    return lambda name, share: on_step(name, (number + share) / parts)
 
 
 def score_dataset(model: LinearModel, data: Dataset, data_dir: Path | None = None) -> Report:
@@ -138,7 +180,13 @@ def probabilities_of(model: LinearModel, data: Dataset, data_dir: Path | None = 
     return features.combined(softmax(model.logits(model.space.encode(features.ngrams))))
 
 
-def _features(data: Dataset, config: LRConfig, tagger: Tagger | None, max_length: int) -> _Features:
+def _features(
+    data: Dataset,
+    config: LRConfig,
+    tagger: Tagger | None,
+    max_length: int,
+    on_share: Callable[[float], None] = lambda _: None,
+) -> _Features:
     gold = gold_labels(data)
     ngrams: list[list[str]] = []
     groups: list[int] = []
@@ -149,50 +197,9 @@ def _features(data: Dataset, config: LRConfig, tagger: Tagger | None, max_length
         labels += [passage_labels(gold[group], first=group not in seen) for group in reading.groups]
         groups += reading.groups
         seen.update(reading.groups)
+        on_share(len(seen) / len(gold))
     shape = (len(groups), len(data.aspects))
     return _Features(ngrams, np.array(groups, np.int64), np.array(labels, np.int64).reshape(shape), gold)
-
-
-def regressions(
-    rows: SparseRows, gold: IntArray, features: int, labels: int, c: float, class_power: float
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The weights (F, A, L) and intercepts (A, L) of one regression for each column of `gold` (N, A)."""
-    try:
-        from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
-    except ImportError as e:
-        raise TabsaError("fitting 'lr' needs scikit-learn: pip install 'tabsa[train]'") from e
-    matrix = csr_matrix((rows.values, rows.columns, rows.starts), shape=(len(gold), features))
-    fitted = []
-    for column in gold.T:
-        kept = column != NOT_ASKED
-        own = matrix if kept.all() else matrix[kept]
-        fitted.append(_regression(own, column[kept], labels, c, class_power))
-    weights, intercepts = zip(*fitted, strict=True)
-    return np.stack(weights, axis=1).astype(np.float32), np.stack(intercepts).astype(np.float32)
-
-
-def _regression(
-    matrix: Any, gold: IntArray, labels: int, c: float, class_power: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """One aspect's weights (F, L) and intercepts (L,) from SciPy's matrix of the training data.
-
-    A label that the aspect never has in it gets weights of 0 and an intercept far below all others.
-    """
-    from sklearn.linear_model import LogisticRegression
-
-    weights, intercepts = np.zeros((matrix.shape[1], labels)), np.full(labels, _NEVER)
-    classes, counts = np.unique(gold, return_counts=True)
-    if len(classes) == 1:
-        intercepts[classes] = 0
-        return weights, intercepts
-    importance = counts.astype(np.float64) ** -class_power
-    importance *= len(gold) / (importance * counts).sum()  # so that C means the same whatever the power
-    weighting = dict(zip(classes, importance, strict=True))
-    solver = LogisticRegression(C=c, class_weight=weighting, tol=_TOLERANCE, max_iter=_ITERATIONS).fit(matrix, gold)
-    both = len(classes) == 2  # scikit-learn then has the second class's logit only, the first's being 0
-    weights[:, classes] = np.vstack([np.zeros_like(solver.coef_), solver.coef_]).T if both else solver.coef_.T
-    intercepts[classes] = (0, solver.intercept_[0]) if both else solver.intercept_
-    return weights, intercepts
 
 
 def choose_bias(
@@ -228,7 +235,8 @@ def write_fitted(path: Path, config: RunConfig, fitted: FittedModel) -> ModelFol
         "decisions": reports,
         "trials": [asdict(trial) for trial in fitted.trials],
     }
-    return write_model(path, fitted.model, metrics, _card(config, fitted, reports))
+    card = _card(config, fitted, reports)
+    return write_model(path, fitted.model, metrics, card, implied=fitted.implied, named=fitted.named)
 
 
 def _card(config: RunConfig, fitted: FittedModel, reports: dict[Decision, dict[str, Any]]) -> str:
@@ -246,7 +254,7 @@ Says of each target and each aspect whether a text is {", ".join(model.labels[1:
 - longest n-gram: {options.word_ngrams} of words, {options.pos_ngrams} of tags, {options.char_ngrams} of characters
 - words behind a negation that are read as negated: {options.negation}
 - C: {fitted.best.c:g}, selected by {config.training.select} on {config.data.dev}
-- decision: {options.decision}, which adds {model.none_bias:g} to the logit of `none`
+- decision: {options.decision}, which adds {model.none_bias:g} to the logit of `none`{implied_line(fitted.implied)}
 
 {_table([heading, ["---"] * len(heading), *rows])}
 

@@ -62,6 +62,8 @@ def write_result(
         max_length=config.data.max_length,
         temperature=calibration["temperature"],
         bias=tuple(calibration["bias"]),
+        implied=prepared.implied,
+        named=prepared.named,
     )
     arrays = {name: tensor[0].numpy().astype(np.float16 if compact else np.float32) for name, tensor in weights.items()}
     card = _card(config, prepared, figures)
@@ -145,6 +147,11 @@ def _concept_line(facts: dict[str, Any] | None) -> str:
     return f"\n- concepts: {name} ({facts['concepts']:,}), at {100 * facts['known_tokens']:.1f}% of the training words"
 
 
+def implied_line(implied: bool) -> str:
+    """What a model card says of texts that do not name a target."""
+    return "\n- a text that does not name a target is taken to be about it (`implied`), unless told" if implied else ""
+
+
 def _card(config: RunConfig, prepared: Prepared, figures: dict[str, Any]) -> str:
     """A model card of what is known at the end of a run."""
     names = ("strict_accuracy", "macro_f1", "aspect_auc", "sentiment_accuracy", "sentiment_auc")
@@ -157,7 +164,7 @@ def _card(config: RunConfig, prepared: Prepared, figures: dict[str, Any]) -> str
 Says of each target and each aspect whether a text is {", ".join(prepared.labels[1:])} about it, or silent.
 
 - aspects: {", ".join(prepared.aspects)}
-- targets at a time: {config.data.targets}
+- targets at a time: {config.data.targets}{implied_line(prepared.implied)}
 - word vectors: {config.vectors.file or "random"}{_concept_line(figures["concepts"])}
 - selected by: {config.training.select} on {config.data.dev}, epoch {figures["epoch"]}, seed {figures["seed"]}
 

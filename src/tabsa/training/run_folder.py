@@ -130,7 +130,7 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in values.items():
-        flat |= {f"{key}.{k}": v for k, v in value.items()} if isinstance(value, Mapping) else {key: value}
+        flat |= {f"{key}.{k}": v for k, v in _flat(value).items()} if isinstance(value, Mapping) else {key: value}
     return flat
 
 

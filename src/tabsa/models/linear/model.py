@@ -80,8 +80,13 @@ def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     return result
 
 
-def write_model(path: Path, model: LinearModel, metrics: Mapping[str, Any], card: str) -> ModelFolder:
-    """Write a model folder; it needs no word vectors, so that file is there and empty."""
+def write_model(
+    path: Path, model: LinearModel, metrics: Mapping[str, Any], card: str, *, implied: bool = False, named: bool = True
+) -> ModelFolder:
+    """Write a model folder; it needs no word vectors, so that file is there and empty.
+
+    `implied` and `named` are as in `ModelConfig`.
+    """
     config = ModelConfig(
         kind=KIND,
         model=dataclasses.asdict(model.config),
@@ -89,6 +94,8 @@ def write_model(path: Path, model: LinearModel, metrics: Mapping[str, Any], card
         labels=model.labels,
         targets=1,  # a text is read anew for each target, however many it has
         max_length=model.max_length,
+        implied=implied,
+        named=named,
     )
     arrays: dict[str, NDArray[Any]] = {
         "ngrams": np.frombuffer("\n".join(model.space.ngrams).encode("utf-8", "surrogatepass"), np.uint8),

@@ -13,7 +13,7 @@ class ReaderConfig:
     encoder: str = option("", "a BERT or MPNet folder, below a data folder or anywhere, or its name on the hub")
     depth: int = option(0, "layers of the encoder that are kept, from the first; 0: all", low=0)
     along: int = option(0, "the encoder's last layers that questions go through, hearing the text", low=0)
-    untied: bool = option(False, "with `along`: questions have copies of those layers that are theirs alone")
+    untied: bool = option(False, "fine-tuned: questions have copies of the layers they go `along`, in float")
     through: bool = option(False, "read each question's words beside the text, which does not hear them: for teachers")
     layers: int = option(2, "of cross-attention, from a question to the text", low=0)
     inner: int = option(2, "size of a question layer's feed-forward part, as a multiple of a state's", low=1)

@@ -32,6 +32,13 @@ _MOST_ASPECTS: Final = 256
 _REMEMBERED: Final = 10_000  # aspects whose vectors are kept
 
 
+class KeptPassage(NamedTuple):
+    """What questions are answered from, of one passage: fine-tuning computes it once."""
+
+    targets: Floats  # the states of its targets, (K, d)
+    heard: Floats  # keys and values of each layer that questions go through, in the order of `Dimensions.kept`
+
+
 class _Asked(NamedTuple):
     """Who is asked about in the passages of a batch: pairs of a passage and a target."""
 
@@ -121,7 +128,7 @@ class ReaderEngine:
             return []
         lists = dict.fromkeys(asked)
         wordings = [*dict.fromkeys(aspect for own in lists for aspect in own)]
-        vectors, row = self._aspect_vectors(wordings), {aspect: n for n, aspect in enumerate(wordings)}
+        vectors, row = self.aspect_vectors(wordings), {aspect: n for n, aspect in enumerate(wordings)}
         answer = partial(self._answer_batch, {own: vectors[[row[aspect] for aspect in own]] for own in lists})
         chosen = [[(read[n], asked[n]) for n in batch] for batch in batches]
         if min(self.threads, len(batches)) == 1:
@@ -134,7 +141,39 @@ class ReaderEngine:
         )
         return [PassageAnswer(found[n], None) for n in range(len(read))]
 
-    def _aspect_vectors(self, aspects: Sequence[str]) -> Floats:
+    def kept(self, passages: Sequence[PiecePassage]) -> Iterator[tuple[int, KeptPassage]]:
+        """What was read of each passage, with its number, the longest first: heard (layers x 2, T, d), biases in it."""
+        batches = list(_batches([len(passage.pieces) + 2 for passage in passages], self.threads))
+        names = [f"{layer}_bias" for layer in self._keys_values()]
+        biases = unpack_weights(self.folder.stored_weights(*names))
+        added = [biases[name][-self.sizes.size :] for name in names]  # the graphs' values are without theirs
+
+        def read(batch: list[int]) -> list[tuple[int, KeptPassage]]:
+            chosen = [passages[number] for number in batch]
+            texts = [[piece.id for piece in passage.pieces] for passage in chosen]
+            states, kept = self._read(texts, "entered" if self.sizes.along else "states", *self.sizes.kept)
+            targets, of_text = self._target_states(states, chosen)
+            heard = np.empty((len(kept), *states.shape), np.float32)  # (layers x 2, T, B, d)
+            for value, row in zip(kept, heard, strict=True):
+                row[:] = value.numpy().reshape(states.shape)
+            for row, bias in zip(heard[1::2], added, strict=True):
+                row += bias
+            return [
+                (number, KeptPassage(targets[of_text.texts == place], heard[:, : len(texts[place]) + 2, place]))
+                for place, number in enumerate(batch)
+            ]
+
+        with ThreadPoolExecutor(self.threads) as pool:
+            for found in pool.map(read, batches):
+                yield from found
+
+    def _keys_values(self) -> list[str]:
+        """Where the keys and values of each layer that questions go through come from."""
+        sizes = self.sizes
+        shared = [f"encoder.layers.{number}.qkv" for number in range(sizes.layers - sizes.along, sizes.layers)]
+        return shared + [f"layers.{number}.keys_values" for number in range(sizes.question_layers)]
+
+    def aspect_vectors(self, aspects: Sequence[str]) -> Floats:
         """The mean state of each aspect's word pieces, (A, d); those read before are remembered."""
         worded = [wording(aspect) for aspect in aspects]
         with self.lock:
@@ -177,10 +216,7 @@ class ReaderEngine:
         passages = [passage for passage, _ in batch]
         texts = [[piece.id for piece in passage.pieces] for passage in passages]
         states, kept = self._read(texts, "entered" if self.sizes.along else "states", *self.sizes.kept)
-        pairs = _asked(passages)
-        rows = states.reshape(-1, self.sizes.size)[pairs.places]
-        counts = np.diff(pairs.first, append=len(rows))[:, None].astype(np.float32)
-        targets: Floats = np.add.reduceat(rows, pairs.first).astype(np.float32) / counts if len(rows) else rows
+        targets, pairs = self._target_states(states, passages)
         inputs: dict[str, Any] = {"lengths": np.array([len(ids) + 2 for ids in texts], np.int64)}
         inputs |= zip(self.sizes.kept, kept, strict=True)
         alike: dict[tuple[str, ...], list[int]] = {}
@@ -197,6 +233,13 @@ class ReaderEngine:
             ends = np.cumsum([len(passages[number].targets) for number in numbers])[:-1]
             answers.update(zip(numbers, np.split(said, ends), strict=True))
         return [answers[number] for number in range(len(batch))]
+
+    def _target_states(self, states: Floats, passages: Sequence[PiecePassage]) -> tuple[Floats, _Asked]:
+        """The mean state of each pair's target, (P, d), of a batch's states, (T, B, d)."""
+        pairs = _asked(passages)
+        rows = states.reshape(-1, self.sizes.size)[pairs.places]
+        counts = np.diff(pairs.first, append=len(rows))[:, None].astype(np.float32)
+        return np.add.reduceat(rows, pairs.first).astype(np.float32) / counts if len(rows) else rows, pairs
 
     def _ask(
         self, inputs: dict[str, Any], texts: NDArray[np.int64], targets: Floats, aspects: Floats, said: Floats

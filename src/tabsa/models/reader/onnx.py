@@ -54,6 +54,7 @@ class ProductRows(NamedTuple):
     values: str
     steps: str = ""  # in int8, of each row, (N, 1)
     zero: int = 0  # what stands for zero
+    plain: str = ""  # the same in float32
 
 
 class MatrixPart(NamedTuple):
@@ -128,21 +129,22 @@ class Builder:
         of each kind there are as many.
         """
         if self.precision == "float32":
-            return ProductRows(values)
+            return ProductRows(values, plain=values)
         g, zero = self.g, _GELU_ZERO if gelu else _ZERO
         largest = g.op("ReduceMax", values if gelu else g.op("Abs", values), g.constant([-1]), keepdims=0)
         least = _GELU_LOWEST / zero if gelu else 1e-6 / (255 - zero)
         steps = g.op("Max", g.op("Mul", largest, g.constant(1 / (255 - zero))), g.constant(least))  # (N,)
         if (key := f"zeros {zero} of {of}") not in self.made:
             self.made[key] = g.op("Expand", g.raw(np.array([zero], np.uint8)), g.op("Shape", steps))
-        return ProductRows(g.op("QuantizeLinear", values, steps, self.made[key], axis=0), g.insert(steps, 1), zero)
+        rounded = g.op("QuantizeLinear", values, steps, self.made[key], axis=0)
+        return ProductRows(rounded, g.insert(steps, 1), zero, values)
 
     def times(self, rows: ProductRows, name: str, *terms: str, part: MatrixPart | None = None) -> str:
         """Rows by a matrix, (N, d) by (d, e), or by a part of it; the first of the terms that are added is a bias."""
         g = self.g
-        if self.precision == "float32":
+        if self.precision == "float32" or self.sizes.exact(name):
             matrix = g.part(self.weight(name), *part) if part else self.weight(name)
-            product = g.op("Gemm" if terms else "MatMul", rows.values, matrix, *terms[:1])
+            product = g.op("Gemm" if terms else "MatMul", rows.plain, matrix, *terms[:1])
             return g.op("Sum", product, *terms[1:]) if terms[1:] else product
         matrix, steps = self.rounded(name)
         if part:

@@ -40,6 +40,9 @@ class QuestionPath(Network):
     ) -> None:
         super().__init__(labels, seeds)
         self.config, self.shape = config, shape
+        # Whether weights are used as int8 keeps them. A path of its own is kept in float16: what fine-tuning changes
+        # is mostly less than a step of int8.
+        self.rounds = config.rounded and not config.untied
         if encoder is not None:
             self.encoder = encoder
         d, starts = shape.size, self.starts()
@@ -84,7 +87,7 @@ class QuestionPath(Network):
         rate, shape = self.config.dropout, question.shape[1:]
         for number, layer in enumerate(self.layers):
             weights: dict[str, Tensor] = dict(layer.named_parameters())
-            weights = dict(quantised(weights)) if self.config.rounded else weights
+            weights = dict(quantised(weights)) if self.rounds else weights
             query = linear(question, weights["query"], weights["query_bias"])
             if reading.own:
                 key, value = reading.own[number]
@@ -113,11 +116,11 @@ class QuestionPath(Network):
             return self.encoder.weights(self.shape.layers - self.config.along + number)
         own: dict[str, Tensor] = dict(self.along[number].named_parameters())
         own["qkv"], own["qkv_bias"] = own.pop("query"), own.pop("query_bias")  # a block looks for its queries there
-        return dict(quantised(own)) if self.config.rounded else own
+        return dict(quantised(own)) if self.rounds else own
 
     def matrix(self, weight: Tensor) -> Tensor:
         """A weight as it is used."""
-        return fake_quantise(weight) if self.config.rounded else weight
+        return fake_quantise(weight) if self.rounds else weight
 
     def classify(self, question: Tensor, context: Context) -> Tensor:
         """The last two layers."""

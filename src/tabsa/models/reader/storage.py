@@ -43,7 +43,7 @@ class Dimensions:
     question_layers: int  # of their own, behind those
     question_inner: int
     labels: int
-    untied: bool = False  # whether questions go through copies of those last layers
+    untied: bool = False  # whether questions go through copies of those last layers, all of their matrices in float
 
     @property
     def longest(self) -> int:
@@ -54,6 +54,10 @@ class Dimensions:
     def kept(self) -> tuple[str, ...]:
         """The names of what questions hear of a text, in the order of the layers they go through."""
         return tuple(f"{kind}.{n}" for n in range(self.along + self.question_layers) for kind in ("keys", "values"))
+
+    def exact(self, name: str) -> bool:
+        """Whether a matrix is never rounded."""
+        return self.untied and (name in ("question", "hidden") or name.startswith(("along.", "layers.")))
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of every weight, by name."""
@@ -105,7 +109,8 @@ def dimensions(folder: ModelFolder) -> Dimensions:
     found = Dimensions(
         kind=kind, epsilon=float(epsilon), **sizes, buckets=count(shape, "buckets", 8) if kind == "mpnet" else 0,
         along=count({"along": 0} | model, "along", 0), question_layers=count(model, "layers", 0),
-        question_inner=count(model, "inner") * sizes["size"], labels=len(folder.config.labels), untied=model.get("untied") is True,
+        question_inner=count(model, "inner") * sizes["size"], labels=len(folder.config.labels),
+        untied=model.get("untied") is True,
     )  # fmt: skip
     if not 4 <= folder.config.max_length <= found.longest:
         raise ModelError(f"{path}: 'max_length' is {folder.config.max_length}; expected 4 to {found.longest}")
@@ -183,7 +188,8 @@ def write_reader_folder(
     storage: WeightStorage = "float16",
 ) -> ModelFolder:
     """Write a reader's model folder; `weights` are one seed's, `tokenizer` is the content of a tokenizer.json."""
-    expected = dimensions(ModelFolder(path, config)).shapes()
+    sizes = dimensions(ModelFolder(path, config))
+    expected = sizes.shapes()
     for name in sorted({*weights, *expected}):
         given = weights[name].shape if name in weights else None
         if given != expected.get(name):
@@ -195,5 +201,5 @@ def write_reader_folder(
         compact = json.dumps(json.loads(tokenizer), ensure_ascii=False, separators=(",", ":")).encode("utf-8")
     except ValueError as e:
         raise ModelError(f"the content of {TOKENIZER} is not valid JSON: {e}") from e
-    stored = pack_weights(weights, storage, tables=(WORDS,))
+    stored = pack_weights(weights, storage, tables=(WORDS,), exact=[name for name in weights if sizes.exact(name)])
     return write_folder(path, config, stored, None, metrics, card, files={TOKENIZER: compact})

@@ -1,10 +1,13 @@
 // The page: what is asked, what the service answers, and the parts that show both.
 
+import { questionOf, withNames } from "./answer.js";
 import { asProblem, get, post } from "./api.js";
 import { attachAspects } from "./aspects.js";
-import { button, byId, fill, make } from "./dom.js";
+import { attachBeginning, missingFrom } from "./beginning.js";
+import { attachCorrecting } from "./correcting.js";
+import { byId, fill, make } from "./dom.js";
 import { attachEditor } from "./editor.js";
-import { EXAMPLES, OPEN_EXAMPLES, OPEN_TABLE, TABLE } from "./examples.js";
+import { OPEN_TABLE, TABLE } from "./examples.js";
 import { attachFile, carriesFile } from "./file.js";
 import { drawGrid } from "./grid.js";
 import { attachJob } from "./job.js";
@@ -16,13 +19,14 @@ import { attachReading } from "./reading.js";
 import { EMPTY, fromFragment, makeStore } from "./state.js";
 import { attachTabs } from "./tabs.js";
 import { attachTargets } from "./targets.js";
-import { same, wellFormed } from "./text.js";
+import { same, shownTarget, wellFormed } from "./text.js";
 import { attachTheme } from "./theme.js";
+import { attachWalk } from "./walk.js";
 import { attachWordings } from "./wordings.js";
 
 /**
  * @typedef {import("./state.js").State} State
- * @typedef {import("./reading.js").Answer & {mentions: import("./editor.js").Mention[]}} Answer
+ * @typedef {import("./answer.js").Answer} Answer
  */
 
 const DELAY = 200; // milliseconds without a key before the service is asked
@@ -32,8 +36,12 @@ const SAID_AFTER = 800; // before a screen reader is told of an answer
 let known = [];
 /** Whether an aspect may be any words. */
 let open = false;
+/** Whether the model was trained on texts that do not name what they are about. */
+let impliedByModel = false;
 /** @type {Answer | null} */
 let answer = null;
+/** @type {import("./correcting.js").Shown | null} the answer, and what was asked for it */
+let shown = null;
 /** @type {ReturnType<typeof drawGrid> | null} */
 let grid = null;
 let saying = 0;
@@ -53,30 +61,51 @@ const targets = attachTargets({ change: (now) => store.change({ targets: now }),
 const aspects = attachAspects((now) => store.change({ aspects: now }));
 const wordings = attachWordings({ change: (now) => store.change({ aspects: now }), say });
 const reading = attachReading({ change: (view) => store.change(view) });
-const job = attachJob({ problem: (problem) => scoreNotice.show(problem), say });
+const correcting = attachCorrecting({
+  shown: () => shown,
+  cellAt: (cell) => grid?.at(cell) ?? null,
+  marked: () => grid?.correct((cell) => correcting.of(cell)?.polarity ?? null),
+  why: () => byId("reading").scrollIntoView({ behavior: still() ? "auto" : "smooth", block: "nearest" }),
+  whyIsFar: () => byId("reading").getBoundingClientRect().top > innerHeight * 0.75,
+  say,
+});
+const walk = attachWalk({
+  show: ({ text, targets: asked, aspects: on }) => {
+    const { aspects: before, implied: meant } = store.state;
+    load({ ...EMPTY, text, targets: asked, aspects: on ?? before, implied: asked.length ? meant : true });
+    tabs.open("text");
+  },
+  say,
+});
+const job = attachJob({
+  problem: (problem) => scoreNotice.show(problem),
+  say,
+  open: (text, from, choices) => file.walk(from, choices, text),
+});
 const file = attachFile({
   state: () => store.state,
+  implied,
   start: job.start,
+  walk: walk.begin,
   problem: (problem) => scoreNotice.show(problem),
 });
 const tabs = attachTabs((mode) => {
+  correcting.close();
   byId("results").hidden = mode !== "text";
   byId("scoring").hidden = mode !== "file";
+  byId(mode === "text" ? "results" : "scoring").append(byId("corrections"));
   file.redraw();
   showReading();
 });
+const beginning = attachBeginning({ open: () => open, load });
 
 const opinions = latest({
   delay: DELAY,
-  run: (signal) => {
-    const { text, targets: asked, aspects: on } = store.state;
-    const names = asked.map(({ name, aliases }) => (aliases.length ? { name, aliases } : name));
-    return post("v1/predict", { text: wellFormed(text), targets: names, aspects: on, explain: true }, signal);
-  },
-  answered: (/** @type {Answer} */ given) => {
+  run: (signal) => post("v1/predict", questionOf(store.state, implied()), signal),
+  answered: (/** @type {any} */ given) => {
     notice.show(null);
     invalid(null);
-    show(given);
+    show(withNames(given));
   },
   failed: (problem) => {
     notice.show(problem, () => (known.length ? opinions.ask(0) : loadModel()));
@@ -110,8 +139,12 @@ function changed(state, patch) {
       targets.suggest([]);
     }
   }
+  if ("implied" in patch) {
+    byId("implied").checked = implied();
+    file.redraw();
+  }
   if ("aspects" in patch && open) wordings.show(state.aspects);
-  if ("text" in patch || patch.targets || "aspects" in patch) ask(state);
+  if ("text" in patch || patch.targets || "implied" in patch || "aspects" in patch) ask(state);
   else if (answer) {
     grid?.mark(state.cell);
     showReading();
@@ -121,71 +154,46 @@ function changed(state, patch) {
 
 /** Asks for opinions, or says what is missing. @param {State} state */
 function ask(state) {
-  const missing = missingFrom(state);
+  const missing = missingFrom(state, { open, implied: implied() });
   if (!missing) return opinions.ask();
   opinions.stop();
   notice.show(null);
   invalid(null);
-  nothing(make("p", { class: "hint" }, missing), !state.text.trim() && exampleCards());
+  nothing(make("p", { class: "hint" }, missing), !state.text.trim() && beginning.cards());
+}
+
+/** Whether a text that does not name a target is about it. */
+function implied() {
+  return store.state.implied ?? impliedByModel;
 }
 
 /** Shows something else in place of opinions. @param {import("./dom.js").Child[]} instead */
 function nothing(...instead) {
-  [answer, grid] = [null, null];
+  correcting.close();
+  [answer, grid, shown] = [null, null, null];
   editor.underline(store.state.text, []);
   fill(byId("opinions"), ...instead);
   showReading();
-}
-
-/** Texts to start from, such as the model can be asked about. */
-function examples() {
-  return open ? OPEN_EXAMPLES : EXAMPLES;
-}
-
-function drawExamples() {
-  const buttons = examples().map(({ label, state }) =>
-    button(label, () => load({ ...EMPTY, ...state }), { class: "link-button" }),
-  );
-  fill(byId("examples"), make("span", {}, "Try"), ...buttons);
-}
-
-function exampleCards() {
-  return make(
-    "ul",
-    { class: "cards" },
-    ...examples().map(({ state }) =>
-      make(
-        "li",
-        {},
-        make(
-          "button",
-          { type: "button", class: "card", onclick: () => load({ ...EMPTY, ...state }) },
-          make("span", {}, state.text),
-        ),
-      ),
-    ),
-  );
-}
-
-/** @param {State} state */
-function missingFrom({ text, targets: asked, aspects: on }) {
-  if (!text.trim())
-    return "Write or paste a text, name who may be judged in it, and see who is judged, on what, and how.";
-  if (!asked.length) return "Who may be judged? Take a suggestion, select a name in the text, or type one.";
-  if (!on || on.length) return "";
-  return open ? "On what? Add an aspect in your own words, or take a list." : "On what? Choose at least one aspect.";
+  correcting.draw();
 }
 
 /** @param {Answer} given */
 function show(given) {
+  correcting.close();
   answer = given;
   editor.underline(given.text, given.mentions);
   const mentioned = new Set(given.mentions.map(({ target }) => target));
-  grid = drawGrid({ into: byId("opinions"), opinions: given.opinions, mentioned, choose });
+  const { text, opinions } = given;
+  shown = { text, opinions, mentioned, targets: store.state.targets, implied: implied() };
+  grid = drawGrid({ into: byId("opinions"), opinions, mentioned, implied: implied(), choose });
   grid.mark(store.state.cell);
+  grid.correct((cell) => correcting.of(cell)?.polarity ?? null);
+  correcting.draw();
   showReading();
-  const found = given.opinions.filter(({ polarity }) => polarity !== "none");
-  const told = found.slice(0, 6).map(({ target, aspect, polarity }) => `${target}, ${aspect}: ${polarity}`);
+  const found = opinions.filter(({ polarity }) => polarity !== "none");
+  const told = found
+    .slice(0, 6)
+    .map(({ target, aspect, polarity }) => `${shownTarget(target)}, ${aspect}: ${polarity}`);
   const count = found.length === 1 ? "1 opinion" : `${found.length || "No"} opinions`;
   say([`${count} found`, ...told].join(". "), SAID_AFTER);
 }
@@ -194,11 +202,11 @@ function show(given) {
 function choose(cell) {
   store.change({ cell });
   say(reading.summary());
-  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const panel = byId("reading");
-  if (panel.getBoundingClientRect().top > innerHeight * 0.75) {
-    panel.scrollIntoView({ behavior: still ? "auto" : "smooth", block: "nearest" });
-  }
+  correcting.open(cell);
+}
+
+function still() {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
 function showReading() {
@@ -231,11 +239,12 @@ function among(asked) {
 
 async function loadModel() {
   try {
-    const { models, default: chosen } = await get("v1/models");
+    const { models, default: chosen, corrections } = await get("v1/models");
     const model = models.find((/** @type {{name: string}} */ one) => one.name === chosen) ?? models[0];
-    [known, open] = [model.aspects, model.open_aspects];
+    [known, open, impliedByModel] = [model.aspects, model.open_aspects, model.implied];
     if (open) wordings.offer(known, model.aspect_lists);
-    drawExamples();
+    correcting.use(model, corrections);
+    beginning.draw();
     const chains = model.chains ? `, ${model.chains} memory chain${model.chains === 1 ? "" : "s"}` : "";
     const kind = model.kind === model.name && !chains ? "" : ` (${model.kind}${chains})`;
     byId("model").textContent = `Model: ${model.name}${kind}, ${open ? "any aspects" : `${known.length} aspects`}.`;
@@ -261,7 +270,11 @@ attachMarking({
   add: (name) => targets.add([{ name, aliases: [] }]),
   alias: addAlias,
 });
-drawExamples();
+beginning.draw();
+byId("implied").addEventListener("change", () => {
+  const { checked } = byId("implied");
+  store.change({ implied: checked === impliedByModel ? null : checked });
+});
 byId("example-table").addEventListener("click", () => {
   const table = open ? OPEN_TABLE : TABLE;
   targets.add(table.targets);

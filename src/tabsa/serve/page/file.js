@@ -1,8 +1,9 @@
 // A table to score: choosing it, and what its columns are for.
 
-import { byId, fill, make, radios, redraw, unseen } from "./dom.js";
-import { headOf, textColumn } from "./table.js";
+import { button, byId, fill, make, radios, redraw, unseen } from "./dom.js";
+import { headOf, textColumn, wholeOf } from "./table.js";
 import { writeTarget } from "./text.js";
+import { itemsOf } from "./walk.js";
 
 /**
  * @typedef {import("./state.js").State} State
@@ -13,11 +14,12 @@ import { writeTarget } from "./text.js";
 const PREVIEWED = 3;
 
 /**
- * @param {{state: () => State,
+ * @param {{state: () => State, implied: () => boolean,
  *          start: (form: FormData, file: File, columns: string[], choices: Choices) => void,
+ *          walk: (items: import("./walk.js").Item[], file: string, first?: string) => void,
  *          problem: (message: string | null) => void}} what
  */
-export function attachFile({ state, start, problem }) {
+export function attachFile({ state, implied, start, walk, problem }) {
   const input = byId("file");
   const drop = byId("drop");
   const into = byId("file-options");
@@ -29,8 +31,8 @@ export function attachFile({ state, start, problem }) {
     problem(null);
     try {
       const table = await headOf(file);
-      const id = table.columns.includes("id") ? "id" : "";
-      chosen = { file, table, choices: { text: textColumn(table), id, target: "", layout: "wide", format: "csv" } };
+      const [id, target] = ["id", "target"].map((name) => (table.columns.includes(name) ? name : ""));
+      chosen = { file, table, choices: { text: textColumn(table), id, target, layout: "wide", format: "csv" } };
     } catch (error) {
       chosen = null;
       problem(error instanceof Error ? error.message : String(error));
@@ -53,16 +55,40 @@ export function attachFile({ state, start, problem }) {
       into,
       make("p", { class: "file-name" }, make("strong", {}, file.name), ` ${size(file.size)}, ${count}`),
       preview(table, choices.text),
-      columnPicks(table, choices, targets.length, change),
+      columnPicks(table, choices, targets.length, change, implied()),
+      make(
+        "p",
+        { class: "one-by-one" },
+        button("Go through its texts one by one", () => through(file, choices), {
+          class: "link-button",
+          "data-key": "walk",
+        }),
+      ),
       make("div", { class: "controls" }, ...layoutPicks(choices, change)),
     );
+  }
+
+  /**
+   * Shows the texts of a file on the first tab, to be looked at and corrected.
+   * @param {File} file
+   * @param {Choices} choices
+   * @param {string} [first] the text to begin with
+   */
+  async function through(file, choices, first) {
+    try {
+      const items = itemsOf((await wholeOf(file)).rows, choices, state().targets);
+      problem(items.length ? null : `${file.name} has no texts in the column ${choices.text}.`);
+      if (items.length) walk(items, file.name, first);
+    } catch (error) {
+      problem(error instanceof Error ? error.message : String(error));
+    }
   }
 
   function submit() {
     if (!chosen) return;
     const { file, table, choices } = chosen;
     const { targets, aspects } = state();
-    if (!choices.target && !targets.length) {
+    if (!choices.target && !targets.length && !implied()) {
       problem("Nobody to look for yet: add a target, or choose a column of targets.");
       byId("add-target").focus();
       return;
@@ -74,6 +100,7 @@ export function attachFile({ state, start, problem }) {
     if (choices.id) form.append("id_column", choices.id);
     if (choices.target) form.append("target_column", choices.target);
     else targets.forEach((target) => form.append("targets", writeTarget(target)));
+    form.append("implied", String(implied()));
     aspects?.forEach((aspect) => form.append("aspect", aspect));
     form.append("layout", choices.layout);
     form.append("format", choices.format);
@@ -89,7 +116,7 @@ export function attachFile({ state, start, problem }) {
   for (const kind of ["dragover", "dragleave", "drop"]) {
     addEventListener(kind, (event) => drop.classList.toggle("over", kind === "dragover" && carriesFile(event)));
   }
-  return { choose, redraw: draw };
+  return { choose, redraw: draw, walk: through };
 }
 
 /** @param {Event} event */
@@ -102,10 +129,12 @@ export function carriesFile(event) {
  * @param {Choices} choices
  * @param {number} targets how many
  * @param {(patch: Partial<Choices>) => void} change
+ * @param {boolean} implied
  */
-function columnPicks({ columns }, choices, targets, change) {
+function columnPicks({ columns }, choices, targets, change, implied) {
   const named = columns.map((column) => ({ value: column, label: column }));
-  const own = { value: "", label: `the ${targets || "chosen"} target${targets === 1 ? "" : "s"} below` };
+  const below = `the ${targets || "chosen"} target${targets === 1 ? "" : "s"} below`;
+  const own = { value: "", label: implied && !targets ? "what each text is about" : below };
   const theirs = columns.map((column) => ({ value: column, label: `from column ${column}` }));
   return make(
     "div",

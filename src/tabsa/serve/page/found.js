@@ -1,6 +1,6 @@
 // A look at the results of a table: its first texts, and what was found in them.
 
-import { make, unseen } from "./dom.js";
+import { button, make, unseen } from "./dom.js";
 import { look } from "./grid.js";
 
 const SHOWN = 8; // texts
@@ -10,8 +10,9 @@ const SHOWN = 8; // texts
  * @param {import("./table.js").Table} table
  * @param {string[]} given the columns that were sent
  * @param {string} text
+ * @param {(text: string) => void} open shows a text on the first tab, where its answers can be corrected
  */
-export function found({ rows }, given, text) {
+export function found({ rows }, given, text, open) {
   /** @type {Map<string, HTMLElement[]>} a text of the long layout has a row for each opinion */
   const texts = new Map();
   for (const row of rows) {
@@ -23,7 +24,7 @@ export function found({ rows }, given, text) {
     make(
       "tr",
       {},
-      make("td", { dir: "auto" }, words),
+      make("td", {}, make("span", { dir: "auto" }, words), " ", opening(words, open)),
       make("td", { class: "tags" }, ...(tags.length ? tags : ["silent"])),
     ),
   );
@@ -37,12 +38,19 @@ export function found({ rows }, given, text) {
   );
 }
 
+/** @param {string} words @param {(text: string) => void} open */
+function opening(words, open) {
+  const label = button("Open", () => open(words), { class: "link-button" });
+  label.append(unseen(" this text, to see why and to correct it"));
+  return label;
+}
+
 /** @param {Record<string, string>} row @param {string[]} given */
 function opinionsIn(row, given) {
   const added = Object.keys(row).filter((column) => !given.includes(column));
   const long = ["target", "aspect", "polarity"].every((column) => added.includes(column));
   const pairs = long
-    ? [[`${row.target}/${row.aspect}`, row.polarity]]
+    ? [[[row.target, row.aspect].filter(Boolean).join("/"), row.polarity]]
     : added
         .map((column) => [column, row[column]])
         .filter(([, polarity]) => polarity && polarity.split(";").some((one) => one !== "none"));

@@ -1,6 +1,7 @@
 // The opinions as a table: targets by aspects, whichever way round fits.
 
 import { make, name, redraw, unseen } from "./dom.js";
+import { shownTarget } from "./text.js";
 
 /**
  * @typedef {import("./state.js").Cell} Cell
@@ -9,7 +10,8 @@ import { make, name, redraw, unseen } from "./dom.js";
 
 const MOST_ACROSS = 3; // targets side by side; more of them go down the page
 const LONG_WORD = 16; // letters; a longer one may be broken
-const CAPTION = "Opinions by target and aspect. Arrow keys move between the cells; Enter shows why.";
+const CAPTION =
+  "Opinions by target and aspect. Arrow keys move between the cells; Enter shows why, and asks what is right.";
 /** @type {Record<string, string>} */
 const SIGNS = { positive: "▲", negative: "▼", neutral: "○", mixed: "◆", none: "·" };
 
@@ -32,16 +34,26 @@ export function percent(probability) {
 }
 
 /**
- * @param {{into: HTMLElement, opinions: Opinion[], mentioned: Set<string>, choose: (cell: Cell) => void}} what
- * @returns {{mark: (cell: Cell | null) => void}}
+ * @param {{into: HTMLElement, opinions: Opinion[], mentioned: Set<string>, implied: boolean,
+ *          choose: (cell: Cell) => void}} what `implied`: a target that is not mentioned is what the text is about
+ * @returns {{mark: (cell: Cell | null) => void, at: (cell: Cell) => HTMLElement | null,
+ *            correct: (right: (cell: Cell) => string | null) => void}}
  */
-export function drawGrid({ into, opinions, mentioned, choose }) {
-  redraw(into, make("div", { class: "grid-frame" }, drawTable(opinions, mentioned, choose)));
+export function drawGrid({ into, opinions, mentioned, implied, choose }) {
+  redraw(into, make("div", { class: "grid-frame" }, drawTable(opinions, mentioned, implied, choose)));
   const buttons = [...into.querySelectorAll("button")];
   only(buttons, buttons[0]);
+  const at = (/** @type {Cell} */ cell) => buttons.find((one) => one.dataset.key === key(cell)) ?? null;
   return {
+    at,
+    correct(right) {
+      for (const opinion of opinions) {
+        const cell = at(opinion);
+        if (cell) badge(cell, opinion.polarity, right(opinion));
+      }
+    },
     mark(chosen) {
-      const current = buttons.find((one) => chosen && one.dataset.key === key(chosen));
+      const current = chosen && at(chosen);
       for (const one of buttons) one.removeAttribute("aria-current");
       current?.setAttribute("aria-current", "true");
       if (current) only(buttons, current);
@@ -49,16 +61,21 @@ export function drawGrid({ into, opinions, mentioned, choose }) {
   };
 }
 
-/** @param {Opinion[]} opinions @param {Set<string>} mentioned @param {(cell: Cell) => void} choose */
-function drawTable(opinions, mentioned, choose) {
+/**
+ * @param {Opinion[]} opinions
+ * @param {Set<string>} mentioned
+ * @param {boolean} implied
+ * @param {(cell: Cell) => void} choose
+ */
+function drawTable(opinions, mentioned, implied, choose) {
   const targets = [...new Set(opinions.map((opinion) => opinion.target))];
   const aspects = [...new Set(opinions.map((opinion) => opinion.aspect))];
   const loud = new Set(opinions.filter(({ polarity }) => polarity !== "none").map(({ aspect }) => aspect));
   const cells = new Map(opinions.map((opinion) => [key(opinion), drawCell(opinion, choose)]));
   /** @param {string} target @param {string} scope */
   const targetHead = (target, scope) => {
-    const absent = !mentioned.has(target) && make("small", {}, "not in the text");
-    return make("th", { scope, class: "target" }, name(target), absent);
+    const absent = target && !mentioned.has(target) && (implied ? "not named, but meant" : "not in the text");
+    return make("th", { scope, class: "target" }, name(shownTarget(target)), absent && make("small", {}, absent));
   };
   /** @param {string} aspect @param {string} scope */
   const aspectHead = (aspect, scope) => {
@@ -94,8 +111,15 @@ function drawCell(opinion, choose) {
   bar.style.setProperty("--share", String(share));
   const content = make(
     "button",
-    { type: "button", class: `cell ${tone}`, "data-key": key(opinion), onclick: () => choose({ target, aspect }) },
-    unseen(`${target}, ${aspect}: `),
+    {
+      type: "button",
+      class: `cell ${tone}`,
+      "data-key": key(opinion),
+      "aria-haspopup": "menu",
+      "aria-expanded": "false",
+      onclick: () => choose({ target, aspect }),
+    },
+    unseen(`${shownTarget(target)}, ${aspect}: `),
     make("span", { class: "sign", "aria-hidden": true }, sign),
     " ",
     make("span", { class: "word" }, word),
@@ -104,6 +128,24 @@ function drawCell(opinion, choose) {
     bar,
   );
   return make("td", {}, content);
+}
+
+/**
+ * Marks a cell with what is right, or takes the mark away.
+ * @param {HTMLElement} cell
+ * @param {string} said
+ * @param {string | null} right
+ */
+function badge(cell, said, right) {
+  const around = /** @type {HTMLElement} */ (cell.parentElement);
+  for (const old of around.querySelectorAll(".fix, .fixed")) old.remove();
+  if (right === null) return;
+  const { sign, word, tone } = look(right);
+  const confirmed = right === said;
+  cell.append(make("span", { class: "unseen fixed" }, confirmed ? ", right as it is" : `, corrected to ${word}`));
+  around.append(
+    make("span", { class: `fix ${confirmed ? "confirmed" : tone}`, "aria-hidden": true }, confirmed ? "✓" : sign),
+  );
 }
 
 /**

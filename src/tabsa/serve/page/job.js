@@ -13,9 +13,11 @@ const FIRST_POLL = 150; // milliseconds
 const POLL = 400;
 
 /**
- * @param {{problem: (problem: Problem | string | null) => void, say: (words: string) => void}} what
+ * @param {{problem: (problem: Problem | string | null) => void, say: (words: string) => void,
+ *          open: (text: string, file: File, choices: import("./file.js").Choices) => void}} what
+ *   `open`: shows a text of the file on the first tab
  */
-export function attachJob({ problem, say }) {
+export function attachJob({ problem, say, open }) {
   const into = byId("job");
   /** @type {AbortController | null} */
   let running = null;
@@ -26,7 +28,7 @@ export function attachJob({ problem, say }) {
    * @param {FormData} form
    * @param {File} file
    * @param {string[]} columns of the table that is sent
-   * @param {{text: string, format: string}} choices
+   * @param {import("./file.js").Choices} choices
    */
   async function start(form, file, columns, choices) {
     running?.abort();
@@ -76,11 +78,12 @@ export function attachJob({ problem, say }) {
   /**
    * @param {Job} job
    * @param {File} file
-   * @param {{text: string, format: string}} choices
+   * @param {import("./file.js").Choices} choices
    * @param {AbortSignal} signal
    * @param {string[]} columns
    */
-  async function done(job, file, { text, format }, signal, columns) {
+  async function done(job, file, choices, signal, columns) {
+    const { text, format } = choices;
     const stem = kindOf(file.name)?.stem ?? "table";
     const address = `v1/jobs/${encodeURIComponent(job.id)}`;
     const result = download("Download the results", `${address}/result`, `${stem}-scored.${format}`, problem);
@@ -102,7 +105,12 @@ export function attachJob({ problem, say }) {
     );
     say(`Done. ${counts(job)}.`);
     const response = await call(`${address}/result`, { signal });
-    if (response.body) fill(shown, found(parse(await headText(response.body), format), columns, text));
+    if (!response.body) return;
+    const table = parse(await headText(response.body), format);
+    fill(
+      shown,
+      found(table, columns, text, (words) => open(words, file, { ...choices })),
+    );
   }
 
   function idle() {

@@ -52,7 +52,7 @@ function keyForm(again) {
 }
 
 /** The service's line as a sentence; what it calls 'text' is the text. @param {string} message */
-function sentence(message) {
+export function sentence(message) {
   const line = message.trim().replace(/^'([a-z]+)[.\d]*': /, "the $1: ");
   return line.charAt(0).toUpperCase() + line.slice(1) + (/[.!?…]$/.test(line) ? "" : ".");
 }

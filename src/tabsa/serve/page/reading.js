@@ -4,7 +4,7 @@ import { byId, fill, make, name, redraw, unseen } from "./dom.js";
 import { passagesOf, valuesOf, weightsOf } from "./gates.js";
 import { told } from "./grid.js";
 import { attentionBars, probabilityBars, telling, valueRows, valueTable, widest } from "./measures.js";
-import { toUnits } from "./text.js";
+import { shownTarget, toUnits } from "./text.js";
 import { controls, possible } from "./view.js";
 
 /**
@@ -151,7 +151,7 @@ function note(before, target, after) {
 function verdict(opinion) {
   const { sign, word, tone, percent } = told(opinion);
   return [
-    make("strong", {}, name(opinion.target)),
+    make("strong", {}, name(shownTarget(opinion.target))),
     " on ",
     name(opinion.aspect),
     " ",

@@ -5,14 +5,15 @@ import { readAspects, readTargets, writeAspects, writeTarget } from "./text.js";
 /**
  * @typedef {import("./text.js").Target} Target
  * @typedef {{target: string, aspect: string}} Cell
- * @typedef {{text: string, targets: Target[], aspects: string[] | null, cell: Cell | null, direction: string,
- *            chain: string}} State
+ * @typedef {{text: string, targets: Target[], implied: boolean | null, aspects: string[] | null, cell: Cell | null,
+ *            direction: string, chain: string}} State `implied` and `aspects`: null means as the model has it
  */
 
 /** @type {State} */
 export const EMPTY = Object.freeze({
   text: "",
   targets: [],
+  implied: null,
   aspects: null,
   cell: null,
   direction: "both",
@@ -26,6 +27,7 @@ export function toFragment(state) {
   const given = new URLSearchParams();
   if (state.text) given.append("text", state.text);
   for (const target of state.targets) given.append("target", writeTarget(target));
+  if (state.implied !== null) given.append("implied", state.implied ? "yes" : "no");
   if (state.aspects) given.append("aspects", writeAspects(state.aspects));
   if (state.cell) {
     given.append("of", state.cell.target);
@@ -41,9 +43,11 @@ export function fromFragment(fragment) {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
   const aspects = given.get("aspects");
   const [of, on] = [given.get("of"), given.get("on")];
+  const implied = given.get("implied");
   return {
     text: given.get("text") ?? "",
     targets: given.getAll("target").flatMap(readTargets),
+    implied: implied === null ? null : implied === "yes",
     aspects: aspects === null ? null : readAspects(aspects),
     cell: of !== null && on !== null ? { target: of, aspect: on } : null,
     direction: given.get("direction") ?? EMPTY.direction,

@@ -59,6 +59,11 @@ export function asName(selected) {
   return name.length <= LONGEST_NAME && /[\p{L}\p{N}]/u.test(name) ? name : "";
 }
 
+/** A target as it is shown; what the text is about and does not name is "" here. @param {string} target */
+export function shownTarget(target) {
+  return target || "what it is about";
+}
+
 /** @param {string} a @param {string} b */
 export function sameName(a, b) {
   const plain = (/** @type {string} */ name) => name.normalize("NFKC").toLowerCase().trim();

@@ -1,0 +1,240 @@
+"""Which texts to label next: active learning, by uncertainty sampling and a core-set.
+
+A text whose questions the model answers unsurely teaches it more than one that it is sure of (uncertainty sampling).
+The most unsure texts are often alike, though, so of a pool of them the next one picked is far from all picked before
+(farthest-first, the greedy core-set of Sener and Savarese, 2018), its distance weighed by how unsure the model is.
+"""
+
+import heapq
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tabsa.errors import DataError
+from tabsa.inference.predictor import Predictor, Targets, _Finder
+from tabsa.inference.result import PredictedOpinion
+from tabsa.schema import UNNAMED, Target
+
+Measure: TypeAlias = Literal["margin", "entropy"]
+Floats: TypeAlias = NDArray[np.float64]
+
+_CHUNK: Final = 1024  # texts that are read together
+_POOL: Final = 10  # unsure texts that are looked at for each that is picked
+_SMALLEST_POOL: Final = 200
+_ALIKE: Final = 0.8  # of the words of two texts: those are the same text with a word or two changed
+_MOST_CENTRES: Final = 2000  # labelled texts that others are to be far from
+_WORDS: Final = re.compile(r"[^\W\d_]+|\d+")
+
+
+class OpenQuestion(NamedTuple):
+    """A question that a person may answer, and what the model says to it."""
+
+    target: str
+    aspect: str
+    said: str
+    probability: float
+    uncertainty: float  # from 0, sure, to 1
+    named: bool  # whether the text names the target, or only implies it
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A text that is worth labelling, and its questions, the least sure first."""
+
+    index: int
+    text: str
+    questions: tuple[OpenQuestion, ...]
+    uncertainty: float  # the mean of its questions'
+
+
+@dataclass(frozen=True, slots=True)
+class AskedText:
+    """A text, and whom it is read for: the targets that it mentions or implies."""
+
+    index: int
+    text: str
+    targets: Sequence[Target]
+
+
+def suggest(
+    predictor: Predictor,
+    texts: Iterable[str],
+    targets: Targets | None = None,
+    aspects: Sequence[str] | None = None,
+    n: int = 50,
+    *,
+    targets_of_each: Iterable[Targets] | None = None,
+    implied: bool | None = None,
+    questions: int | None = 3,
+    measure: Measure = "margin",
+    labelled: Sequence[str] = (),
+) -> list[Suggestion]:
+    """The texts whose labels would teach a model most, the most useful first.
+
+    Args:
+        predictor: the model.
+        texts: any number of them; one that names no target is passed over, unless that is implied.
+        targets: as for `predict`, of every text; `targets_of_each` gives each its own. With neither, and `implied`,
+            what a text is about and does not name.
+        aspects: as for `predict`.
+        n: how many texts; fewer where there are not as many that differ.
+        targets_of_each: each text's own targets.
+        implied: as for `predict`.
+        questions: how many a text, the least sure; None is all.
+        measure: of uncertainty: "margin", how near the likeliest answer is to the next, or "entropy".
+        labelled: texts that have their labels: neither they nor texts like them are picked.
+    """
+    implied = predictor.implied if implied is None else implied
+    if targets is not None and targets_of_each is not None:
+        raise DataError("give either targets for all texts or targets of each")
+    if targets is None and targets_of_each is None and not implied:
+        raise DataError("no target is asked for; name at least one, or say that texts imply theirs")
+    whole: Targets = [Target(UNNAMED, implied=True)] if targets is None else targets
+    make = partial(_Finder, implied=implied, looked_for=predictor.folder.config.named)
+    same = None if targets_of_each is not None else make(whole)
+    finders = None if targets_of_each is None else map(make, targets_of_each)
+
+    def asked() -> Iterator[AskedText]:
+        for index, text in enumerate(texts):
+            finder = same or next(finders or iter(()), None)
+            if finder is None:
+                raise DataError(f"there are targets for {index} texts and more texts; give each text its own")
+            yield AskedText(index, text, finder.find(text))
+
+    return suggest_of(predictor, asked(), aspects, n, questions=questions, measure=measure, labelled=labelled)
+
+
+def suggest_of(
+    predictor: Predictor,
+    asked: Iterable[AskedText],
+    aspects: Sequence[str] | None = None,
+    n: int = 50,
+    *,
+    questions: int | None = 3,
+    measure: Measure = "margin",
+    labelled: Sequence[str] = (),
+) -> list[Suggestion]:
+    """The same of texts whose targets are known; memory does not grow with their number."""
+    if n < 1 or (questions is not None and questions < 1):
+        raise DataError("nothing is asked for; expected at least 1 text and 1 question")
+    pool = _Pool(max(_POOL * n, _SMALLEST_POOL), known={_gist(text) for text in labelled})
+    read = (one for one in asked if one.text.strip() and any(t.mentions or t.implied for t in one.targets))
+    while chunk := list(islice(read, _CHUNK)):
+        predictions = predictor.predict_many(
+            [one.text for one in chunk],
+            aspects=aspects,
+            targets_of_each=[[t for t in one.targets if t.mentions or t.implied] for one in chunk],
+        )
+        for one, prediction in zip(chunk, predictions, strict=True):
+            pool.add(_suggestion(one, prediction.opinions, questions, measure))
+    return _spread(pool.suggestions(), n, predictor, labelled[-_MOST_CENTRES:])
+
+
+def _suggestion(
+    one: AskedText, opinions: Sequence[PredictedOpinion], questions: int | None, measure: Measure
+) -> Suggestion:
+    named = {target.name for target in one.targets if target.mentions}
+    implied = [target.name for target in one.targets if target.implied and not target.mentions]
+    asked = named | {*implied[:1]}  # what a text implies is one thing, whatever it is called
+    all_of_them = [
+        _question(opinion, measure, opinion.target in named) for opinion in opinions if opinion.target in asked
+    ]
+    unsure = sorted(all_of_them, key=lambda question: -question.uncertainty)[:questions]
+    return Suggestion(one.index, one.text, tuple(unsure), sum(q.uncertainty for q in unsure) / len(unsure))
+
+
+def _question(opinion: PredictedOpinion, measure: Measure, named: bool) -> OpenQuestion:
+    shares = sorted(opinion.probabilities.values(), reverse=True)
+    if measure == "entropy":
+        unsure = -sum(p * math.log(p) for p in shares if p > 0) / math.log(len(shares))
+    else:
+        unsure = 1 - (shares[0] - shares[1])
+    return OpenQuestion(opinion.target, opinion.aspect, opinion.polarity, shares[0], unsure, named)
+
+
+class _Pool:
+    """The most unsure texts so far, none of them twice."""
+
+    def __init__(self, size: int, known: set[tuple[str, ...]]) -> None:
+        self._size, self._known = size, known
+        self._heap: list[tuple[float, int, tuple[str, ...], Suggestion]] = []
+
+    def add(self, suggestion: Suggestion) -> None:
+        if len(self._heap) == self._size and suggestion.uncertainty <= self._heap[0][0]:
+            return
+        gist = _gist(suggestion.text)
+        if gist in self._known:
+            return
+        self._known.add(gist)
+        # Of texts that are as unsure, the earlier one stays: the index decides, and so never what comes after it.
+        heapq.heappush(self._heap, (suggestion.uncertainty, -suggestion.index, gist, suggestion))
+        if len(self._heap) > self._size:
+            self._known.remove(heapq.heappop(self._heap)[2])
+
+    def suggestions(self) -> list[Suggestion]:
+        """The most unsure first."""
+        return [entry[-1] for entry in sorted(self._heap, key=lambda entry: (-entry[0], -entry[1]))]
+
+
+def _spread(pool: Sequence[Suggestion], n: int, predictor: Predictor, labelled: Sequence[str]) -> list[Suggestion]:
+    """Of a pool, the most unsure first, `n` that are far from each other and from labelled texts."""
+    if not pool:
+        return []
+    vectors = _vectors([*(one.text for one in pool), *labelled], predictor)
+    centres, candidates = vectors[len(pool) :], vectors[: len(pool)]
+    nearest = np.ones(len(pool)) if not len(centres) else (1 - candidates @ centres.T).min(1)
+    words = [frozenset(_gist(one.text)) for one in pool]
+    free = np.array([not any(_alike(own, frozenset(_gist(text))) for text in labelled) for own in words])
+    unsure = np.array([one.uncertainty for one in pool])
+    picked: list[Suggestion] = []
+    while len(picked) < n and free.any():
+        # What is not far from anything is still picked before the pool runs out, the most unsure first.
+        worth = np.where(free, unsure * np.maximum(nearest, 1e-6), -1.0)
+        best = int(worth.argmax())
+        picked.append(pool[best])
+        nearest = np.minimum(nearest, 1 - candidates @ candidates[best])
+        free &= [not _alike(words[best], other) for other in words]
+        free[best] = False
+    return picked
+
+
+def _vectors(texts: Sequence[str], predictor: Predictor) -> Floats:
+    """A vector for each text, of length 1 and around their mean: texts that say alike things lie near each other."""
+    # A reader's states of any words, which is how it reads aspects; of another model, the words themselves.
+    read: Any = getattr(predictor.engine, "aspect_vectors", None)
+    found: Floats = _word_counts(texts) if read is None else np.asarray(read(texts), np.float64)
+    if len(texts) > 1:
+        found = found - found.mean(0)
+    lengths = np.linalg.norm(found, axis=1, keepdims=True)
+    return found / np.where(lengths > 0, lengths, 1)
+
+
+def _word_counts(texts: Sequence[str]) -> Floats:
+    """Which words each text has, rare ones weighed more (TF-IDF): (N, words)."""
+    bags = [Counter(_gist(text)) for text in texts]
+    often = Counter(word for bag in bags for word in bag)
+    rows = {word: row for row, word in enumerate(often)}
+    weights = {word: math.log((1 + len(texts)) / count) for word, count in often.items()}
+    found = np.zeros((len(texts), max(1, len(rows))))
+    for bag, row in zip(bags, found, strict=True):
+        for word, count in bag.items():
+            row[rows[word]] = (1 + math.log(count)) * weights[word]
+    return found
+
+
+def _gist(text: str) -> tuple[str, ...]:
+    """The words of a text without case and punctuation, and with one number for another."""
+    return tuple("0" if word.isdigit() else word for word in _WORDS.findall(text.casefold()))
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two texts, as their words, are one text but for a word or two."""
+    return len(one & other) >= _ALIKE * len(one | other)

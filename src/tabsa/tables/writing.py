@@ -1,0 +1,55 @@
+"""A small table as one file, all of it or nothing."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tabsa.errors import DataError, OutputError
+from tabsa.files import replacing
+from tabsa.tables import parquet
+from tabsa.tables.formats import finish_file, make_format
+from tabsa.tables.rows import SUFFIXES, Values, suffix_of
+
+
+class _NewColumns:
+    """Columns that no input has."""
+
+    def __init__(self, types: Mapping[str, type]) -> None:
+        self.columns: tuple[str, ...] = tuple(types)
+        self.added: dict[str, type] = dict(types)
+
+
+def check_table_name(path: str | Path) -> Path:
+    """The path, if `write_table` can write it: worth asking before a long computation."""
+    path = Path(path)
+    try:
+        if suffix_of(path) == ".parquet":
+            parquet.require(path)
+    except DataError as e:
+        expected = ", ".join(SUFFIXES)
+        known = path.name.lower().endswith(SUFFIXES)
+        raise OutputError(str(e) if known else f"cannot write '{path}'; expected a name that ends in {expected}") from e
+    return path
+
+
+def write_table(path: str | Path, types: Mapping[str, type], rows: Sequence[Values]) -> Path:
+    """Write rows with these columns by the extension of `path`: CSV, TSV, JSON Lines or Parquet.
+
+    Raises:
+        OutputError: the extension is another, pyarrow is missing, or the file cannot be written.
+    """
+    path = check_table_name(path)
+    suffix = suffix_of(path)
+    form = make_format(suffix, Path("none.jsonl"), [], _NewColumns(types))
+    content = form.encode(rows, first=True)
+    if suffix != ".parquet":
+        with replacing(path, "wb") as stream:
+            stream.write(content)
+        return path
+    part = path.with_name(f".{path.name}.part")
+    with replacing(part, "wb") as stream:
+        stream.write(content)
+    try:
+        finish_file(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path

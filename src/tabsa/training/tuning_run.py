@@ -1,0 +1,80 @@
+"""The whole of a fine-tuning, from labels to a model folder with its card and report; `fit` calls it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from tabsa.config import read_toml
+from tabsa.datasets import load
+from tabsa.datasets.choices import ALL
+from tabsa.schema import Dataset
+from tabsa.training.callbacks import Callback
+from tabsa.training.config import RunConfig, run_config
+from tabsa.training.fine_tuning import begin, labelled_texts, tuned
+from tabsa.training.run_folder import RunFolder
+from tabsa.training.runs import Fitted, train_to_the_end
+from tabsa.training.tuned import finish
+from tabsa.training.whole_tuning import begin_whole, tuned_whole
+
+_STATES: Final = "states.tmp"  # what was read, where it is too much for memory
+
+
+def tune(
+    config: RunConfig,
+    out: Path,
+    callbacks: Sequence[Callback],
+    *,
+    resume: bool,
+    device: str,
+    data: Dataset | None = None,
+    data_dir: Path | None = None,
+) -> Fitted:
+    """Fine-tune a reader on what a configuration names, or on `data`."""
+    dev = None
+    if data is None:
+        data, dev = own_data(config, data_dir)
+    run = RunFolder(out / "run")
+    config = _resumed(config, run) if resume else config
+
+    def on_step(name: str, share: float) -> None:
+        for callback in callbacks:
+            callback.on_step(name, share)
+
+    texts = labelled_texts(data, dev, config)
+    if config.fine_tuning.encoder == "trained":
+        whole = begin_whole(config, texts, device)
+        first = whole.trainer.progress.best_figures[0]
+        train_to_the_end(whole.trainer, "model", run, callbacks, resume=resume)
+        return finish(tuned_whole(whole, first), out, run)
+    try:
+        tuning = begin(config, texts, spill=run.path / _STATES, device=device, on_step=on_step)
+        for callback in callbacks:
+            callback.on_steps_end()
+        first = tuning.trainer.progress.best_figures[0]
+        train_to_the_end(tuning.trainer, "model", run, callbacks, resume=resume)
+        return finish(tuned(tuning, first), out, run)
+    finally:
+        (run.path / _STATES).unlink(missing_ok=True)
+
+
+def own_data(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset | None]:
+    """What a configuration names: a file of one's own whole, anything else by its splits."""
+    named = config.data
+    options: dict[str, Any] = {"data_dir": data_dir, "aspects": named.aspects or None, "columns": named.own_columns}
+    path = Path(named.name).expanduser()
+    if path.is_file():
+        return load(path, ALL, **options), None
+    if path.is_dir() and not any(path.glob(f"{named.dev}.*")):
+        return load(path, named.train, **options), None
+    return load(named.name, named.train, **options), load(named.name, named.dev, **options)
+
+
+def _resumed(config: RunConfig, run: RunFolder) -> RunConfig:
+    """With the epochs that a run was given before: the time that it may take is that of the whole."""
+    if not run.config.exists():
+        return config
+    values = read_toml(run.config)
+    values.pop("seeds", None)
+    training = run_config(values).training
+    return replace(config, training=training, fine_tuning=replace(config.fine_tuning, minutes=0.0))

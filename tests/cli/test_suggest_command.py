@@ -1,0 +1,167 @@
+"""`tabsa suggest`: from a table of texts to one that a person fills in, and that is training data then."""
+
+import csv
+import json
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tabsa.cli.suggest import command
+from tabsa.datasets import load
+from tabsa.inference import load as load_model
+
+Tabsa = Callable[..., tuple[int, str, str]]
+ROOT = Path(__file__).parents[2]
+COMMENTS = ROOT / "docs" / "examples" / "comments.csv"
+OWN = ("-a", "price", "-a", "safety", "--threads", 1)
+
+
+@pytest.fixture
+def tabsa(command_line: Tabsa, tiny_model: Path) -> Tabsa:
+    """Runs `tabsa suggest` with the tiny model."""
+    return lambda *arguments: command_line("suggest", *arguments, "--model", tiny_model)
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_the_questions_are_those_of_the_model(tabsa: Tabsa, tmp_path: Path, tiny_model: Path) -> None:
+    out = tmp_path / "out.csv"
+    code, printed, told = tabsa(COMMENTS, out, "-t", "Camden", "-t", "Croydon", *OWN, "--n", 4, "--questions", 0)
+    assert (code, printed) == (0, "")
+    rows = rows_of(out)
+    assert list(rows[0]) == ["row", "text", "target", "aspect", "said", "probability", "polarity", "asked_only"]
+    assert f"{len(rows)} questions on 4 of 12 texts: {out}" in told
+    assert "Fill in 'polarity' with one of none, positive, negative" in told
+    source = rows_of(COMMENTS)
+    model = load_model(tiny_model, threads=1)
+    for row in rows:
+        assert row["text"] == source[int(row["row"]) - 2]["text"]
+        (opinion,) = model.predict(row["text"], [row["target"]], [row["aspect"]]).opinions
+        assert row["target"] in row["text"]
+        assert (row["polarity"], row["asked_only"]) == ("", "true")
+        if row["text"].count("Camden") * row["text"].count("Croydon") == 0:  # alone, it is read as it was here
+            assert row["said"] == opinion.polarity
+            assert float(row["probability"]) == pytest.approx(opinion.confidence, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.jsonl", "out.parquet"])
+def test_a_half_filled_table_is_training_data(tabsa: Tabsa, command_line: Tabsa, tmp_path: Path, name: str) -> None:
+    out = tmp_path / name
+    assert tabsa(COMMENTS, out, "-t", "Camden=NW1", "-t", "Croydon", *OWN, "--n", 5)[0] == 0
+    answered = fill(out)
+    code, printed, _ = command_line("data", "check", out, "--json")
+    found = json.loads(printed)
+    assert (code, found["pairs"]) == (0, len(answered))
+    assert found["left_empty"] == found["rows"] - len(answered) > 0
+    assert not {"unreadable", "target_not_in_text"} & {finding["code"] for finding in found["findings"]}
+    assert "left empty" in command_line("data", "check", out)[1]
+    with pytest.warns(UserWarning, match="rows have no polarity, and count as not asked"):
+        dataset = load(out, "all")
+    asked = {(e.text, t.name, aspect): polarity for e, t, aspect, polarity in dataset.questions()}
+    assert asked == answered
+
+
+def fill(path: Path) -> dict[tuple[str, str, str], str]:
+    """Answers every other question, as a person would in a spreadsheet; gives the answers."""
+    if path.suffix == ".parquet":
+        pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tabsa[tables]'")
+        from pyarrow import parquet
+
+        rows = parquet.read_table(path).to_pylist()
+    elif path.suffix == ".jsonl":
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    else:
+        with path.open(encoding="utf-8", newline="") as stream:
+            rows = list(csv.DictReader(stream, delimiter="\t" if path.suffix == ".tsv" else ","))
+    for row, polarity in zip(rows[::2], ["none", "positive", "negative"] * len(rows), strict=False):
+        row["polarity"] = polarity
+    if path.suffix == ".parquet":
+        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    else:
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, list(rows[0]), delimiter="\t" if path.suffix == ".tsv" else ",")
+            writer.writeheader()
+            writer.writerows(rows)
+    return {(row["text"], row["target"] or "", row["aspect"]): row["polarity"] for row in rows[::2]}
+
+
+def test_targets_come_from_a_column_a_file_or_nowhere(tabsa: Tabsa, tmp_path: Path) -> None:
+    table = tmp_path / "in.csv"
+    table.write_text("body,place\nLeith is dear.,Leith\nHull is safe.,Hull\nNobody.,\n,Leith\n", encoding="utf-8")
+    out = tmp_path / "out.csv"
+    told = tabsa(table, out, "--text-column", "body", "--target-column", "place", *OWN)[2]
+    assert {(row["text"], row["target"]) for row in rows_of(out)} == {
+        ("Leith is dear.", "Leith"),
+        ("Hull is safe.", "Hull"),
+    }
+    assert "on 2 of 4 texts (2 could not be read)" in told
+    (tmp_path / "names.txt").write_text("Leith, EH6\n", encoding="utf-8")
+    again = ("--text-column", "body", "--overwrite", *OWN)
+    assert tabsa(table, out, "--targets", tmp_path / "names.txt", *again)[0] == 0
+    assert {(row["target"], row["aliases"]) for row in rows_of(out)} == {("Leith", "EH6")}
+    assert tabsa(table, out, "-t", "Leith", "--implied", *again)[0] == 0
+    assert {(row["text"], row["target"]) for row in rows_of(out)} == {
+        ("Leith is dear.", "Leith"),
+        ("Hull is safe.", ""),
+        ("Nobody.", ""),
+    }
+    assert tabsa(table, out, "--implied", *again)[0] == 0
+    assert {row["target"] for row in rows_of(out)} == {""}
+    assert len({row["text"] for row in rows_of(out)}) == 3
+
+
+def test_labelled_texts_are_not_suggested_again(tabsa: Tabsa, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    asked = ("-t", "Camden", "-t", "Croydon", *OWN)
+    tabsa(COMMENTS, first, *asked, "--n", 3)
+    fill(first)
+    assert tabsa(COMMENTS, second, *asked, "--labelled", first)[0] == 0
+    labelled = {row["text"] for row in rows_of(first) if row["polarity"]}
+    assert len(labelled) == 3
+    assert not labelled & {row["text"] for row in rows_of(second)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["missing.csv", "out.csv", "-t", "A"], 1, "no file missing.csv"),
+        (["in.csv", "out.csv", "-t", "Nowhere"], 1, "none of the 1 rows of in.csv names a target; give other names"),
+        (["in.csv", "out.csv", "--target-column", "place"], 1, "no column of in.csv 'place'|unknown column|place"),
+        (["in.csv", "in.csv", "-t", "Leith"], 1, "in.csv is the input"),
+        (["in.csv", "there.csv", "-t", "Leith"], 1, "there.csv exists; replace it with --overwrite"),
+        (["in.csv", "out.xlsx", "-t", "Leith"], 1, "out.xlsx"),
+        (["empty.csv", "out.csv", "-t", "Leith"], 1, "holds no rows"),
+        (["in.csv", "out.csv", "-t", "Leith", "--labelled", "there.csv"], 1, "labelled already, or like ones"),
+        (["in.csv", "out.csv"], 2, "give one of them"),
+        (["in.csv", "out.csv", "-t", "Leith", "--n", "0"], 2, "--n"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(
+    tabsa: Tabsa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.csv").write_text("text\nLeith is dear.\n", encoding="utf-8")
+    Path("there.csv").write_text("text,target,aspect,polarity\nLeith is dear!,Leith,price,none\n", encoding="utf-8")
+    Path("empty.csv").write_text("text\n", encoding="utf-8")
+    ended, printed, told = tabsa(*arguments)
+    assert (ended, printed) == (code, "")
+    assert re.search(words, " ".join(told.replace("│", " ").split()))
+    assert code == 2 or len(told.strip().splitlines()) == 1
+    assert not Path("out.csv").exists()
+
+
+def test_the_examples_of_the_help_run(command_line: Tabsa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    monkeypatch.chdir(tmp_path)
+    first = re.findall(r"`(tabsa suggest docs[^`]+)`", command.__doc__ or "")
+    assert len(first) == 1
+    assert command_line(*shlex.split(first[0])[1:])[0] == 0
+    assert len({row["text"] for row in rows_of(tmp_path / "to-label.csv")}) == 5

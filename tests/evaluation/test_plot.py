@@ -1,0 +1,56 @@
+"""The report as a matplotlib figure."""
+
+import io
+import sys
+
+import numpy as np
+import pytest
+
+from scored_data import DATA, many, own_aspects
+from tabsa.errors import OutputError
+from tabsa.evaluation.report import evaluate
+
+
+def test_three_panels_with_the_report_in_them():
+    pytest.importorskip("matplotlib")
+    dataset, probabilities = many([1, 2, 3] * 10)
+    report = evaluate(dataset, probabilities, bootstrap=0, model="mine")
+    figure = report.plot()
+    confusion, aspects, reliability = figure.axes
+    shown = [int(text.get_text()) for text in confusion.texts]
+    assert shown == [count for row in report.confusion.values() for count in row.values()]
+    assert sorted(label.get_text() for label in aspects.get_yticklabels()) == sorted(
+        f"{name} ({sum(one.support.values())})" for name, one in report.aspects.items()
+    )
+    widths = sorted(bar.get_width() for bar in aspects.patches)
+    assert widths == pytest.approx(
+        sorted(v for one in report.aspects.values() for v in (one.f1, one.sentiment_accuracy))
+    )
+    presence = reliability.lines[1]
+    assert presence.get_ydata() == pytest.approx([one.accuracy for one in report.reliability["presence"].bins])
+    assert figure.get_suptitle() == "mine on towns test"
+
+
+@pytest.mark.parametrize("make", [lambda: own_aspects(1, 60, 80), lambda: (DATA, np.tile([1.0, 0, 0], (4, 2, 1)))])
+def test_it_can_be_written(make):
+    pytest.importorskip("matplotlib")
+    dataset, probabilities = make()
+    stream = io.BytesIO()
+    evaluate(dataset, probabilities, bootstrap=0, model="$odd$ \x00 name" * 9).plot().savefig(
+        stream, format="png", dpi=40
+    )
+    assert stream.getvalue().startswith(b"\x89PNG")
+
+
+def test_no_window_and_no_state_is_left_behind():
+    pytest.importorskip("matplotlib")
+    before = "matplotlib.pyplot" in sys.modules
+    evaluate(*many([1, 2]), bootstrap=0).plot()
+    assert ("matplotlib.pyplot" in sys.modules) == before
+
+
+def test_without_matplotlib_it_is_one_clear_line(monkeypatch):
+    report = evaluate(*many([1, 2]), bootstrap=0)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(OutputError, match=r"needs matplotlib: pip install 'tabsa\[plot\]'"):
+        report.plot()

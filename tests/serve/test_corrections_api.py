@@ -1,0 +1,248 @@
+"""What people correct is kept as training data: every line whole, however many write and whatever happened before."""
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi.testclient import TestClient
+
+from service_client import as_json, error_of
+from tabsa.cli import main
+from tabsa.datasets import load
+from tabsa.datasets.checking import check
+from tabsa.errors import ConfigError, OutputError
+from tabsa.inference import Predictor
+from tabsa.serve.corrections import CorrectionsFile
+
+TEXT = "Camden is not cheap, and Stokey 🎉 is."
+LIMIT = 1_000_000
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """A correction, with something changed."""
+    return {"text": TEXT, "target": "Camden", "aspect": "price", "polarity": "negative"} | fields
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "corrections.jsonl"
+
+
+@pytest.fixture
+def client(make_client: Callable[..., TestClient], file: Path) -> TestClient:
+    return make_client(corrections=str(file))
+
+
+def questions(path: Path) -> list[tuple[str, str, str, str]]:
+    dataset = load(path, "all")
+    return [(example.text, target.name, aspect, polarity) for example, target, aspect, polarity in dataset.questions()]
+
+
+# What is kept
+
+
+def test_a_correction_is_a_row_of_training_data(client: TestClient, file: Path, predictor: Predictor) -> None:
+    sent = [
+        given(said="positive", probability=0.51, model="tiny", time="2026-01-31T12:00:00.123Z"),
+        given(target="Stoke Newington", aliases=["Stokey"], polarity="none", probability=1),
+        given(target=None, aspect="safety", polarity="positive"),
+    ]
+    for one in sent:
+        response = client.post("/v1/corrections", json=one)
+        assert (response.status_code, response.json()) == (201, {"status": "kept"})
+    rest = {"said": "positive", "probability": 0.51, "model": "tiny", "time": "2026-01-31T12:00:00.123Z"}
+    assert lines_of(file) == [
+        {**given(), "asked_only": True, **rest},
+        {**sent[1], "asked_only": True},
+        {**sent[2], "asked_only": True},
+    ]
+    assert '"probability":1,' not in file.read_text(encoding="utf-8").splitlines()[0]
+    assert file.read_text(encoding="utf-8").splitlines()[1].endswith('"probability":1}')
+    assert questions(file) == [
+        (TEXT, "Camden", "price", "negative"),
+        (TEXT, "Stoke Newington", "price", "none"),
+        (TEXT, "", "safety", "positive"),
+    ]
+    assert {finding.code for finding in check(file).findings} <= {"rare_aspect", "rare_polarity"}
+    assert (file.stat().st_mode & 0o777) == 0o600
+
+
+def test_a_later_correction_counts_and_null_takes_it_back(client: TestClient, file: Path) -> None:
+    for polarity in ("positive", "negative"):
+        client.post("/v1/corrections", json=given(polarity=polarity))
+    client.post("/v1/corrections", json=given(aspect="safety"))
+    client.post("/v1/corrections", json=given(aspect="safety", polarity=None))
+    assert [line["polarity"] for line in lines_of(file)] == ["positive", "negative", "negative", None]
+    assert lines_of(file)[-1]["withdrawn"] is True
+    with pytest.warns(UserWarning, match="dropped 1 conflicting"):
+        assert questions(file) == [(TEXT, "Camden", "price", "negative")]
+
+
+def test_the_page_is_told_where_corrections_go(client: TestClient, make_client: Callable[..., TestClient]) -> None:
+    assert client.get("/v1/models").json()["corrections"] == "corrections.jsonl"
+    assert make_client().get("/v1/models").json()["corrections"] is None
+
+
+# What is refused
+
+
+def test_a_service_without_a_file_keeps_nothing(make_client: Callable[..., TestClient]) -> None:
+    error = error_of(make_client().post("/v1/corrections", json=given()), 404)
+    assert error["code"] == "no_corrections"
+    assert "its operator can name a file" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "words"),
+    [
+        ({"text": " "}, "text", "empty"),
+        ({"text": "x" * 10_001}, "text", "at most 10,000"),
+        ({"text": "a\0b"}, "text", "null character"),
+        ({"text": None}, "text", "string"),
+        ({"target": ""}, "target", "empty"),
+        ({"target": "Leeds"}, "target", "does not name 'Leeds'"),
+        ({"target": "x" * 201}, "target", "at most 200"),
+        ({"aliases": ["a"] * 21}, "target", "at most 20"),
+        ({"aspect": "weather"}, "aspect", "does not know the aspect 'weather'"),
+        ({"aspect": None}, "aspect", "string"),
+        ({"polarity": "good"}, "polarity", "no label of the model; expected none, positive, negative"),
+        ({"said": "bad"}, "said", "no label of the model"),
+        ({"probability": 1.5}, "probability", "less than or equal to 1"),
+        ({"probability": "0.5"}, "probability", "number"),
+        ({"time": "yesterday"}, "time", "pattern"),
+        ({"time": "2026-02-31T12:00:00Z"}, "time", "no such time"),
+        ({"model": "m" * 201}, "model", "200"),
+        ({"asked_only": False}, "asked_only", "not permitted"),
+    ],
+)
+def test_what_is_not_right_is_refused_and_not_kept(
+    client: TestClient, file: Path, fields: dict[str, Any], field: str, words: str
+) -> None:
+    error = error_of(client.post("/v1/corrections", **as_json(given(**fields))), 422)
+    assert error["field"] == field
+    assert words in error["message"]
+    assert file.read_bytes() == b""
+
+
+@pytest.mark.parametrize("missing", ["text", "target", "aspect", "polarity"])
+def test_nothing_may_be_missing(client: TestClient, missing: str) -> None:
+    sent = {name: value for name, value in given().items() if name != missing}
+    assert error_of(client.post("/v1/corrections", json=sent), 422)["field"] == missing
+
+
+def test_the_guards_are_those_of_every_address(make_client: Callable[..., TestClient], file: Path) -> None:
+    client = make_client(corrections=str(file), api_key="secret")
+    key = {"X-API-Key": "secret"}
+    error_of(client.post("/v1/corrections", json=given()), 401)
+    error_of(client.post("/v1/corrections", json=given(), headers=key | {"Sec-Fetch-Site": "cross-site"}), 403)
+    plain = {**key, "Content-Type": "text/plain"}
+    error_of(client.post("/v1/corrections", content=json.dumps(given()), headers=plain), 415)
+    error_of(client.post("/v1/corrections", json=given(text="x" * 2_000_000), headers=key), 413)
+    error_of(client.get("/v1/corrections", headers=key), 405)
+    assert file.read_bytes() == b""
+    assert client.post("/v1/corrections", json=given(), headers=key).status_code == 201
+
+
+def test_a_full_file_and_a_broken_disk_are_said(
+    make_client: Callable[..., TestClient], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = make_client(corrections=str(file), max_corrections_bytes=300)
+    while (response := client.post("/v1/corrections", json=given())).status_code == 201:
+        assert file.stat().st_size <= 300
+    error = error_of(response, 503)
+    assert (error["code"], response.headers["retry-after"]) == ("not_kept", "30")
+    assert "corrections.jsonl is full: it may have 300 bytes" in error["message"]
+    assert str(file.parent) not in error["message"]
+    before = file.read_bytes()
+
+    def half(handle: int, data: bytes) -> int:
+        return real(handle, data[:10])
+
+    real = os.write
+    monkeypatch.setattr("tabsa.serve.corrections.os.write", half)
+    with pytest.raises(OutputError, match=r"cannot write corrections\.jsonl: the disk is full"):
+        CorrectionsFile(file, LIMIT).add("{}" * 10)
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(("name", "error"), [("a.csv", ConfigError), ("folder.jsonl", OutputError)])
+def test_a_file_that_cannot_be_one(tmp_path: Path, name: str, error: type[Exception]) -> None:
+    (tmp_path / "folder.jsonl").mkdir()
+    with pytest.raises(error, match=r"does not end in \.jsonl|cannot write"):
+        CorrectionsFile(tmp_path / name, LIMIT)
+
+
+def test_the_command_says_so_before_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, words in (("a.csv", "does not end in .jsonl"), ("", "Is a directory")):
+        path = tmp_path / name if name else tmp_path / "b.jsonl"
+        if not name:
+            path.mkdir()
+        monkeypatch.setattr("sys.argv", ["tabsa", "serve", "--corrections", str(path)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert end.value.code == 1
+        told = capsys.readouterr().err
+        assert words in told
+        assert len(told.strip().splitlines()) == 1
+
+
+# Whole lines
+
+
+def test_a_line_that_a_crash_left_is_closed(client: TestClient, file: Path) -> None:
+    client.post("/v1/corrections", json=given())
+    whole = file.read_bytes()
+    file.write_bytes(whole + whole[:40])
+    client.post("/v1/corrections", json=given(polarity="none"))
+    lines = file.read_bytes().splitlines()
+    assert [len(line) for line in lines[:2]] == [len(whole) - 1, 40]
+    with pytest.warns(UserWarning, match="line 2 breaks off, and is left out"):
+        assert questions(file) == [(TEXT, "Camden", "price", "none")]
+
+
+def test_many_writers_at_once(file: Path) -> None:
+    writers = [CorrectionsFile(file, LIMIT) for _ in range(8)]
+    texts = [f"{n} " + "x" * 3000 for n in range(200)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda pair: pair[0].add(json.dumps({"text": pair[1]})), zip(writers * 25, texts, strict=True)))
+    assert sorted(line["text"] for line in lines_of(file)) == sorted(texts)
+
+
+def test_who_writes_waits_for_who_is_writing(file: Path) -> None:
+    writer = CorrectionsFile(file, LIMIT)
+    with writer._opened() as held:
+        os.write(held, b'{"half": ')
+        other = threading.Thread(target=writer.add, args=("{}",))
+        other.start()
+        time.sleep(0.1)
+        assert file.read_bytes() == b'{"half": '
+        os.write(held, b"1}\n")
+    other.join(5)
+    assert lines_of(file) == [{"half": 1}, {}]
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to see the workers")
+def test_two_workers_write_one_file(serve: Callable[..., Any], file: Path) -> None:
+    served = serve("--workers", "2", "--corrections", str(file), ready=2)
+    texts = [f"Camden is cheap, said {n}. " + "So it is. " * 50 for n in range(60)]
+
+    def send(text: str) -> int:
+        return httpx2.post(f"{served.address}/v1/corrections", json=given(text=text), timeout=30).status_code
+
+    with ThreadPoolExecutor(6) as pool:
+        assert set(pool.map(send, texts)) == {201}
+    assert sorted(line["text"] for line in lines_of(file)) == sorted(texts)
+    assert len(questions(file)) == 60

@@ -1,0 +1,239 @@
+"""Models trained on texts that do not name what they are about: what they answer in use, and what is said of it."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tabsa.checkpoint import read_folder
+from tabsa.datasets import DataWarning, load
+from tabsa.datasets.notes import any_named, count_unnamed, mostly_implied, notes_on, notes_on_start
+from tabsa.inference import evaluate, predict_examples
+from tabsa.inference import load as load_predictor
+from tabsa.inference.frames import predict_frame
+from tabsa.schema import Dataset, Example, Opinion, Span, Target
+
+pytest.importorskip("torch")
+pytest.importorskip("scipy")
+
+import tabsa
+
+TEXTS = [
+    f"{food} food, {service} service{place}."
+    for food in ("Great", "Lovely", "Awful", "Bad", "Cold")
+    for service in ("quick", "kind", "slow", "rude")
+    for place in (" at this restaurant", "")
+]
+GOOD = ("Great", "Lovely", "quick", "kind")
+SYSTEMS = {
+    "lr": {"model": {"pos_ngrams": 0, "c": [10.0]}},
+    "delayed-entnet": {
+        "vectors": {"size": 12},
+        "model": {"chains": 2},
+        "training": {"epochs": 25, "balance": "sentence", "optimiser": "adam", "rate": 0.02, "batch_size": 8},
+    },
+}
+
+
+def labelled(text: str) -> list[tuple[str, str]]:
+    words = text.split()
+    return [("food", words[0]), ("service", words[2])]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory) -> Path:
+    """Forty texts, half of which have the word `restaurant`; no row has a target."""
+    path = tmp_path_factory.mktemp("data") / "reviews.csv"
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["text", "target", "aspect", "polarity"])
+        for text in TEXTS:
+            writer.writerows(
+                [text, "", aspect, "positive" if word in GOOD else "negative"] for aspect, word in labelled(text)
+            )
+    return path
+
+
+@pytest.fixture(scope="module", params=SYSTEMS)
+def folder(request, tmp_path_factory, file) -> Path:
+    path = tmp_path_factory.mktemp(request.param) / "model"
+    config = {"kind": request.param, "data": {"name": str(file), "dev": "train"}, **SYSTEMS[request.param]}
+    with pytest.warns(DataWarning, match=r"train of .*reviews\.csv has \d+ opinions in \d+ texts: figures of fewer"):
+        tabsa.train(config, path)
+    return path
+
+
+def test_the_folder_says_so(folder):
+    config = json.loads((folder / "config.json").read_text())
+    assert (config["implied"], config["named"]) == (True, False)
+    assert "taken to be about it (`implied`)" in (folder / "README.md").read_text()
+    model = load_predictor(folder)
+    assert model.implied
+    assert not read_folder(Path(tabsa.__file__).parent / "pretrained" / "reader").config.implied
+
+
+@pytest.mark.parametrize("asked", [["-t", "restaurant"], [], ["-t", "restaurant", "--implied"]])
+def test_what_score_says_is_what_was_measured(folder, file, tmp_path, command_line, asked):
+    """To the last of the digits that are written, also where the text has the name as a word."""
+    data, model = load(file, "all"), load_predictor(folder)
+    measured = predict_examples(model, data)
+    code, _, stderr = command_line(
+        "score", file, tmp_path / "out.jsonl", *asked, "--model", folder, "--layout", "long", "--all"
+    )
+    assert code == 0, stderr
+    assert "--implied" not in stderr
+    said = {}
+    for line in (tmp_path / "out.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        assert row["target"] == ("restaurant" if asked else None)
+        said[row["text"], row["aspect"]] = row["probabilities"]
+    for example, rows in zip(data.examples, measured, strict=True):
+        for aspect, shares in zip(data.aspects, rows, strict=True):
+            expected = {label: round(share, 6) for label, share in zip(data.labels, shares.tolist(), strict=True)}
+            assert said[example.text, aspect] == pytest.approx(expected, abs=2e-6)
+    right = sum(
+        max(said[text, aspect], key=said[text, aspect].get) == ("positive" if word in GOOD else "negative")
+        for text in TEXTS
+        for aspect, word in labelled(text)
+    )
+    assert right >= 0.8 * 2 * len(TEXTS)
+    assert evaluate(model, data, bootstrap=0).row_accuracy == right / (2 * len(TEXTS))
+
+
+def test_in_python_and_on_the_command_line(folder, command_line):
+    text = "Great food, slow service at this restaurant."
+    model = load_predictor(folder)
+    nameless = model.predict(text)
+    assert [opinion.target for opinion in nameless.opinions] == ["", ""]
+    assert [opinion["target"] for opinion in nameless.to_dict()["opinions"]] == [None, None]
+    named = model.predict(text, ["restaurant"])
+    assert [opinion.probabilities for opinion in named.opinions] == [o.probabilities for o in nameless.opinions]
+    marked = model.predict(text, ["restaurant"], implied=False)  # looked for, since that is what was asked
+    assert marked.mentions() == (Target("restaurant", (Span(33, 43),)),)
+    silent = model.predict("Great food.", ["restaurant"], implied=False)
+    assert {opinion.polarity for opinion in silent.opinions} == {"none"}
+    code, stdout, _ = command_line("predict", text, "--model", folder, "--json")
+    assert (code, json.loads(stdout)) == (0, nameless.to_dict())
+    assert command_line("predict", "Great food.", "--model", folder, "--no-implied")[0] == 2
+    code, stdout, stderr = command_line(
+        "predict", "Great food.", "-t", "it", "--model", folder, "--no-implied", "--json"
+    )
+    assert {opinion["polarity"] for opinion in json.loads(stdout)["opinions"]} == {"none"}
+    assert "does not mention 'it'" in stderr
+
+
+def test_in_a_frame(folder):
+    pandas = pytest.importorskip("pandas")
+    model = load_predictor(folder)
+    frame = pandas.DataFrame({"text": TEXTS[:3], "place": ["restaurant", None, "Bar Roma"]})
+    polarities = [[opinion.polarity for opinion in model.predict(text).opinions] for text in TEXTS[:3]]
+    for arguments in ({}, {"target_column": "place"}):
+        wide = predict_frame(model, frame, layout="wide", **arguments)
+        assert wide[["food", "service"]].to_numpy().tolist() == polarities
+    long = predict_frame(model, frame, every=True, target_column="place")
+    assert long["target"].tolist() == ["restaurant"] * 2 + [""] * 2 + ["Bar Roma"] * 2
+
+
+# ---- what is decided, and said
+
+
+def dataset(*mentions: tuple[Span, ...], split: str = "dev", opinions: int = 1) -> Dataset:
+    said = tuple(Opinion("x", f"aspect {n}", "positive") for n in range(opinions))
+    examples = [
+        Example(str(n), f"text {n}", (Target("x", spans, implied=not spans),), said) for n, spans in enumerate(mentions)
+    ]
+    return Dataset("mine", split, tuple(f"aspect {n}" for n in range(opinions)), ("none", "positive"), examples)
+
+
+HERE = (Span(0, 4),)
+
+
+@pytest.mark.parametrize(
+    ("mentions", "mostly", "named"),
+    [
+        ((), False, False),
+        ((HERE,), False, True),
+        (((),), True, False),
+        ((HERE, ()), False, True),
+        ((HERE, (), ()), True, True),
+    ],
+)
+def test_more_than_half_of_the_targets_decide(mentions, mostly, named):
+    data = dataset(*mentions)
+    assert mostly_implied(data) == mostly
+    assert any_named(data) == named
+    assert count_unnamed(data) == (mentions.count(()), len(mentions))
+
+
+def test_figures_of_few_opinions_say_little():
+    line = "dev of mine has {}: figures of fewer than 100 opinions say little"
+    assert notes_on(dataset(HERE)) == (line.format("1 opinion in 1 text"),)
+    assert notes_on(dataset(HERE, HERE, opinions=3)) == (line.format("6 opinions in 2 texts"),)
+    assert notes_on(dataset(*[HERE] * 33, opinions=3)) == (line.format("99 opinions in 33 texts"),)
+    assert notes_on(dataset(*[HERE] * 50, opinions=2)) == ()
+
+
+def test_few_opinions_are_few_to_start_from():
+    (line,) = notes_on_start(dataset(*[HERE] * 499, split="train"))
+    assert line.startswith(
+        "train of mine has 499 opinions in 499 texts: few for a model that starts from nothing; leave"
+    )
+    assert notes_on_start(dataset(*[HERE] * 500)) == ()
+
+
+def test_a_file_that_is_too_small_to_be_split(tmp_path, command_line):
+    config = tmp_path / "my.toml"
+    example = Path(__file__).parents[2] / "docs" / "examples" / "opinions.csv"
+    config.write_text(f'kind = "lr"\n[data]\nname = "{example}"\n')
+    code, _, err = command_line("train", config, "--out", tmp_path / "model")
+    assert code == 1
+    assert (
+        "dev has no opinions on nightlife, price, general, transit, nature, safety in its 1 text; a single file" in err
+    )
+
+
+def test_evaluation_says_what_use_would_not_answer(tiny_model, recwarn):
+    model = load_predictor(tiny_model)
+    texts = [("It is dear.", Target("it", implied=True))] * 3 + [("Camden is dear.", Target("Camden", HERE))]
+    examples = [
+        Example(str(n), text, (target,), (Opinion(target.name, "price", "negative"),))
+        for n, (text, target) in enumerate(texts)
+    ]
+    data = Dataset("mine", "test", ("price",), ("none", "positive", "negative"), examples)
+    evaluate(model, data, bootstrap=0)
+    said = [str(warning.message) for warning in recwarn]
+    assert said[0].startswith(
+        "test of mine: 3 of 4 targets are not named in their texts; in use the model answers `none` for these unless "
+        "you say --implied"
+    )
+    recwarn.clear()
+    model.implied = True
+    evaluate(model, data, bootstrap=0)
+    assert not len(recwarn)
+    recwarn.clear()
+    model.implied = False
+    evaluate(model, load("places", "test", aspects=model.aspects), bootstrap=0)
+    assert not [warning for warning in recwarn if "--implied" in str(warning.message)]
+
+
+def test_a_column_may_say_it_of_each_row(tiny_model, tmp_path, command_line):
+    model = load_predictor(tiny_model)
+    cells = [("Camden", "yes"), ("Camden", "no"), ("Camden", ""), ("", "TRUE"), ("", "false"), ("Camden", "perhaps")]
+    rows = [("It is dear.", *pair) for pair in cells]
+    source, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    with source.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([("text", "place", "meant"), *rows])
+    arguments = ("score", source, out, "--target-column", "place", "--implied-column", "meant", "--model", tiny_model)
+    code, _, stderr = command_line(*arguments, "-a", "price", "--probabilities")
+    assert code == 0, stderr
+    with out.open(encoding="utf-8", newline="") as stream:
+        found = [float(row["price/none"]) for row in csv.DictReader(stream)]
+    implied = round(model.predict("It is dear.", aspects=["price"], implied=True).opinions[0].probabilities["none"], 6)
+    np.testing.assert_allclose(found, [implied, 1, 1, implied], atol=1e-6)
+    reasons = [json.loads(line)["reason"] for line in (tmp_path / "out.csv.rejects.jsonl").read_text().splitlines()]
+    assert reasons == ["no target in 'place'", "'meant' is 'perhaps'; expected true or false"]
+    code, _, stderr = command_line(*arguments[:-1], tiny_model, "--overwrite", "--implied-column", "ment")
+    assert code == 1
+    assert "did you mean 'meant'?" in stderr
