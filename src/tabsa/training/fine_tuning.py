@@ -139,13 +139,17 @@ def _sized(config: RunConfig, texts: int) -> RunConfig:
 
 
 def _model(config: RunConfig, base: ModelFolder, labels: tuple[str, ...], seeds: int) -> KeptReader:
-    options = dict(base.config.model)
-    shape = EncoderShape(**options.pop("shape"))
+    options = {name: value for name, value in base.config.model.items() if name != "shape"}
     own = ReaderConfig(**options | {"untied": True, "dropout": config.model.dropout})
     first = config.training.seed
-    model = KeptReader(own, shape, len(labels), range(first, first + seeds))
+    model = KeptReader(own, shape_of(base), len(labels), range(first, first + seeds))
     load_weights(model, start_weights(base, labels))
     return model
+
+
+def shape_of(base: ModelFolder) -> EncoderShape:
+    """The shape of a reader's encoder."""
+    return EncoderShape(**base.config.model["shape"])
 
 
 def start_weights(base: ModelFolder, labels: tuple[str, ...]) -> dict[str, NDArray[Any]]:
