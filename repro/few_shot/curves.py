@@ -167,7 +167,7 @@ def run(args: argparse.Namespace) -> None:
     if args.out.exists():
         done = {tuple(json.loads(line)["task"]) for line in args.out.read_text().splitlines()}
     for number, task in enumerate(tasks(study)):
-        if number % args.of != args.part or task in done:
+        if number % args.of != args.part or task in done or (args.only and task[0] != args.only):
             continue
         system, size, draw, domain = task
         rng = np.random.default_rng([draw, 15])
@@ -251,6 +251,7 @@ def main() -> None:
     one.add_argument("out", type=Path)
     one.add_argument("--part", type=int, default=0)
     one.add_argument("--of", type=int, default=1)
+    one.add_argument("--only", default="", help="one system")
     one.add_argument("--threads", type=int, default=1)
     one.add_argument("--split", default="test-unseen")
     one.set_defaults(way=run)

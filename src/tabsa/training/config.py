@@ -176,7 +176,7 @@ _TUNED: Final[dict[str, dict[str, dict[str, Any]]]] = {
     "kept": {
         "model": {"dropout": 0.3},
         "training": {
-            "optimiser": "adamw", "rate": 1.5e-5, "epochs": 0, "batch_size": 0, "schedule": "linear", "warmup": 5,
+            "optimiser": "adamw", "rate": 3e-5, "epochs": 0, "batch_size": 0, "schedule": "linear", "warmup": 5,
             "weight_decay": 0.01, "beta2": 0.99, "clip": "global", "clip_norm": 1.0, "patience": 3,
         },
     },

@@ -34,7 +34,7 @@ from tabsa.training.validation import Figures
 
 FEW: Final = 100  # opinions that a dev split needs; with fewer, all texts are used in a cross-validation
 _SAME: Final = {"conflict": MIXED, MIXED: "conflict"}  # two names of one polarity
-_LEAST_UPDATES, _VALIDATIONS = 64, 8
+_LEAST_UPDATES, _LEAST_EPOCHS = 96, 12
 _LARGE: Final = 1000  # texts from which batches are larger
 
 
@@ -131,10 +131,10 @@ def _sized(config: RunConfig, texts: int) -> RunConfig:
     """With the batches and epochs that suit the size of the data, where the configuration leaves them open."""
     training, large = config.training, texts >= _LARGE
     size = training.batch_size or (32 if large else 8)
-    rate = training.rate * (8 if large and not training.batch_size else 1)
+    rate = training.rate * (4 if large and not training.batch_size else 1)
     updates = -(-texts // size)
-    epochs = training.epochs or max(4 if large else _VALIDATIONS, -(-_LEAST_UPDATES // updates))
-    every = max(training.validate_every, epochs // _VALIDATIONS)
+    epochs = training.epochs or max(4 if large else _LEAST_EPOCHS, -(-_LEAST_UPDATES // updates))
+    every = max(training.validate_every, epochs // _LEAST_EPOCHS)
     return replace(config, training=replace(training, batch_size=size, epochs=epochs, rate=rate, validate_every=every))
 
 

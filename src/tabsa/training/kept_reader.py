@@ -122,12 +122,17 @@ class KeptTrainer(Loop[list[Rows]]):
         return np.asarray(np.bincount(owner, losses)[np.unique(owner)])
 
     def surely_better(self) -> bool:
-        """Whether the best state beats the start by more than a standard error, over the texts that were held."""
+        """Whether the best state beats the start on the texts that were held.
+
+        In a cross-validation, where texts are few, by a standard error of the gain over the texts.
+        """
         self.put(self.best)
         self.score()
         gain = self.start_losses - self.text_losses()
         least = _LEAST_GAIN * float(self.start_losses.mean())
-        return len(gain) > 1 and float(gain.mean()) > max(least, float(gain.std(ddof=1)) / len(gain) ** 0.5)
+        if len(self.folds) > 1:
+            least = max(least, float(gain.std(ddof=1)) / len(gain) ** 0.5)
+        return float(gain.mean()) > least
 
     @property
     def updates(self) -> int:
