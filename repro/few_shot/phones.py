@@ -2,7 +2,8 @@
 
     python repro/few_shot/phones.py [--splits 10]      # writes results/phones.json
 
-Against the reader in the box as it is, and the package's `lr` trained on the same posts (a fifth of them its dev split).
+Against the reader in the box as it is, and the package's `lr` trained on the same posts, a fifth of them
+its dev split.
 """
 
 import argparse

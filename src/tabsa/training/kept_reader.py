@@ -33,6 +33,7 @@ _POOL: Final = 16  # batches that are sorted by length together
 _MOST_ASKED: Final = 24  # questions of a passage in an update: its opinions, and as many silent ones as there is room
 _READ_AT_ONCE: Final = 64
 _LEAST_GAIN: Final = 0.001  # of the loss, for what is better at all
+_FEW: Final = 8  # texts: with so few, two standard errors are asked for
 
 
 @dataclass(frozen=True)
@@ -124,14 +125,15 @@ class KeptTrainer(Loop[list[Rows]]):
     def surely_better(self) -> bool:
         """Whether the best state beats the start on the texts that were held.
 
-        In a cross-validation, where texts are few, by a standard error of the gain over the texts.
+        In a cross-validation, where texts are few, by a standard error of the gain over the texts, and by more of them
+        the fewer there are: it is an estimate itself.
         """
         self.put(self.best)
         self.score()
         gain = self.start_losses - self.text_losses()
         least = _LEAST_GAIN * float(self.start_losses.mean())
         if len(self.folds) > 1:
-            least = max(least, float(gain.std(ddof=1)) / len(gain) ** 0.5)
+            least = max(least, (1 + _FEW / len(gain)) * float(gain.std(ddof=1)) / len(gain) ** 0.5)
         return float(gain.mean()) > least
 
     @property
