@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from printed import alike
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -39,7 +41,6 @@ USING = ROOT / "docs" / "using.md"
 BLOCK = re.compile(
     r"(?P<made><!-- made by tests/test_docs\.py -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S
 )
-NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-\d+)?")
 
 
 def run_command(line: str, monkeypatch, capsys) -> str:
@@ -76,17 +77,6 @@ def written_anew(page: Path, monkeypatch, capsys) -> str:
         return block[0]
 
     return BLOCK.sub(remade, page.read_text(encoding="utf-8"))
-
-
-def alike(one: str, other: str) -> bool:
-    """Whether texts are the same but for the last digits of numbers, which depend on the processor.
-
-    In int8 a last digit can become a step, so probabilities may differ by 0.03, percents by 3, and bars in length.
-    """
-    shown = [re.sub(r"━[━ ]*", "━ ", text) for text in (one, other)]
-    numbers = [[float(number) for number in NUMBER.findall(text)] for text in shown]
-    same = NUMBER.sub("#", shown[0]) == NUMBER.sub("#", shown[1])
-    return same and all(abs(a - b) <= (0.03 if max(a, b) <= 1 else 3) for a, b in zip(*numbers, strict=True))
 
 
 def test_the_page_on_using_a_model_shows_what_happens(monkeypatch, capsys, tmp_path):

@@ -241,7 +241,7 @@ def test_a_csv_of_ones_own(tmp_path: Path, balance: str) -> None:
     data.write_text(as_csv(reviews(90)), "utf-8")
     toml.write_text(config_for(data, balance=balance))
     result = fine("train", toml, "--out", out)
-    assert result.stdout.startswith(f"{data} dev, %; ")
+    assert result.stdout.startswith(f"{data.name} dev, %; ")
     config = json.loads((out / "config.json").read_text())
     assert set(config["aspects"]) == {"battery", "screen"}
     assert config["labels"][0] == "none"
@@ -302,7 +302,7 @@ def test_names_that_look_like_markup(tmp_path: Path) -> None:
     (folder / "phones.toml").write_text(config_for(folder / "phones.csv", epochs=1))
     stdout = fine("train", folder / "phones.toml", "--out", folder / "[x] model").stdout
     assert f"model folder: {folder / '[x] model'}\n" in stdout
-    assert stdout.startswith(f"{folder / 'phones.csv'} dev, %; ")
+    assert stdout.startswith("phones.csv dev, %; ")
 
 
 # ---- what can go wrong
@@ -355,7 +355,7 @@ def test_out_is_a_file(toml: Path, tmp_path: Path) -> None:
     assert out.read_text() == "mine"
 
 
-@pytest.mark.parametrize("options", [("--out", "x", "--seeds", "0"), (), ("--out", "x", "--epochs", "3")])
+@pytest.mark.parametrize("options", [("--out", "x", "--seeds", "0"), (), ("--out", "x", "--epochs", "0")])
 def test_wrong_usage(toml: Path, options: tuple[str, ...]) -> None:
     code, stdout, stderr = tabsa("train", toml, *options)
     assert (code, stdout) == (2, "")
@@ -402,7 +402,8 @@ def change(folder: Path, **values: Any) -> None:
 
 
 def test_a_copy_works_without_its_run(spoilt: Path, places: Trained) -> None:
-    assert evaluated(spoilt, "--data", "places") == evaluated(places.folder, "--data", "places")
+    first, second = (evaluated(folder, "--data", "places") for folder in (spoilt, places.folder))
+    assert first | {"model": ""} == second | {"model": ""}
 
 
 def test_spoilt_model_folders_are_one_clear_line(spoilt: Path) -> None:

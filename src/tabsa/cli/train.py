@@ -137,8 +137,9 @@ def _show(run: "RunConfig", fitted: "Fitted", folder: Path, seconds: float) -> N
         out.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
     if fitted.report is not None:
         out.print(f"report: {folder / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
-    took = f" ({seconds:.0f} s)" if seconds < 120 else f" ({seconds / 60:.0f} min)"
-    out.print(f"model folder: {folder}{took}", markup=False, highlight=False, soft_wrap=True)
+    out.print(f"model folder: {folder}", markup=False, highlight=False, soft_wrap=True)
+    if fitted.report is not None:
+        err.print(f"took {seconds:.0f} s" if seconds < 120 else f"took {seconds / 60:.0f} min", highlight=False)
 
 
 def _judge(folder: Path, test: Path, columns: "Columns | None") -> None:

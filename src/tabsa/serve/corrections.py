@@ -60,7 +60,7 @@ class CorrectionsFile:
                 torn = size > 0 and os.lseek(file, -1, os.SEEK_END) >= 0 and os.read(file, 1) != b"\n"
                 data = b"\n" * torn + line.encode() + b"\n"
                 if size + len(data) > self._most:
-                    raise OutputError(f"{self.path.name} is full: it may have {self._most:,} bytes", code="full")
+                    raise OutputError(f"{self.path.name} is full: it may have {self._most:,} bytes")
                 try:
                     if os.write(file, data) < len(data):
                         raise OSError(None, "the disk is full")
