@@ -244,7 +244,49 @@ def cluster(results: Path) -> str | None:
     return "\n".join(lines)
 
 
+def few_shot(results: Path) -> str | None:
+    """Opinion F1 by how many texts are labelled."""
+    path = results / "few-shot.json"
+    if not path.exists():
+        return None
+    rows = {(row["system"], row["labels_of"], row["texts"]): row for row in json.loads(path.read_text())["rows"]}
+    sizes = [("one domain", 8), ("one domain", 32), ("one domain", 90), ("six domains", 128), ("six domains", 540)]
+    lines = ["| labelled texts, of | " + " | ".join(f"{size}, {of}" for of, size in sizes) + " |", "|---" * 6 + "|"]
+    base = [_percent(rows["base", of, 0]["opinion_f1"]) for of, _ in sizes]
+    lines.append("| the reader as it is | " + " | ".join(base) + " |")
+    for system, title in (("tuned", "fine-tuned"), ("fresh", "without our start"), ("lr", "logistic regression")):
+        found = [rows[system, of, size] for of, size in sizes]
+        lines.append(f"| {title} | " + " | ".join(_percent(row["opinion_f1"]) for row in found) + " |")
+    tuned = [rows["tuned", of, size] for of, size in sizes]
+    gains = [f"{100 * row['gain']:+.1f} (±{100 * row['gain_sd_of_draws']:.1f})" for row in tuned]
+    lines.append("| gain of fine-tuning, its deviation over draws | " + " | ".join(gains) + " |")
+    lines.append("| draws of ten that got worse | " + " | ".join(str(row["draws_worse"]) for row in tuned) + " |")
+    return "\n".join(lines)
+
+
+def own_labels(results: Path) -> str | None:
+    """Sixty posts about phones, and MAMS as a table of one's own."""
+    phones, mams = results / "phones.json", results / "mams-csv.json"
+    if not (phones.exists() and mams.exists()):
+        return None
+    mean, other = json.loads(phones.read_text())["mean"], json.loads(mams.read_text())
+    lines = ["| | opinion F1 | presence F1 | polarity of true opinions | false opinions | |", "|---" * 6 + "|"]
+    names = ("opinion_f1", "presence_f1", "polarity_accuracy", "false_opinions")
+
+    def line(title: str, row: dict[str, float], took: str = "") -> str:
+        return f"| {title} | " + " | ".join(_percent(row[name]) for name in names) + f" | {took} |"
+
+    lines.append(line("60 posts on phones (mean of ten splits): the reader as it is", mean["reader"]))
+    lines.append(line("the same, fine-tuned", mean["tuned"], f"{mean['tuned']['seconds']:.0f} s"))
+    lines.append(line("the same, `lr`", mean["lr"], f"{mean['lr']['seconds']:.0f} s"))
+    lines.append(line("MAMS, 3,141 reviews (dev): the reader as it is", other["base"]))
+    lines.append(line("the same, fine-tuned", other["tuned"], f"{other['train_seconds'] / 60:.1f} min"))
+    return "\n".join(lines)
+
+
 TABLES: dict[str, Table] = {
+    "few-shot": few_shot,
+    "own-labels": own_labels,
     "reader": reader,
     "reader-others": reader_others,
     "cluster": cluster,
