@@ -172,7 +172,7 @@ CAFE = {"text": "review", "aspect": "topic", "polarity": "label"}
         ("phones.csv", 60, None),
         ("phones-test.csv", 40, None),
         ("bikes-labelled.csv", 20, None),
-        ("bikes-corrections.jsonl", 40, None),
+        ("bikes-corrections.jsonl", 80, None),
         ("bikes-test.csv", 60, None),
     ],
 )

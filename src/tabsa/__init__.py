@@ -9,7 +9,7 @@ tabsa.evaluate(model, "places")           # a Report: what it is worth on a data
 tabsa.train("my.csv", out="mine")         # learns from your labels, and gives the new model
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tabsa.evaluation.report import Report
     from tabsa.inference import Predictor
     from tabsa.training.callbacks import Callback
-    from tabsa.training.config import RunConfig
 
 __version__ = "0.1.0"
 __all__ = [
@@ -57,7 +56,7 @@ def load(
 
 def evaluate(
     model: "Predictor | str | Path",
-    data: Dataset | str | Path,
+    data: Any,
     split: str = "test",
     *,
     data_dir: Path | None = None,
@@ -69,8 +68,9 @@ def evaluate(
 
     Args:
         model: a model that was loaded, or what `load` takes.
-        data: a Dataset, or a dataset's name, or the path of your own file or folder.
-        split: the part of a named dataset to score on.
+        data: a dataset's name, or the path of your own file or folder; or labels in memory: a Dataset, a DataFrame,
+            rows as mappings, Examples.
+        split: the part of what has a name or a path to score on.
         data_dir: where a named dataset is looked for first.
         columns: what your own file calls its columns, those that are called otherwise: `{"text": "Review"}`.
         bootstrap: resamples for the 95% intervals; 0 leaves them out, which is faster.
@@ -90,7 +90,7 @@ def evaluate(
 
 
 def train(
-    data: "str | Path | Mapping[str, Any] | RunConfig | Dataset | Iterable[Any] | Any",
+    data: Any,
     out: str | Path,
     *,
     base: str | Path | None = None,

@@ -79,3 +79,15 @@ def test_an_implied_target_is_answered_in_use_as_it_was_trained(tiny_model):
     assert named.unmentioned() == ("restaurant",)
     assert implied.unmentioned() == ()
     assert all(0 < opinion.probabilities["none"] < 1 for opinion in implied.opinions)
+
+
+def test_labels_in_memory_are_judged_as_those_of_a_file(tmp_path):
+    rows = [
+        {"text": "Camden is cheap.", "target": "Camden", "aspect": "price", "polarity": "positive"},
+        {"text": "Hull is dear.", "target": "Hull", "aspect": "price", "polarity": "negative"},
+    ]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    of_file, of_rows = tabsa.evaluate("reader", path, "all", bootstrap=0), tabsa.evaluate("reader", rows, bootstrap=0)
+    assert of_file.questions == of_rows.questions
+    assert of_file.confusion == of_rows.confusion

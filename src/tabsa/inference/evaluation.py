@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.checkpoint import ModelFolder
-from tabsa.datasets import Columns
+from tabsa.datasets import Columns, named_columns
 from tabsa.datasets import load as load_dataset
+from tabsa.datasets.frames import frame_dataset
 from tabsa.datasets.notes import warn_if_implied
 from tabsa.errors import DataError, ModelError
 from tabsa.evaluation.questions import without
@@ -24,7 +25,7 @@ _SAME: Final[Mapping[str, str]] = {"conflict": MIXED, MIXED: "conflict"}  # two 
 
 def evaluate(
     model: Predictor | str | Path,
-    data: Dataset | str | Path,
+    data: object,
     split: str = "test",
     *,
     data_dir: Path | None = None,
@@ -35,27 +36,30 @@ def evaluate(
 
     Args:
         model: a Predictor, or what `load` takes.
-        data: a Dataset, or a dataset's name, or the path of your own file or folder.
-        split: the part of a named dataset to score on.
+        data: a dataset's name, or the path of your own file or folder; or labels in memory: a Dataset, a DataFrame,
+            rows as mappings, Examples.
+        split: the part of what has a name or a path to score on.
         data_dir: where a named dataset is looked for first.
-        columns: what your own file calls its columns, as for `tabsa.datasets.load`.
+        columns: what your own file or frame calls its columns, as for `tabsa.datasets.load`.
         bootstrap: resamples for the 95% intervals; 0 leaves them out.
 
     Raises:
         DataError: the dataset has an aspect or a label that the model does not know.
     """
     predictor = model if isinstance(model, Predictor) else load(model)
-    if not isinstance(data, Dataset):
+    if isinstance(data, str | Path):
         aspects = None if predictor.open_aspects else predictor.aspects
-        data = load_dataset(data, split, data_dir=data_dir, aspects=aspects, columns=columns)
+        dataset = load_dataset(data, split, data_dir=data_dir, aspects=aspects, columns=columns)
+    else:
+        dataset = frame_dataset(data, named_columns(columns))
     report = score(
-        data,
-        predict_questions(predictor, data),
+        dataset,
+        predict_questions(predictor, dataset),
         bootstrap=bootstrap,
         model=predictor.folder.path.resolve().name,
         history=_history(predictor.folder),
     )
-    warn_if_implied(data, implied=predictor.implied)
+    warn_if_implied(dataset, implied=predictor.implied)
     return report
 
 
