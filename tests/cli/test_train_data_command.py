@@ -19,7 +19,16 @@ TEXTS = [
     ("the staff and {0} food but {1} staff", ("food", "staff")),
 ]
 WORDS = (("good", "positive"), ("bad", "negative"))
-QUICK = ("--epochs", "20", "--set", "training.rate=0.01", "--set", "training.batch_size=8", "--set", "model.dropout=0.0")
+QUICK = (
+    "--epochs",
+    "20",
+    "--set",
+    "training.rate=0.01",
+    "--set",
+    "training.batch_size=8",
+    "--set",
+    "model.dropout=0.0",
+)
 
 
 def reviews(count: int) -> list[tuple[str, str, str]]:
@@ -155,3 +164,28 @@ def test_still_improving_is_said(base: Path, tmp_path: Path, capsys: pytest.Capt
     code, told, _ = run("train", data, "--base", base, "--out", tmp_path / "model", *options, capsys=capsys)
     assert code == 0
     assert "still improving at the last epoch" in told
+
+
+def test_two_tables_are_learnt_from(base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = table(tmp_path / "cafe.csv", reviews(24), ("Review", "aspect", "polarity"))
+    corrections = tmp_path / "corrections.jsonl"
+    rows = [
+        {"text": f"great rooms {n}", "aspect": "rooms", "polarity": "positive", "asked_only": True} for n in range(4)
+    ]
+    corrections.write_text("".join(json.dumps({**row, "target": None}) + "\n" for row in rows))
+    options = ("--text-column", "Review", "--more", corrections, *QUICK)
+    code, told, err = run("train", data, "--base", base, "--out", tmp_path / "mine", *options, capsys=capsys)
+    assert code == 0, err
+    assert "cross-validation over 28 texts" in told
+    assert tabsa.load(tmp_path / "mine").aspects == ("food", "price", "staff", "rooms")
+    code, _, err = run("train", data, "--more", "absent.csv", "--out", tmp_path / "x", capsys=capsys)
+    assert code == 1
+    assert "no file absent.csv; expected further labels" in err
+
+
+def test_a_part_of_a_file_is_said_to_be_one(mine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    test = table(tmp_path / "test.csv", reviews(60))
+    code, _, err = run("evaluate", mine, "--data", test, "--bootstrap", "0", capsys=capsys)
+    assert code == 0
+    assert "its test part alone (" in err
+    assert "--split all takes the whole file" in err

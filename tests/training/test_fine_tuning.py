@@ -236,7 +236,9 @@ def test_where_nothing_is_to_be_learnt_the_base_is_kept(base, tmp_path):
     model, before = tabsa.load(fitted.folder.path, precision="float32"), tabsa.load(base.path, precision="float32")
     for example in noisy.examples[:5]:
         one, other = (m.predict(example.text, example.targets, ["food"]).opinions[0] for m in (model, before))
-        assert one.probabilities == pytest.approx(other.probabilities, abs=1e-3)
+        assert one.probabilities == other.probabilities
+    for name, array in base.stored_weights().items():
+        np.testing.assert_array_equal(array, fitted.folder.stored_weights()[name], err_msg=name)
 
 
 def test_own_polarities_and_texts_that_name_nothing(base, tmp_path):

@@ -41,7 +41,12 @@ def command(
         ),
     ],
     data: Annotated[str, typer.Option(help="A dataset's name, or your own file or folder.")] = "sentihood",
-    split: Annotated[str, typer.Option(help="The part of the dataset to score on.")] = "test",
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="The part of the dataset to score on; all: a whole file. [default: test]", show_default=False
+        ),
+    ] = None,
     aspects: Annotated[
         list[str] | None,
         typer.Option(
@@ -115,8 +120,11 @@ def command(
     chosen = asked_aspects(aspects, single)
     answering = [_answering(name, precision) for name in (predictions, against) if name is not None]
     columns = labelled_columns(text_column, target_column, aspect_column, polarity_column, id_column)
-    load = partial(_load_data, data, split, data_dir=data_dir, columns=columns)
+    load = partial(_load_data, data, split or "test", data_dir=data_dir, columns=columns)
     dataset = load(aspects=_common_aspects(answering, load) if chosen is None else chosen)
+    if split is None and Path(data).is_file():
+        told = f"{data}: its test part alone ({len(dataset.examples):,} texts); --split all takes the whole file"
+        err.print(told, markup=False, highlight=False, soft_wrap=True)
     report, *others = [_report(one, dataset, load, bootstrap) for one in answering]
     other = others[0] if others else None
     if page:

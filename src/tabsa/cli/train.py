@@ -56,6 +56,10 @@ def command(
     epochs: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="How often the texts are read.", show_default=False)
     ] = None,
+    more: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A second table of labels to learn from.", show_default=False),
+    ] = None,
     test: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Labels to judge the finished model by, once.", show_default=False),
@@ -81,7 +85,7 @@ def command(
 
     Examples: `tabsa train reviews.csv --out my-model`,
     `tabsa train survey.csv --out my-model --text-column Answer --polarity-column Label --minutes 5`,
-    `tabsa train corrections.jsonl --base my-model --out better-model`,
+    `tabsa train reviews.csv --more corrections.jsonl --out better-model`,
     `tabsa train reviews.csv --kind lr --out baseline`,
     `tabsa train repro/quick/places.toml --out my-model --set training.epochs=30`
     """
@@ -97,7 +101,7 @@ def command(
     columns = labelled_columns(text_column, target_column, aspect_column, polarity_column, id_column)
     run = asked_run(
         source, base=base, kind=kind, full=full, minutes=minutes, epochs=epochs, columns=columns,
-        settings=tuple(settings or ()),
+        more=more, settings=tuple(settings or ()),
     )  # fmt: skip
     if seeds > 1 and (not run.system.neural or run.fine_tuning.base):
         why = "fine-tuning has folds in place of them" if run.fine_tuning.base else f"{run.kind} has no randomness"

@@ -197,6 +197,7 @@ def tuned(tuning: FineTuning, start: Figures) -> Tuned:
     """What came of it; where the base is better, or nearly as good, it is kept as it was."""
     trainer, base = tuning.trainer, tuning.base
     weights = start_weights(base, tuning.labels)
+    options = base.config.model | {"untied": True}
     epoch = trainer.progress.best_epoch[-1] if trainer.surely_better() else 0
     if epoch:
         with torch.no_grad():
@@ -204,12 +205,14 @@ def tuned(tuning: FineTuning, start: Figures) -> Tuned:
     else:
         load_weights(trainer.model, weights)
         trainer.score()
+        options = base.config.model
+        weights = {name: weights[name] for name in base.weights}
     return Tuned(
         config=tuning.config,
         base=base,
         texts=tuning.texts,
         labels=tuning.labels,
-        model=base.config.model | {"untied": True},
+        model=options,
         weights=weights,
         calibration=base.config.calibration,
         epoch=epoch,

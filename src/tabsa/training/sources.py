@@ -50,6 +50,7 @@ def asked_run(
     minutes: float | None = None,
     epochs: int | None = None,
     columns: Columns | None = None,
+    more: Path | None = None,
     settings: tuple[str, ...] = (),
 ) -> RunConfig:
     """The run that a table or a TOML file, and what was said besides, describe."""
@@ -62,6 +63,10 @@ def asked_run(
         if not source.exists():
             raise DataNotFoundError(f"no file or folder {source}; expected your labels, or a configuration (.toml)")
         values = {"data": {"name": str(source)}}
+    if more is not None:
+        if not more.is_file():
+            raise DataNotFoundError(f"no file {more}; expected further labels")
+        _put(values, "data", {"more": str(more)})
     if columns is not None:
         plain = Columns()
         named = {name: value for name, value in dataclasses.asdict(columns).items() if value != getattr(plain, name)}

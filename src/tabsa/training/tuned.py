@@ -71,12 +71,23 @@ def finish(tuned: Tuned, out: Path, run: RunFolder) -> Fitted:
     notes = list(report.notes)
     if not tuned.epoch:
         notes.append("training was not surely better than not training, so the base is kept as it was")
-    elif tuned.epoch == history[-1]["epoch"] and not tuned.stopped:
+    else:
+        notes += _loss_note(tuned, history)
+    if tuned.epoch and tuned.epoch == history[-1]["epoch"] and not tuned.stopped:
         notes.append("still improving at the last epoch: more epochs or minutes may help")
     about = f"{'cross-validation over' if tuned.texts.crossed else 'held out:'} {len(held.examples):,} texts"
     rows = [FittedRow("base", 0, tuned.start)] if tuned.epoch else []
     best = FittedRow("tuned" if tuned.epoch else "base", tuned.epoch, {"questions": report.questions})
     return Fitted(folder, (*rows, best), about, tuple(notes), report)
+
+
+def _loss_note(tuned: Tuned, history: list[dict[str, Any]]) -> list[str]:
+    """By what the epoch was chosen, where that is the loss."""
+    losses = {entry["epoch"]: entry["dev_loss"] for entry in history}
+    before, after = losses[0], losses.get(tuned.epoch)
+    if before is None or after is None:
+        return []
+    return [f"the epoch was chosen by the loss on held-out answers: {before:.3f} before, {after:.3f} after"]
 
 
 def _history(tuned: Tuned, run: RunFolder) -> list[dict[str, Any]]:

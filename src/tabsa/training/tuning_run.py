@@ -8,6 +8,7 @@ from typing import Any, Final
 from tabsa.config import read_toml
 from tabsa.datasets import load
 from tabsa.datasets.choices import ALL
+from tabsa.errors import DataError
 from tabsa.schema import Dataset
 from tabsa.training.callbacks import Callback
 from tabsa.training.config import RunConfig, run_config
@@ -64,10 +65,35 @@ def own_data(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset
     options: dict[str, Any] = {"data_dir": data_dir, "aspects": named.aspects or None, "columns": named.own_columns}
     path = Path(named.name).expanduser()
     if path.is_file():
-        return load(path, ALL, **options), None
+        whole = load(path, ALL, **options)
+        return joined([whole, _more(Path(named.more), options)]) if named.more else whole, None
     if path.is_dir() and not any(path.glob(f"{named.dev}.*")):
         return load(path, named.train, **options), None
     return load(named.name, named.train, **options), load(named.name, named.dev, **options)
+
+
+def _more(path: Path, options: dict[str, Any]) -> Dataset:
+    """A second table; its columns may be called as the first one's, or as corrections' are."""
+    try:
+        return load(path, ALL, **options)
+    except DataError:
+        if options["columns"] is None:
+            raise
+        return load(path, ALL, **options | {"columns": None})
+
+
+def joined(parts: Sequence[Dataset]) -> Dataset:
+    """Several tables of labels as one; a later label of the same text does not replace an earlier one."""
+    if len(parts) == 1:
+        return parts[0]
+    aspects = dict.fromkeys(aspect for part in parts for aspect in part.aspects)
+    labels = dict.fromkeys(label for part in parts for label in part.labels)
+    asked = [
+        replace(example, aspects=part.aspects) if example.aspects is None else example
+        for part in parts
+        for example in part.examples
+    ]
+    return replace(parts[0], aspects=tuple(aspects), labels=tuple(labels), examples=tuple(asked))
 
 
 def _resumed(config: RunConfig, run: RunFolder) -> RunConfig:
