@@ -8,11 +8,11 @@ from tabsa.evidence.bands import Band, bands, lines, without_gates
 from tabsa.evidence.grid import Cell, Grid, opinion_grid
 from tabsa.inference import Prediction
 from tabsa.text import Token
+from tabsa.text.escaping import html_document
 from tabsa.text.escaping import html_text as _text
 
 _WIDTH = 104  # of a line of words, in characters: what fits a page of A4 and most screens
 _SIGNS = {"forward": "→", "backward": "←", "only": "", "mean": "", "opinion": ""}
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def html_page(predictions: Sequence[Prediction], title: str = "") -> str:
@@ -20,29 +20,12 @@ def html_page(predictions: Sequence[Prediction], title: str = "") -> str:
     title = title or "Who is judged, on what, and how"
     style = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
     articles = "\n".join(_article(prediction, number, predictions) for number, prediction in enumerate(predictions, 1))
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<meta name="generator" content="tabsa">
-<title>{_text(title)}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<main>
-<header>
+    body = f"""<header>
 <h1>{_text(title)}</h1>
 {_NO_GATES if without_gates(predictions) else _LEGEND}
 </header>
-{articles}
-</main>
-</body>
-</html>
-"""
+{articles}"""
+    return html_document(title, style, body)
 
 
 _LEGEND = """<p class="about">Words are shaded by their gates. A gate says how far a chain of the model's memory was

@@ -15,9 +15,8 @@ from tabsa.evaluation.page.parts import (
 )
 from tabsa.evaluation.report import Report
 from tabsa.files import replacing
-from tabsa.text.escaping import html_text
+from tabsa.text.escaping import html_document, html_text
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _NAMES = {
     "figures": "Figures",
     "against": "Against another",
@@ -67,21 +66,7 @@ def _frame(report: Report, parts: dict[str, str]) -> str:
     links = "".join(f'<li><a href="#{name}">{_NAMES[name]}</a></li>' for name in parts)
     notes = "".join(f'<p class="warning" role="note">{html_text(note)}</p>' for note in report.notes)
     content = "\n".join(parts.values())
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<meta name="generator" content="tabsa">
-<title>{html_text(report.title)}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<main>
-<header>
+    body = f"""<header>
 <p class="kicker">Evaluation</p>
 <h1>{html_text(report.title)}</h1>
 {summary(report)}
@@ -89,8 +74,5 @@ def _frame(report: Report, parts: dict[str, str]) -> str:
 <nav aria-label="Contents"><ul>{links}</ul></nav>
 </header>
 {content}
-<footer><p>Made by tabsa. What the figures mean: docs/evaluation.md.</p></footer>
-</main>
-</body>
-</html>
-"""
+<footer><p>Made by tabsa. What the figures mean: docs/evaluation.md.</p></footer>"""
+    return html_document(report.title, style, body)
