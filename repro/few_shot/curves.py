@@ -105,6 +105,8 @@ class Study:
             weights = {name: tensor[-1].cpu().numpy() for name, tensor in best.items()}
             return {**self.figures(weights, test, config), "epoch": tuning.trainer.progress.best_epoch[-1]}
         done = fine_tuning.tuned(tuning, start)
+        if not done.epoch:
+            return {**self.base_figures(test), "epoch": 0}
         return {**self.figures(dict(done.weights), test, config), "epoch": done.epoch}
 
     def base_figures(self, test: list[int]) -> dict[str, float]:
