@@ -231,6 +231,7 @@ def collect(args: argparse.Namespace) -> None:
         "commit": args.commit, "machine": args.machine, "rows": table,
     }  # fmt: skip
     RESULT.write_text(json.dumps(content, indent=1) + "\n")
+    draw_curves(table)
     for entry in table:
         gain = f"{100 * entry['gain']:+.1f}" if "gain" in entry else ""
         print(
@@ -243,6 +244,38 @@ def collect(args: argparse.Namespace) -> None:
             entry.get("kept_base", ""),
             entry["runs"],
         )
+
+
+def draw_curves(rows: list[dict[str, Any]]) -> None:
+    """The curves as a picture."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
+    titles = {"tuned": "fine-tuned", "fresh": "without our start", "lr": "logistic regression"}
+    for plot, of in zip(axes, ("one domain", "six domains"), strict=True):
+        own = [row for row in rows if row["labels_of"] == of]
+        base = next(100 * row["opinion_f1"] for row in own if row["system"] == "base")
+        plot.axhline(base, color="0.6", linestyle=":", label="the reader as it is")
+        for (system, title), colour in zip(titles.items(), ("#2a9d8f", "#c77d1a", "#5b5b8c"), strict=True):
+            points = sorted((row["texts"], 100 * row["opinion_f1"]) for row in own if row["system"] == system)
+            if system == "tuned":
+                points = [(0, base), *points]
+            plot.plot(*zip(*points, strict=True), marker="o", color=colour, label=title)
+        plot.set_xscale("symlog", linthresh=8)
+        ticks = [0, *sorted({row["texts"] for row in own if row["texts"]})]
+        plot.set_xticks(ticks, [str(tick) for tick in ticks])
+        plot.minorticks_off()
+        plot.set_xlabel(f"labelled texts of {of}")
+        plot.spines[["top", "right"]].set_visible(False)
+        plot.grid(axis="y", alpha=0.3)
+    axes[0].set_ylabel("opinion F1, %")
+    axes[0].set_ylim(0, 60)
+    axes[1].legend(frameon=False, loc="center left", fontsize=9)
+    for suffix in (".svg", ".png"):
+        figure.savefig(RESULT.with_suffix(suffix), dpi=150)
 
 
 def main() -> None:
