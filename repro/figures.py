@@ -307,10 +307,11 @@ def filled(page: Path, results: Path = RESULTS) -> str:
     """The page with its tables renewed, those whose results are there."""
     text = page.read_text(encoding="utf-8")
     for name, table in TABLES.items():
-        block = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
+        # Up to the next end, also where nothing stands between: an empty block must not take the text behind it.
+        block = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
         made = table(results) if block.search(text) else None
         if made is not None:
-            text = block.sub(lambda match, made=made: match[1] + made + match[2], text)
+            text = block.sub(lambda match, made=made: f"{match[1]}{made}\n{match[2]}", text)
     return text
 
 

@@ -37,10 +37,8 @@ def write(path: Path, data: Dataset) -> None:
 
 def judged(model: str | None, dev: Dataset) -> dict[str, float]:
     """Three-way accuracy of the gold categories, and F1."""
-    return {
-        name: tabsa.evaluate(tabsa.load(model), dev, bootstrap=0).questions[name]
-        for name in ("polarity_accuracy", "opinion_f1", "presence_f1", "false_opinions")
-    }
+    found = tabsa.evaluate(tabsa.load(model), dev, bootstrap=0).questions
+    return {name: found[name] for name in ("polarity_accuracy", "opinion_f1", "presence_f1", "false_opinions")}
 
 
 def same_as_scored(folder: Path, dev: Dataset, place: Path) -> dict[str, int]:

@@ -52,7 +52,8 @@ def write(path: Path, data: Dataset) -> None:
 
 def judged(model: Any, test: Dataset) -> dict[str, float]:
     """The figures on the posts that were held out."""
-    return {name: evaluate(model, test, bootstrap=0).questions[name] for name in FIGURES}
+    found = evaluate(model, test, bootstrap=0).questions
+    return {name: found[name] for name in FIGURES}
 
 
 def split_figures(data: Dataset, number: int, settings: dict[str, Any]) -> dict[str, dict[str, float]]:
