@@ -5,6 +5,7 @@ import tabsa
 model = tabsa.load()                      # the model in the box; or a name, or a model folder
 result = model.predict("Camden is lovely but dear.", targets=["Camden"])
 result.opinions                           # every target-aspect pair, `none` included
+result.evidence("Camden", "price")        # the words, phrases and sentences that carry an answer
 tabsa.evaluate(model, "places")           # a Report: what it is worth on a dataset
 tabsa.train("my.csv", out="mine")         # learns from your labels, and gives the new model
 """
@@ -74,8 +75,8 @@ def evaluate(
         data_dir: where a named dataset is looked for first.
         columns: what your own file calls its columns, those that are called otherwise: `{"text": "Review"}`.
         bootstrap: resamples for the 95% intervals; 0 leaves them out, which is faster.
-        evidence: of how many of the worst mistakes the words that carry the answer are looked for; each costs as many
-            readings of its text as it has words.
+        evidence: of how many of the worst mistakes the words that carry the answer are looked for; each costs at most
+            ten readings of its text.
     """
     from tabsa.inference import Predictor
     from tabsa.inference import evaluate as evaluate_model
@@ -84,7 +85,7 @@ def evaluate(
     report = evaluate_model(predictor, data, split, data_dir=data_dir, columns=columns, bootstrap=bootstrap)
     if not evidence:
         return report
-    from tabsa.evidence.occlusion import with_evidence
+    from tabsa.evidence.mistakes import with_evidence
 
     return with_evidence(report, predictor, evidence)
 

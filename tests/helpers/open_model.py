@@ -33,6 +33,9 @@ class OpenEngine:
     def cut(self, text: str, targets: Sequence[Target]) -> Iterator[Passage]:
         return cut_passages(text, targets, at_once=self.at_once, max_length=self.folder.config.max_length)
 
+    def opened(self, passage: Passage) -> None:
+        return None
+
     def read_passages(
         self,
         passages: Sequence[Passage],

@@ -215,6 +215,6 @@ def _explained(report: "Report", one: "Path | Predictor") -> "Report":
     """With the words that carry the worst mistakes, where a model can be asked for them."""
     if isinstance(one, Path):
         return report
-    from tabsa.evidence.occlusion import with_evidence
+    from tabsa.evidence.mistakes import with_evidence
 
     return with_evidence(report, one)

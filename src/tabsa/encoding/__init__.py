@@ -7,7 +7,7 @@ arrays      a dataset as arrays
 answers     what a model says of passages, and of a text read in several
 """
 
-from tabsa.encoding.answers import Engine, PassageAnswer, asked_columns, keep_strongest
+from tabsa.encoding.answers import Engine, OpenedPassage, PassageAnswer, asked_columns, keep_strongest
 from tabsa.encoding.arrays import PADDING, Encoded, combine, combine_readings, count_words, encode, readings
 from tabsa.encoding.labels import NOT_ASKED, gold_labels
 from tabsa.encoding.passages import Passage, passages
@@ -18,6 +18,7 @@ __all__ = [
     "PADDING",
     "Encoded",
     "Engine",
+    "OpenedPassage",
     "Passage",
     "PassageAnswer",
     "asked_columns",

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.encoding.passages import Passage
-from tabsa.schema import Target
+from tabsa.schema import Span, Target
 
 
 class PassageAnswer(NamedTuple):
@@ -15,6 +15,21 @@ class PassageAnswer(NamedTuple):
 
     probabilities: NDArray[np.float32]  # of the passage's targets and the aspects asked, (K, A, labels)
     gates: NDArray[np.float32] | None  # (directions, tokens, chains), where they were asked for and the model has them
+
+
+class OpenedPassage(Protocol):
+    """A passage that was read once, whose questions may be kept from hearing some of it."""
+
+    @property
+    def spans(self) -> Sequence[Span]:
+        """Where in the text each of its parts stands, in order."""
+
+    @property
+    def slots(self) -> Sequence[int | None]:
+        """For each part the slot of the target that it mentions."""
+
+    def ask(self, slot: int, aspect: str, heard: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """What is said where the question hears the parts of each row of `heard`, (M, parts) -> (M, labels)."""
 
 
 class Engine(Protocol):
@@ -41,6 +56,9 @@ class Engine(Protocol):
 
         `aspects_of_each` gives each passage its own; they are read together all the same.
         """
+
+    def opened(self, passage: Passage) -> OpenedPassage | None:
+        """A passage that `cut` gave, ready to be asked with parts out of hearing; None where a model cannot."""
 
 
 def asked_columns(

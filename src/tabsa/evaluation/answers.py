@@ -11,7 +11,7 @@ from tabsa.evaluation.metrics import FloatArray, IntArray, predicted_labels
 from tabsa.evaluation.rows import AskedRows
 from tabsa.schema import NONE, Dataset, Example, Polarity, Span, Target
 
-# Words, and how much of an answer's probability is lost where each is left out.
+# Words, and how many points of an answer's probability each carries.
 WordWeights: TypeAlias = tuple[tuple[Span, float], ...]
 
 
@@ -42,7 +42,7 @@ class Mistake:
     said: Polarity
     probabilities: dict[str, float]
     evidence: WordWeights = ()
-    """Which words carry the answer, in the order of the text (`tabsa.evidence.occlusion`); empty if not asked for."""
+    """Which words carry the answer, in the order of the text (`Prediction.evidence`); empty if not asked for."""
 
     @property
     def id(self) -> str:

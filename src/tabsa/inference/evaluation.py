@@ -20,7 +20,10 @@ from tabsa.inference.predictor import Predictor, load
 from tabsa.schema import MIXED, Dataset
 from tabsa.text.aspects import clean_aspect
 
-_SAME: Final[Mapping[str, str]] = {"conflict": MIXED, MIXED: "conflict"}  # two names of one polarity; SemEval's first
+_SAME: Final[Mapping[str, str]] = {
+    "conflict": MIXED,
+    MIXED: "conflict",
+}  # two names of one polarity; SemEval's first
 
 
 def evaluate(
@@ -79,7 +82,7 @@ def predict_questions(predictor: Predictor, dataset: Dataset) -> NDArray[np.floa
     those it has (`tabsa.evaluation.questions.without`).
     """
     _check_aspects(predictor, dataset)
-    kept = _label_names(predictor, dataset)
+    kept = label_names(predictor, dataset)
     asking = [example for example in dataset.examples if example.targets and example.aspects != ()]
     predictions = predictor.predict_many(
         [example.text for example in asking],
@@ -127,7 +130,7 @@ def _check_aspects(predictor: Predictor, dataset: Dataset) -> None:
         raise DataError(f"{dataset.name} has the aspect '{unknown[0]}', which the model does not know ({known})")
 
 
-def _label_names(predictor: Predictor, dataset: Dataset) -> tuple[str, ...]:
+def label_names(predictor: Predictor, dataset: Dataset) -> tuple[str, ...]:
     """The dataset's labels by the model's names for them; a one-line DataError where it has none for one."""
     named = []
     for label in dataset.labels:

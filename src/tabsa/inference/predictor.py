@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tabsa.checkpoint import DEFAULT, AskedPrecision, ModelFolder, open_folder
 from tabsa.encoding import Passage, PassageAnswer, keep_strongest
 from tabsa.errors import DataError
+from tabsa.inference.explaining import explain_answer
 from tabsa.inference.result import PredictedOpinion, Prediction
 from tabsa.models import system_of
 from tabsa.schema import UNNAMED, Target
@@ -163,7 +164,10 @@ class Predictor:
         )
         attention = self.engine.attention if shown else None
         chosen = None if attention is None else attention[:, [self.aspects.index(aspect) for aspect in aspects]]
-        return Prediction(item.text, tuple(opinions), shown, chosen, aspects, 0 if chosen is None else self.tied)
+        tied = 0 if chosen is None else self.tied
+        return Prediction(
+            item.text, tuple(opinions), shown, chosen, aspects, tied, partial(explain_answer, self.engine, self.labels)
+        )
 
     @property
     def open_aspects(self) -> bool:

@@ -1,14 +1,18 @@
 """What a prediction is: plain data, with what it takes to show it."""
 
 import html
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.encoding import Passage
+from tabsa.errors import DataError
+from tabsa.inference.evidence import Evidence
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Polarity, Span, Target
+from tabsa.text import split_sentences
 
 _IT = "it"  # what a text is about, where nobody gives it a name
 _COLOURS = {POSITIVE: "#1a7f37", NEGATIVE: "#cf222e", NEUTRAL: "#57606a", MIXED: "#8250df"}
@@ -29,6 +33,20 @@ class PredictedOpinion:
         return self.probabilities[self.polarity]
 
 
+class Explain(Protocol):
+    """Says what carries an answer of a prediction."""
+
+    def __call__(
+        self,
+        prediction: "Prediction",
+        target: str,
+        aspect: str,
+        polarity: Polarity | None,
+        among: Sequence[Polarity] | None,
+    ) -> Evidence:
+        """The evidence of one answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """Every asked target-aspect pair of one text, `none` included."""
@@ -39,6 +57,7 @@ class Prediction:
     attention: NDArray[np.float32] | None = None  # of each target slot and aspect over the chains, (K, aspects, n)
     aspects: tuple[str, ...] = ()  # the aspects of `attention`
     tied: int = 0  # how many chains belong to a target: the first ones, in the order of `Passage.targets`
+    explain: Explain | None = field(default=None, repr=False, compare=False)  # how the model that gave it explains
 
     def mentions(self) -> tuple[Target, ...]:
         """The targets that the text mentions, in the order of the question, with where; known after `predict`."""
@@ -59,6 +78,41 @@ class Prediction:
             return ()
         read = {name for passage in self.passages for name in passage.targets}
         return tuple(name for name in self.targets() if name not in read)
+
+    def unread(self, target: str) -> tuple[Span, ...]:
+        """The sentences that were not read for a target of the question: nothing is known of them, not silence."""
+        read = [passage for passage in self.passages if target in passage.targets]
+        return tuple(
+            span
+            for span in split_sentences(self.text)
+            if not any(passage.start < span.end and span.start < passage.end for passage in read)
+        )
+
+    def evidence(
+        self,
+        target: str,
+        aspect: str,
+        polarity: Polarity | None = None,
+        *,
+        among: Sequence[Polarity] | None = None,
+    ) -> Evidence:
+        """The words, phrases and sentences that carry the answer on a target's aspect, measured on the model.
+
+        It takes at most as long as ten readings of the text.
+
+        Args:
+            target: one of the question's; "" is what the text is about and does not name.
+            aspect: one of the question's.
+            polarity: what would carry this answer, where it is not the one given.
+            among: the only labels there are, `none` first; what the model says of others goes to these, as where data
+                without them is evaluated.
+
+        Raises:
+            DataError: it was not asked, or the prediction is one of many that were made without `explain`.
+        """
+        if self.explain is None:
+            raise DataError("this prediction does not know its model; make it with `predict`, or with explain=True")
+        return self.explain(self, target, aspect, polarity, among)
 
     def found(self) -> list[PredictedOpinion]:
         """The opinions that are not `none`."""

@@ -48,6 +48,11 @@ def _explanation(prediction: Prediction, predictor: Predictor) -> dict[str, Any]
         "attention": None if attention is None else attention.astype(float).round(_DIGITS).tolist(),
         "aspects": prediction.aspects,
         "tied": prediction.tied,
+        "unread": [
+            {"target": _shown(name), "spans": spans}
+            for name in prediction.targets()
+            if (spans := prediction.unread(name))
+        ],
     }
 
 

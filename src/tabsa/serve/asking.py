@@ -6,9 +6,10 @@ from fastapi import Request
 
 from tabsa.errors import DataError
 from tabsa.inference import Predictor
+from tabsa.schema import UNNAMED
 from tabsa.serve.batching import Question
 from tabsa.serve.problems import Problem
-from tabsa.serve.schema import PredictRequest, TargetWithAliases
+from tabsa.serve.schema import EvidenceRequest, PredictRequest, TargetWithAliases
 from tabsa.serve.settings import Settings
 from tabsa.text import TargetFinder, parse_target
 from tabsa.text.aspects import named_aspects
@@ -38,6 +39,19 @@ def check_predict(request: PredictRequest, predictor: Predictor, settings: Setti
         message = f"texts x targets x aspects are {opinions:,}; at most {settings.max_opinions:,} go in one request"
         raise Problem(422, "limit", message)
     return [Question(text, finder, request.explain, aspects, implied) for text in texts]
+
+
+def check_evidence(request: EvidenceRequest, predictor: Predictor, settings: Settings) -> Question:
+    """The question of a request for evidence: the cell alone is asked, of the text read as for all."""
+    (question,) = check_predict(request, predictor, settings)
+    target, (aspect,) = request.of.target, check_aspects([request.of.aspect], None, predictor, settings, "of.aspect")
+    if target is None and question.finder.names:
+        raise Problem(422, "invalid", "'of.target': null is for a question without targets; name one", "of.target")
+    if target is not None and target not in question.finder.names:
+        raise Problem(422, "invalid", f"'of.target': {target!r} is none of the targets asked about", "of.target")
+    if question.aspects is not None and aspect not in question.aspects:
+        raise Problem(422, "invalid", f"'of.aspect': {aspect!r} is none of the aspects asked about", "of.aspect")
+    return question._replace(aspects=(aspect,), of=(UNNAMED if target is None else target, aspect))
 
 
 def check_text(text: str, settings: Settings, field: str = "text") -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeAlias
 
-from tabsa.inference import Prediction, Predictor
+from tabsa.inference import Evidence, Prediction, Predictor
 from tabsa.schema import UNNAMED, Target
 from tabsa.serve.metrics import Metrics
 from tabsa.serve.problems import busy
@@ -29,6 +29,7 @@ class Question(NamedTuple):
     explain: bool = False
     aspects: tuple[str, ...] | None = None  # the model's own by default
     implied: bool = False  # whether a text that does not name a target is about it
+    of: tuple[str, str] | None = None  # the target and aspect whose answer is looked into
 
 
 class BatchAnswer(NamedTuple):
@@ -36,6 +37,7 @@ class BatchAnswer(NamedTuple):
 
     prediction: Prediction
     found: tuple[Target, ...]
+    evidence: Evidence | None = None
 
 
 _Future: TypeAlias = "asyncio.Future[BatchAnswer]"
@@ -137,9 +139,12 @@ class Batcher:
             [question.text for question in questions],
             targets_of_each=targets_of_each,
             aspects_of_each=[question.aspects for question in questions],
-            explain=any(question.explain for question in questions),
+            explain=any(question.explain or question.of for question in questions),
         )
-        answers = [BatchAnswer(*pair) for pair in zip(predictions, found, strict=True)]
+        answers = [
+            BatchAnswer(prediction, targets, prediction.evidence(*question.of) if question.of else None)
+            for question, prediction, targets in zip(questions, predictions, found, strict=True)
+        ]
         self._metrics.texts.inc(len(questions))
         self._metrics.batch.observe(len(questions))
         self._metrics.model.observe(time.perf_counter() - started)

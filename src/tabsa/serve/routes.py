@@ -8,11 +8,13 @@ from starlette.concurrency import run_in_threadpool
 
 from tabsa.inference import Predictor
 from tabsa.serve import answers
-from tabsa.serve.asking import check_predict, check_text, only_json
+from tabsa.serve.asking import check_evidence, check_predict, check_text, only_json
 from tabsa.serve.batching import BatchAnswer
 from tabsa.serve.metrics import CONTENT_TYPE
 from tabsa.serve.problems import busy
 from tabsa.serve.schema import (
+    EvidenceOut,
+    EvidenceRequest,
     ModelOut,
     ModelsResponse,
     PredictMany,
@@ -51,6 +53,17 @@ async def predict(request: PredictRequest, service: TheService) -> Response:
 def _written(request: PredictRequest, found: list[BatchAnswer], service: Service) -> Response:
     results = [answers.result(answer, service.predictor, explain=request.explain) for answer in found]
     return answers.to_json({"results": results} if request.texts is not None else results[0])
+
+
+@router.post("/evidence", dependencies=_JSON, response_model=EvidenceOut, responses=problems(403, 408, 413, 415, 422))
+async def evidence(request: EvidenceRequest, service: TheService) -> Response:
+    """Say what carries one answer of `/v1/predict`: its words, phrases and sentences, and what was not read.
+
+    A weight is measured on the model: how many points of the answer's probability are lost without the words.
+    """
+    question = check_evidence(request, service.predictor, service.settings)
+    (answer,) = await service.batcher.ask([question])
+    return answers.to_json(None if answer.evidence is None else answer.evidence.to_dict())
 
 
 @router.post("/suggest", dependencies=_JSON, responses=problems(403, 408, 413, 415, 422))

@@ -92,6 +92,33 @@ class PredictRequest(_Strict):
         return self
 
 
+class AskedCell(_Strict):
+    """One of the questions: a target's aspect."""
+
+    target: Text | None = Field(description="Who; null: what the text is about and does not name.")
+    aspect: Text
+
+
+class EvidenceRequest(PredictRequest):
+    """A question as to `/v1/predict`, of one `text`, and the cell whose answer is looked into."""
+
+    of: AskedCell
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"text": _EXAMPLE_TEXT, "targets": ["Camden", "Brixton"], "of": {"target": "Camden", "aspect": "price"}}
+            ]
+        }
+    )
+
+    @model_validator(mode="after")
+    def _of_one_text(self) -> Self:
+        if self.text is None:
+            raise ValueError("evidence is of one 'text'; ask for one at a time")
+        return self
+
+
 class SuggestRequest(_Strict):
     """A text to look for names in."""
 
@@ -191,6 +218,13 @@ class PassageOut(BaseModel):
     gates: list[list[list[float]]] | None = Field(description="By direction, token and chain, rounded; 0 shut, 1 open.")
 
 
+class UnreadOut(BaseModel):
+    """The sentences that were not read for a target: it is neither named there nor meant."""
+
+    target: str | None
+    spans: list[Span]
+
+
 class ExplanationOut(BaseModel):
     """How the memory was updated while reading, and which chains each question listens to."""
 
@@ -199,6 +233,7 @@ class ExplanationOut(BaseModel):
     attention: list[list[list[float]]] | None = Field(description="By place in `targets`, aspect and chain.")
     aspects: list[str]
     tied: int = Field(description="How many chains belong to a target: the first ones, in the order of `targets`.")
+    unread: list[UnreadOut] = Field(description="What was not read, for whom; nothing is known of it.")
 
 
 class PredictOne(BaseModel):
@@ -208,6 +243,34 @@ class PredictOne(BaseModel):
     opinions: list[OpinionOut]
     mentions: list[MentionsOut] = Field(description="The targets that the text mentions.")
     explanation: ExplanationOut | None = None
+
+
+class WeightOut(BaseModel):
+    """Words, and how many points of the answer's probability they carry; less than 0: they speak against it."""
+
+    start: int
+    end: int
+    weight: float
+
+
+class SentenceOut(WeightOut):
+    """A sentence that carries the answer, and what it says by itself."""
+
+    polarity: str
+    probabilities: dict[str, float]
+
+
+class EvidenceOut(BaseModel):
+    """What carries the answer of one target-aspect pair."""
+
+    target: str | None
+    aspect: str
+    polarity: str
+    probability: float
+    words: list[WeightOut] = Field(description="Those of the passage that gave the answer, in the order of the text.")
+    phrases: list[WeightOut] = Field(description="The at most three that carry it, the heaviest first.")
+    sentences: list[SentenceOut] = Field(description="Those that carry it, the heaviest first.")
+    unread: list[Span] = Field(description="Sentences that were not read for this target.")
 
 
 class PredictMany(BaseModel):

@@ -59,3 +59,7 @@ class LinearEngine:
         ends = np.cumsum([len(passage.targets) for passage in passages])
         parts = zip(np.split(probabilities, ends[:-1]), columns, strict=True)
         return [PassageAnswer(part[:, own], None) for part, own in parts]
+
+    def opened(self, passage: Passage) -> None:  # noqa: ARG002
+        """None: a word that is not to be heard has to be left out of the reading."""
+        return

@@ -152,6 +152,10 @@ class OnnxEngine:
             for result, own in zip(found, columns, strict=True)
         ]
 
+    def opened(self, passage: Passage) -> None:  # noqa: ARG002
+        """None: a word that is not to be heard has to be left out of the reading."""
+        return
+
     def _read_batch(self, session: Any, passages: Sequence[Passage], *, gates: bool) -> list[PassageAnswer]:
         # A lone passage's products are rounded otherwise than those of several: in company always, no answer depends
         # on what is read beside it, down to the last bit.

@@ -40,6 +40,13 @@ class Graph:
         self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
         return name
 
+    def default(self, name: str, value: NDArray[Any], shape: Shape = ()) -> str:
+        """Declare an input that may be left out, and is then `value`."""
+        dimensions = shape or [f"{name}_{axis}" for axis in range(value.ndim)]
+        kind = helper.np_dtype_to_tensor_dtype(value.dtype)
+        self.constants.append(numpy_helper.from_array(value, name))
+        return self.input(name, dimensions, kind)
+
     def output(self, value: str, name: str, shape: Shape, kind: int = TensorProto.FLOAT) -> None:
         """Declare that `value` is the output called `name`."""
         self.nodes.append(helper.make_node("Identity", [value], [name]))

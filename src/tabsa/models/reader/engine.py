@@ -20,7 +20,8 @@ from tabsa.encoding.questions import wording
 from tabsa.errors import ModelError
 from tabsa.evaluation.calibration import PresenceCalibration
 from tabsa.models.onnx.session import open_session
-from tabsa.models.reader.storage import ALONG, DIGEST, PLACES, TOKENIZER, WORDS, dimensions, stored_tensors
+from tabsa.models.reader.opened import ReaderPassage
+from tabsa.models.reader.storage import ALONG, DIGEST, PLACES, TOKENIZER, UNHEARD, WORDS, dimensions, stored_tensors
 from tabsa.schema import Target
 
 Floats = NDArray[np.float32]
@@ -140,6 +141,25 @@ class ReaderEngine:
             pair for batch, said in zip(batches, answers, strict=True) for pair in zip(batch, said, strict=True)
         )
         return [PassageAnswer(found[n], None) for n in range(len(read))]
+
+    def opened(self, passage: Passage) -> ReaderPassage | None:
+        """The passage, read once and ready to be asked; None where the graph is older than this way of asking."""
+        able = UNHEARD in (value.name for value in self.sessions[1].get_overridable_initializers())
+        return ReaderPassage(self, passage) if able and isinstance(passage, PiecePassage) else None
+
+    def open_states(self, passage: PiecePassage) -> tuple[Floats, dict[str, Any]]:
+        """The states of one passage's targets, (K, d), and by name what questions hear of it."""
+        pieces = [piece.id for piece in passage.pieces]
+        states, kept = self._read([pieces], "entered" if self.sizes.along else "states", *self.sizes.kept)
+        targets, _ = self._target_states(states, [passage])
+        return targets, dict(zip(self.sizes.kept, kept, strict=True))
+
+    def ask_once(self, inputs: Mapping[str, Any]) -> Floats:
+        """The graph's own answer to some questions, without calibration, (P, A, labels)."""
+        session = self.sessions[1]
+        known = {value.name for value in (*session.get_inputs(), *session.get_overridable_initializers())}
+        (answer,) = session.run(["probabilities"], {name: value for name, value in inputs.items() if name in known})
+        return np.asarray(answer, np.float32)
 
     def kept(self, passages: Sequence[PiecePassage]) -> Iterator[tuple[int, KeptPassage]]:
         """What was read of each passage, with its number, the longest first: heard (layers x 2, T, d), biases in it."""

@@ -6,7 +6,8 @@ read   `embedded` (T, B, d), word pieces with their places, behind a text's end 
        come in, and `states` those before the last layer, which is the questions' alone
 ask    those keys and values, `lengths`, and for P pairs of a text and a target `texts` (P,), which text it is, and
        `targets` (P, d), the target's state, and `aspects` (A, d) -> `probabilities` (P, A, labels), and `attention`
-       (P, A, T), the share of each piece in the last of their layers, the mean over its heads
+       (P, A, T), the share of each piece in the last of their layers, the mean over its heads. `unheard` (A, T), which
+       may be left out, is added to the scores of each aspect's questions: a piece of -50 is not heard at all
 
 Pieces come before texts because onnxruntime then multiplies the heads of all texts without turning them first. What it
 would join to one operator is written so that it does not (Sum, not Add) where the joined one is slower.
@@ -29,8 +30,10 @@ from tabsa.embeddings.packing import COLUMN_STEPS, SCALE
 from tabsa.models.onnx.graph import Graph
 from tabsa.models.reader.storage import (
     ALONG,
+    BEHIND,
     DIGEST,
     DISTANCES,
+    UNHEARD,
     WEIGHTS,
     Dimensions,
     StoredTensor,
@@ -42,7 +45,7 @@ _EPSILON: Final = 1e-6  # of the question layers' normalisation
 _OWN: Final = "com.microsoft"  # operators of onnxruntime's own
 _KINDS: Final = {"F32": TensorProto.FLOAT, "F16": TensorProto.FLOAT16, "I8": TensorProto.INT8, "U8": TensorProto.UINT8}
 _FAR: Final = 128  # the distance from which MPNet's relative positions are all alike
-_BEHIND: Final = -50.0  # added to the scores of what lies behind a text's end
+_NOTHING: Final = np.zeros((1, 1), np.float32)  # is hidden from questions
 _ZERO: Final = 128  # what stands for zero in a row in int8
 _GELU_ZERO: Final = 32  # in a row of what gelu gave
 _GELU_LOWEST: Final = 0.17  # it is never less than minus this
@@ -251,7 +254,8 @@ def _ask(b: Builder) -> onnx.ModelProto:
         key, value = (g.op("Gather", kept, texts, axis=1) for kept in inputs)
         if not mask:
             lengths = g.op("Gather", g.input("lengths", ["texts"], TensorProto.INT64), texts, axis=0)
-            mask = _mask(b, lengths, g.op("Shape", aspects, start=0, end=1), g.op("Shape", key, start=0, end=1))
+            count = g.op("Shape", key, start=0, end=1)
+            mask = _mask(b, lengths, g.op("Shape", aspects, start=0, end=1), count, g.default(UNHEARD, _NOTHING))
         query = b.query(b.rows(question), layer.query)
         heard, shares = b.attend(query, key, value, mask, shape)
         question = b.after_attention(question, heard, layer.name, layer.values_bias, layer.epsilon)
@@ -293,7 +297,7 @@ def _questions(b: Builder, targets: str, aspects: str) -> str:
     return g.op("Add", b.times(b.rows(both), "question", part=MatrixPart(2 * d, 3 * d, 0)), alone)
 
 
-def _mask(b: Builder, lengths: str, queries: str, count: str) -> str:
+def _mask(b: Builder, lengths: str, queries: str, count: str, hidden: str = "") -> str:
     """What is added to scores so that nothing behind a text's end is attended to, (B, h, M, T).
 
     Not minus infinity: numbers that are nearly too small for a float are slow. What lies behind an end is the first
@@ -303,7 +307,8 @@ def _mask(b: Builder, lengths: str, queries: str, count: str) -> str:
     g = b.g
     places = g.op("Range", g.constant(0), g.op("Squeeze", count), g.constant(1))
     live = g.op("Less", places, g.insert(lengths, 1))
-    mask = g.insert(g.op("Where", live, g.constant(0.0), g.constant(_BEHIND)), 1, 2)
+    mask = g.insert(g.op("Where", live, g.constant(0.0), g.constant(BEHIND)), 1, 2)
+    mask = g.op("Add", mask, hidden) if hidden else mask
     heads = g.constant([b.sizes.heads])
     return g.op("Expand", mask, g.op("Concat", g.op("Shape", lengths), heads, queries, count, axis=0))
 

@@ -1,0 +1,201 @@
+"""Which words carry an answer: against readings of texts that were cut by hand."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+import tabsa
+from open_model import open_model  # noqa: F401
+from tabsa.errors import DataError
+from tabsa.evidence.mistakes import with_evidence
+from tabsa.inference import Evidence, WordWeight
+from tabsa.inference.explaining import MOST_PARTS
+from tabsa.schema import Dataset, Example, Opinion, Span, Target
+from tabsa.text import split_sentences
+
+LABELS = ("none", "positive", "negative")
+
+
+def words(text: str, weights) -> list[str]:
+    return [text[span.start : span.end] for span, _ in weights]
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_weights_are_what_is_lost_without_each_word(tiny_model, label):
+    model = tabsa.load(tiny_model)
+    text = "the price is not cheap, Camden is far but safe"
+    evidence = model.predict(text, ["Camden"], ["price"]).evidence("Camden", "price", label)
+    assert words(text, evidence.words) == ["the", "price", "is", "not", "cheap", "is", "far", "but", "safe"]
+    cut = [
+        "price is not cheap, Camden is far but safe",
+        "the is not cheap, Camden is far but safe",
+        "the price not cheap, Camden is far but safe",
+        "the price is cheap, Camden is far but safe",
+        "the price is not , Camden is far but safe",
+        "the price is not cheap, Camden far but safe",
+        "the price is not cheap, Camden is but safe",
+        "the price is not cheap, Camden is far safe",
+        "the price is not cheap, Camden is far but ",
+    ]
+    (whole,) = model.predict(text, ["Camden"], ["price"]).opinions
+    assert evidence.probability == pytest.approx(whole.probabilities[label])
+    for (_, weight), left in zip(evidence.words, cut, strict=True):
+        (opinion,) = model.predict(left, ["Camden"], ["price"]).opinions
+        assert weight == pytest.approx(whole.probabilities[label] - opinion.probabilities[label], abs=1e-6)
+
+
+def test_a_model_with_open_aspects_is_asked_too(open_model):  # noqa: F811
+    text = "Camden has good food"
+    evidence = tabsa.load(open_model).predict(text, ["Camden"], ["food"]).evidence("Camden", "food")
+    found = {text[span.start : span.end]: weight for span, weight in evidence.words}
+    # Without `food` it is silent, without `good` neutral; the engine gives what is not said 0.1 / 4.
+    assert found == pytest.approx({"has": 0, "good": 0.9 - 0.025, "food": 0.9 - 0.025})
+    assert evidence.quotes() == ("good food",)
+
+
+def test_other_names_stay_too(tiny_model):
+    model = tabsa.load(tiny_model)
+    text = "cheap Camden and cheap Leith"
+    prediction = model.predict(text, ["Camden", "Leith"], ["price"])
+    evidence = prediction.evidence("Camden", "price", "positive")
+    assert words(text, evidence.words) == ["cheap", "and", "cheap"]
+    left = model.predict("Camden and cheap Leith", ["Camden", "Leith"], ["price"]).opinions[0]
+    expected = prediction.opinions[0].probabilities["positive"] - left.probabilities["positive"]
+    assert evidence.words[0].weight == pytest.approx(expected, abs=1e-6)
+
+
+def test_an_unnamed_target_and_a_text_of_one_word(tiny_model):
+    model = tabsa.load(tiny_model)
+    for text in ("cheap", "cheap!", "😀 cheap", "..."):
+        evidence = model.predict(text, [Target("", implied=True)], ["price"]).evidence("", "price", "positive")
+        assert len(evidence.words) == sum(word in text for word in ("cheap", "😀"))
+        assert evidence.to_dict()["target"] is None
+        assert evidence.unread == ()
+
+
+def test_a_long_text_is_cut_in_runs_of_words_that_hold_no_mention(open_model):  # noqa: F811
+    text = "one Camden " + " ".join(f"word{number}" for number in range(45))
+    evidence = tabsa.load(open_model).predict(text, ["Camden"], ["price"]).evidence("Camden", "price")
+    assert len(evidence.words) <= MOST_PARTS + 1
+    assert evidence.words[0].span == Span(0, 3)
+    covered = " ".join(words(text, evidence.words))
+    assert covered.split() == [word for word in text.split() if word != "Camden"]
+
+
+def test_the_answer_of_a_long_text_is_explained_where_it_was_given(open_model):  # noqa: F811
+    model = tabsa.load(open_model)
+    filler = "Camden " + "so " * 45 + "it is. "
+    text = filler + "Camden has good food. " + filler + "Nothing else is known."
+    prediction = model.predict(text, ["Camden", "Leith"], ["food"])
+    assert prediction.opinions[0].polarity == "positive"
+    evidence = prediction.evidence("Camden", "food")
+    assert evidence.quotes() == ("good food",)
+    (sentence,) = evidence.sentences
+    assert text[sentence.span.start : sentence.span.end] == "Camden has good food."
+    assert sentence.polarity == "positive"
+    assert evidence.unread == prediction.unread("Camden")
+    assert [text[a:b] for a, b in evidence.unread] == ["Nothing else is known."]
+    nobody = prediction.evidence("Leith", "food")
+    assert (nobody.polarity, nobody.words, nobody.sentences) == ("none", (), ())
+    assert nobody.unread == tuple(split_sentences(text))
+
+
+def test_what_was_not_asked_is_not_explained(tiny_model):
+    model = tabsa.load(tiny_model)
+    prediction = model.predict("Camden is cheap", ["Camden"], ["price"])
+    with pytest.raises(DataError, match="does not know the label 'lovely'"):
+        prediction.evidence("Camden", "price", "lovely")
+    with pytest.raises(DataError, match="nothing was asked of 'Camden' on 'safety'"):
+        prediction.evidence("Camden", "safety")
+    (plain,) = model.predict_many(["Camden is cheap"], ["Camden"])
+    with pytest.raises(DataError, match="explain=True"):
+        plain.evidence("Camden", "price")
+
+
+# ---- phrases
+
+
+def evidence_of(*weights: tuple[str, float], polarity: str = "positive") -> Evidence:
+    text, spans = " ".join(word for word, _ in weights), []
+    for word, weight in weights:
+        start = spans[-1].span.end + 1 if spans else 0
+        spans.append(WordWeight(Span(start, start + len(word)), weight))
+    return Evidence(text, "it", "price", polarity, 0.9, tuple(spans), (), ())
+
+
+def test_neighbours_that_both_carry_are_one_phrase():
+    evidence = evidence_of(("really", 0.2), ("good", 0.5), ("value", 0.4), ("but", -0.1), ("dear", 0.3))
+    assert evidence.quotes() == ("really good value", "dear")
+    assert [round(phrase.weight, 6) for phrase in evidence.phrases()] == [1.1, 0.3]
+    assert evidence.quotes(1) == ("really good value",)
+    assert evidence_of(("good.", 0.5), ("Cheap", 0.4)).quotes() == ("good. Cheap",)  # the mark is in the word here
+    two = evidence_of(("good", 0.5), ("Cheap", 0.4))
+    assert replace(two, text="good.Cheap").quotes() == ("good", "Cheap")
+
+
+def test_a_light_word_between_two_that_carry_is_part_of_their_phrase():
+    assert evidence_of(("costs", 0.6), ("a", 0.01), ("fortune", 0.3), ("x", 0.0)).quotes() == ("costs a fortune",)
+    assert evidence_of(("good", 0.6), ("is", -0.2), ("fine", 0.3)).quotes() == ("good", "fine")
+
+
+def test_silence_and_words_that_weigh_nothing_are_carried_by_no_phrase():
+    assert evidence_of(("good", 0.6), polarity="none").quotes() == ()
+    assert evidence_of(("good", 0.001), ("x", -0.5)).quotes() == ()
+    assert Evidence("", "it", "price", "positive", 0.9, (), (), ()).quotes() == ()
+
+
+# ---- of a report
+
+
+@pytest.fixture
+def data() -> Dataset:
+    examples = []
+    for number in range(12):
+        text = f"Camden is {'cheap' if number % 2 else 'dear'} and {'safe' if number % 3 else 'far'} number {number}"
+        opinions = (Opinion("Camden", "price", "positive" if number % 2 else "negative"),) if number % 5 else ()
+        examples.append(Example(str(number), text, (Target("Camden", (Span(0, 6),)),), opinions))
+    return Dataset("mine", "all", ("price", "safety"), LABELS, examples)
+
+
+def test_the_worst_mistakes_get_evidence_and_nothing_else_changes(tiny_model, data):
+    model = tabsa.load(tiny_model)
+    plain = tabsa.evaluate(model, data, bootstrap=0)
+    report = tabsa.evaluate(model, data, bootstrap=0, evidence=4)
+    assert report.to_dict() == plain.to_dict()
+    assert len(report.errors) == len(plain.errors) > 4
+    explained = [error for error in report.errors if error.evidence]
+    assert len(explained) == 4
+    for error in explained:
+        evidence = model.predict(error.text, ["Camden"], [error.aspect]).evidence("Camden", error.aspect, error.said)
+        assert [span for span, _ in error.evidence] == [span for span, _ in evidence.words]
+        assert [w for _, w in error.evidence] == pytest.approx([w for _, w in evidence.words], abs=1e-6)
+        assert "Camden" not in words(error.text, error.evidence)
+    assert all(error.evidence for error in with_evidence(plain, model).errors[:50])
+
+
+def test_labels_that_the_data_lacks_are_treated_as_in_the_figures(open_model):  # noqa: F811
+    """Where data has no `neutral`, what is neutral is `none`: so is what its words carry."""
+    text = "Camden has food"
+    example = Example("1", text, (Target("Camden", (Span(0, 6),)),), (Opinion("Camden", "food", "positive"),))
+    report = tabsa.evaluate(tabsa.load(open_model), Dataset("mine", "all", ("food",), LABELS, [example]), evidence=5)
+    (error,) = report.errors
+    assert (error.said, error.probability) == ("none", pytest.approx(0.925))  # none and neutral
+    assert dict(error.evidence)[Span(11, 15)] == pytest.approx(0, abs=1e-6)  # silent without it, and just as sure
+
+
+def test_a_flawless_report_is_left_as_it_is(open_model):  # noqa: F811
+    example = Example("1", "Camden", (Target("Camden", (Span(0, 6),)),))
+    data = Dataset("mine", "all", ("food",), LABELS, [example])
+    assert tabsa.evaluate(tabsa.load(open_model), data, bootstrap=0, evidence=5).errors == ()
+
+
+def test_no_pytorch_is_needed(tiny_model):
+    code = (
+        "import sys; [sys.modules.__setitem__(name, None) for name in ('torch', 'onnx', 'sklearn', 'matplotlib')]; "
+        f"import tabsa; result = tabsa.load({str(tiny_model)!r}).predict('Camden is cheap', ['Camden'], ['price']); "
+        "print(len(result.evidence('Camden', 'price').words))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "2\n"

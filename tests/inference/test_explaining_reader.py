@@ -1,0 +1,96 @@
+"""Which words carry a reader's answer: against questions asked and readings made one at a time."""
+
+import numpy as np
+import pytest
+
+import tabsa
+from reader_factory import WORDS
+from reader_folder import ASPECTS, small_reader, write_reader
+from tabsa.checkpoint import read_folder
+from tabsa.inference import Predictor
+from tabsa.inference.explaining import MOST_READINGS
+from tabsa.text import split_sentences
+
+
+@pytest.fixture(scope="module", params=[{"along": 2, "layers": 0}, {"layers": 1}], ids=str)
+def reader(request, tmp_path_factory):
+    folder = write_reader(tmp_path_factory.mktemp("reader"), small_reader(**request.param), "int8")
+    return Predictor(read_folder(folder.path), precision="float32")
+
+
+def made_text(seed: int, count: int = 12) -> str:
+    rng = np.random.default_rng(seed)
+    chosen = [str(word) for word in rng.choice([word for word in WORDS if word.isalpha()], count)]
+    return "Camden " + " ".join(chosen)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_word_weighs_the_mean_of_what_can_be_measured(reader, seed):
+    """Hidden, alone, and for the first few left out of the text: one at a time, from the definitions."""
+    text = made_text(seed)
+    prediction = reader.predict(text, ["Camden"], [ASPECTS[0]])
+    label = reader.labels[1]
+    evidence = prediction.evidence("Camden", ASPECTS[0], label)
+    (passage,) = prediction.passages
+    opened = reader.engine.opened(passage)
+
+    def probability(heard):
+        return float(opened.ask(0, ASPECTS[0], np.array([heard, heard]))[0, 1])
+
+    pieces = len(passage.pieces)
+    own = [
+        [piece.start >= span.start and piece.end <= span.end and piece.slot < 0 for piece in passage.pieces]
+        for span, _ in evidence.words
+    ]
+    names = [not any(row[place] for row in own) for place in range(pieces)]
+    whole, nothing = probability([True] * pieces), probability(names)
+    cheap = [
+        (
+            (whole - probability([not inside for inside in row]))
+            + (probability([inside or name for inside, name in zip(row, names, strict=True)]) - nothing)
+        )
+        / 2
+        for row in own
+    ]
+    again = sorted(range(len(cheap)), key=lambda number: -cheap[number])[:MOST_READINGS]
+    for number, (span, weight) in enumerate(evidence.words):
+        expected = cheap[number]
+        if number in again:
+            (without,) = reader.predict(text[: span.start] + text[span.end :], ["Camden"], [ASPECTS[0]]).opinions
+            expected = (2 * expected + prediction.opinions[0].probabilities[label] - without.probabilities[label]) / 3
+        assert weight == pytest.approx(expected, abs=2e-6)
+
+
+def test_each_sentence_has_an_answer_of_its_own(reader):
+    text = ". ".join(made_text(seed, 5).removeprefix("Camden " if seed else "").capitalize() for seed in range(3)) + "."
+    spans = split_sentences(text)
+    assert len(spans) == 3
+    prediction = reader.predict(text, ["Camden"], [ASPECTS[0]])
+    evidence = prediction.evidence("Camden", ASPECTS[0], reader.labels[1])
+    (passage,) = prediction.passages
+    opened = reader.engine.opened(passage)
+    assert evidence.sentences
+    weights = [sentence.weight for sentence in evidence.sentences]
+    assert weights == sorted(weights, reverse=True)
+    for sentence in evidence.sentences:
+        assert sentence.span in spans
+        word = [any(c.isalnum() for c in text[piece.start : piece.end]) for piece in passage.pieces]
+        heard = [
+            piece.slot >= 0 or not is_word or sentence.span.start <= piece.start < sentence.span.end
+            for piece, is_word in zip(passage.pieces, word, strict=True)
+        ]
+        said = opened.ask(0, ASPECTS[0], np.array([heard, heard]))[0]
+        assert [sentence.probabilities[label] for label in reader.labels] == pytest.approx(said.tolist(), abs=1e-6)
+        assert sentence.polarity == reader.labels[int(said.argmax())]
+
+
+def test_the_model_in_the_box_finds_what_decides():
+    model = tabsa.load()
+    text = "The Galaxy S24 costs a fortune. It has nothing to do with me. Croydon is not safe at night."
+    prediction = model.predict(text, ["Galaxy S24", "Croydon"], ["price", "safety"])
+    price = prediction.evidence("Galaxy S24", "price")
+    assert (price.polarity, price.quotes()[0]) == ("negative", "costs a fortune")
+    assert text[slice(*price.sentences[0].span)] == "The Galaxy S24 costs a fortune."
+    safety = prediction.evidence("Croydon", "safety")
+    assert (safety.polarity, safety.quotes()[0]) == ("negative", "not safe")
+    assert prediction.evidence("Croydon", "price").quotes() == ()
