@@ -65,6 +65,7 @@ class ModelConfig:
     calibration: dict[str, float] | None = None  # a reader's: the fields of `evaluation`'s PresenceCalibration
     implied: bool = False  # whether in use a target that a text does not name is what the text is about, unless told
     named: bool = True  # whether it learnt from targets that texts name; where not, it looks for none that is implied
+    windows: tuple[int, ...] = ()  # a reader's: pieces of a text that is read whole, and of a window of a longer one
     format: str = FORMAT
 
 
@@ -248,6 +249,7 @@ def _model_config(values: Mapping[str, Any], path: Path) -> ModelConfig:
         "calibration": lambda value: value is None or _is_calibration(value),
         "implied": lambda value: type(value) is bool,
         "named": lambda value: type(value) is bool,
+        "windows": lambda value: isinstance(value, list) and len(value) in (0, 2) and all(map(number, value)),
     }
     given: dict[str, Any] = {}
     for field in dataclasses.fields(ModelConfig):

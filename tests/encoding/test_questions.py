@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from reader_factory import LABELS, WORDS, piece_reader, tokeniser
 from tabsa.encoding.labels import NOT_ASKED
-from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import (
     AspectTable,
     Questions,
@@ -17,6 +16,7 @@ from tabsa.encoding.questions import (
     padded_aspects,
     wording,
 )
+from tabsa.encoding.windows import NO_SLOT
 from tabsa.errors import DataError
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
 

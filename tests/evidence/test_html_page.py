@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,10 @@ from seen_page import Page
 from tabsa.evidence import html_page
 from tabsa.evidence.bands import lines
 from tabsa.evidence.html import _WIDTH
+from tabsa.inference import Evidence, SentenceAnswer, WordWeight
+from tabsa.schema import Span
+from tabsa.text import split_sentences
+from tabsa.text.words import word_spans
 
 
 def test_the_page_needs_nothing_else():
@@ -118,7 +123,6 @@ def test_all_probabilities_are_there():
         (made_up(found={}), "no opinion found"),
         (made_up(targets=["Oslo"]), "not mentioned in the text"),
         (made_up(targets=["Oslo"]), "No words are shaded: nothing was read"),
-        (made_up(directions=0), "this model has no gates"),
         (made_up(found=dict(list(FOUND.items())[:1])), "No opinion on general, price."),
     ],
 )
@@ -141,3 +145,53 @@ def test_several_texts_are_numbered():
     assert [text for _, text in page.all("h2")] == ["Text 1 of 2", "Text 2 of 2"]
     identifiers = [a["id"] for _, a, _ in page.elements if "id" in a]
     assert len(identifiers) == len(set(identifiers)) == 2
+
+
+# ---- evidence
+
+
+def explained(text: str = "Camden is not <b>safe</b>. It is dear.", **changes):
+    """A prediction whose evidence is made up: each word weighs what is given."""
+    prediction = made_up(text=text, targets=["Camden"], found={("Camden", "safety"): "negative"}, directions=0)
+    weights = {"not": 0.3, "safe": 0.5, "dear": -0.2} | changes
+    words = tuple(WordWeight(span, weights.get(text[slice(*span)], 0.0)) for span in word_spans(text, [Span(0, 6)]))
+    first, second = split_sentences(text)
+    own = {"none": 0.1, "positive": 0.1, "negative": 0.8}
+    sentences = (SentenceAnswer(first, "negative", own, 0.6), SentenceAnswer(second, "none", {"none": 0.9}, 0.1))
+
+    def explain(prediction, target, aspect, polarity, among):
+        return Evidence(text, target, aspect, "negative", 0.85, words, sentences, (second,))
+
+    return replace(prediction, explain=explain)
+
+
+def test_words_are_shaded_by_what_they_carry():
+    page = Page(html_page([explained()]))
+    shades = {text: a["style"] for a, text in page.all("span", class_="for")}
+    assert shades == {"not": "--w:0.300", "safe": "--w:0.500"}
+    assert [text for _, text in page.all("span", class_="against")] == ["dear"]
+    assert [a["title"] for a, _ in page.all("span", class_="against")] == ["-20 points"]
+    (shown,) = page.all("p", class_="carried")
+    assert shown[1] == "Camden is not <b>safe</b>. It is dear."
+    assert [text for _, text in page.all("q")] == ["not <b>safe"]
+
+
+def test_sentences_that_carry_it_have_answers_of_their_own():
+    page = Page(html_page([explained()]))
+    items = [" ".join(text.split()) for _, text in page.all("li")][-2:]
+    assert items == ["Camden is not <b>safe</b>. ▼ negative 80%", "It is dear. silent by itself"]
+    assert "One sentence was not read for Camden" in html_page([explained()])
+
+
+def test_evidence_and_gates_stand_apart():
+    gated = replace(made_up(), explain=explained().explain)
+    headings = [text for _, text in Page(html_page([gated])).all("h3")]
+    assert headings == ["What carries each answer", "What the memory kept"]
+    assert "<h3>What the memory kept" not in html_page([explained()])
+    assert "<h3>What carries" not in html_page([made_up()])
+
+
+def test_evidence_is_escaped():
+    source = html_page([explained(text="Camden <script>x</script> is bad. And </q> dear.")])
+    assert "<script" not in source
+    assert Page(source).all("p", class_="carried")[0][1] == "Camden <script>x</script> is bad. And </q> dear."

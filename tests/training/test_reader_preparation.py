@@ -8,7 +8,7 @@ import torch
 from question_sets import DATA, LARGE, NAMES, READER, SMALL, VOCABULARY, prepared, questions_of
 from reader_factory import make_reader, piece_reader
 from tabsa.encoding.labels import NOT_ASKED
-from tabsa.encoding.pieces import NO_SLOT
+from tabsa.encoding.windows import NO_SLOT
 from tabsa.errors import DataError
 from tabsa.nn.context import EVALUATION
 from tabsa.schema import Dataset, Example, Opinion, Target

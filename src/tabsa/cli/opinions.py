@@ -17,12 +17,13 @@ _SIGNS = {POSITIVE: "▲", NEGATIVE: "▼", NEUTRAL: "○", MIXED: "◆", NONE: 
 _BAR = 12  # characters
 
 
-def show(prediction: "Prediction", *, every: bool = False) -> None:
-    """Print a prediction: the opinions found, or with `every` all pairs."""
+def show(prediction: "Prediction", *, every: bool = False, evidence: bool = False) -> None:
+    """Print a prediction: the opinions found, or with `every` all pairs; with `evidence`, the words that carry them."""
     prediction = prediction.for_people()
     shown = list(prediction.opinions) if every else prediction.found()
     out.print(_marked(prediction))
-    out.print(_table(shown) if shown else "\n [bold]no opinion found[/bold]\n")
+    words = [_carried(prediction, opinion) for opinion in shown] if evidence else None
+    out.print(_table(shown, words) if shown else "\n [bold]no opinion found[/bold]\n")
     for line in _silences(prediction, every=every):
         out.print(line)
 
@@ -38,7 +39,17 @@ def _marked(prediction: "Prediction") -> "Text":
     return text
 
 
-def _table(opinions: list["PredictedOpinion"]) -> "Table":
+def _carried(prediction: "Prediction", opinion: "PredictedOpinion") -> str:
+    """The phrases that carry an answer, each with its points."""
+    if opinion.polarity == NONE:
+        return ""
+    found = prediction.evidence(opinion.target, opinion.aspect)
+    return ", ".join(
+        f"{printable(found.text[span.start : span.end])} {round(weight * 100):+d}" for span, weight in found.phrases()
+    )
+
+
+def _table(opinions: list["PredictedOpinion"], words: list[str] | None = None) -> "Table":
     from rich.box import SIMPLE
     from rich.table import Table
     from rich.text import Text
@@ -48,12 +59,15 @@ def _table(opinions: list["PredictedOpinion"]) -> "Table":
     table.add_column("aspect", overflow="fold")
     table.add_column("opinion", no_wrap=True)
     table.add_column("confidence", no_wrap=True)
+    if words is not None:
+        table.add_column("carried by", overflow="fold")
     previous = None
-    for opinion in opinions:
+    for number, opinion in enumerate(opinions):
         style = _STYLES.get(opinion.polarity, "cyan")
         name = Text("" if opinion.target == previous else printable(opinion.target), "bold")
         judged = Text(f"{_SIGNS.get(opinion.polarity, '●')} {printable(opinion.polarity)}", style)
-        table.add_row(name, printable_text(opinion.aspect), judged, _bar(opinion.confidence, style))
+        row = [name, printable_text(opinion.aspect), judged, _bar(opinion.confidence, style)]
+        table.add_row(*row, *([] if words is None else [Text(words[number])]))
         previous = opinion.target
     return table
 
@@ -79,12 +93,17 @@ def _silences(prediction: "Prediction", *, every: bool) -> Iterator["Text"]:
     count = len(dict.fromkeys(opinion.aspect for opinion in prediction.opinions))
     for target, aspects in silent.items():
         if target in unmentioned:
-            words = "not mentioned in the text"
+            words = "not mentioned in the text, so nothing was read for it"
         elif not aspects or every:
-            continue
+            words = ""
         else:
             words = "silent on " + ("every aspect" if len(aspects) == count > 1 else ", ".join(aspects))
-        yield Text.assemble((printable(target), "bold dim"), (f": {printable(words)}", "dim"))
+        if words:
+            yield Text.assemble((printable(target), "bold dim"), (f": {printable(words)}", "dim"))
+        if target not in unmentioned and (missed := len(prediction.unread(target))):
+            what = "one sentence was" if missed == 1 else f"{missed} sentences were"
+            words = f": {what} not read for it: it is not named there, nor in what comes before"
+            yield Text.assemble((printable(target), "bold dim"), (words, "dim"))
 
 
 def printable_text(text: str) -> "Text":

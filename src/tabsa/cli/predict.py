@@ -11,7 +11,7 @@ from tabsa.cli.aspects import asked_aspects
 from tabsa.cli.console import err, warn
 from tabsa.cli.options import AspectLists, Aspects, ModelName, Precision
 from tabsa.cli.targets import METAVAR, Implied, is_implied, named_targets
-from tabsa.errors import DataError, ModelError
+from tabsa.errors import DataError
 
 _EXAMPLE = 'tabsa predict "Camden is lovely but far too dear" -t Camden'
 
@@ -36,8 +36,15 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, every pair with its probabilities.")] = False,
     explain: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the words shaded by the model's gates: .html, .png or .svg."),
+        typer.Option(
+            metavar="FILE",
+            help="Write the words shaded by what carries each answer, and of a model with gates what its memory kept: "
+            ".html, .png or .svg.",
+        ),
     ] = None,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", "-e", help="Say which words carry each answer, as measured on the model.")
+    ] = False,
     every: Annotated[bool, typer.Option("--all", help="Show every pair, also where the text is silent.")] = False,
     precision: Precision = "auto",
 ) -> None:
@@ -46,8 +53,9 @@ def command(
     Examples: `tabsa predict "The Pixel 9 lasts for days" -t "Pixel 9" -a "battery life" -a price`,
     `tabsa predict "The Pixel 9 lasts for days" -t "Pixel 9" --aspects phones`,
     `tabsa predict "Great food, slow service" --implied -a food -a service`,
+    `tabsa predict "The Pixel 9 gets hot" -t "Pixel 9" -a heat --evidence`,
     `cat review.txt | tabsa predict -t Camden -t Brixton -a price --json`,
-    `tabsa predict "I love Stokey" -t "Stoke Newington=Stokey,N16" --model places --explain why.html`
+    `tabsa predict "I love Stokey" -t "Stoke Newington=Stokey,N16" --explain why.html`
     """
     if not targets and not is_implied(implied, model):
         hint = "or give --implied, if the text does not name what it is about"
@@ -62,23 +70,15 @@ def command(
 
         check_format(explain)
     predictor = load(model, precision=precision)
-    if explain is not None and not predictor.gated:
-        from tabsa.models import SYSTEMS
-
-        able = ", ".join(name for name, system in SYSTEMS.items() if system.gates)
-        raise ModelError(
-            f"--explain shows gates, and '{predictor.system.name}' has none; these have: {able}, "
-            "and so has `--model places`"
-        )
     prediction = predictor.predict(read, wanted, asked, implied=implied)
     for name in prediction.unmentioned():
         warn(f"the text does not mention '{name}'; give other names for it with -t '{name}=ALIAS'")
     if as_json:
-        typer.echo(json.dumps(prediction.to_dict(), indent=2, allow_nan=False))
+        typer.echo(json.dumps(prediction.to_dict(evidence=evidence), indent=2, allow_nan=False))
     else:
         from tabsa.cli.opinions import show
 
-        show(prediction, every=every)
+        show(prediction, every=every, evidence=evidence)
     if explain is not None:
         from tabsa.evidence import write_explanation
 

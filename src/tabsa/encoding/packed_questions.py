@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import Questions
+from tabsa.encoding.windows import NO_SLOT
 
 _NAME = 2  # pieces of a placeholder that are read
 

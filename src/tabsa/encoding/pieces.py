@@ -1,31 +1,21 @@
 """A text as word pieces, each mention of a target as a placeholder of its own.
 
 `Camden is dear, Hull is not` is read as `entity1 is dear, entity2 is not`: names carry no opinion, and any number of
-targets can be told apart. A text of more pieces than are read at once is read in passages that overlap.
+targets can be told apart. A text of more pieces than are read at once is read in passages that overlap. Where a model
+says so (`ModelConfig.windows`), a long text is read in windows of whole sentences, each behind the last sentence before
+it that names a target, so that "it" is read for whom it means.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple
 
 from tabsa.encoding.passages import Passage
+from tabsa.encoding.windows import NO_SLOT, Piece, Window, overlapping, sentence_windows
 from tabsa.schema import Target
 from tabsa.text import Token
 from tabsa.text.wordpieces import WordPieces
-
-NO_SLOT: Final = -1  # of a piece that stands for no target, and of a target that the text only implies
-_OVERLAP: Final = 4  # a passage begins with the last 1 / this of the one before
-
-
-class Piece(NamedTuple):
-    """A word piece, where it stands in the text, and the slot of the target it stands for."""
-
-    id: int
-    start: int
-    end: int
-    slot: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,24 +80,38 @@ class PieceReader:
             reached = end
         return found
 
-    def cut(self, text: str, targets: Sequence[Target], *, longest: int) -> Iterator[PiecePassage]:
+    def cut(
+        self, text: str, targets: Sequence[Target], *, longest: int, windows: Sequence[int] = ()
+    ) -> Iterator[PiecePassage]:
         """What is read of a text at once: at most `longest` pieces, the two around them included.
 
         A passage is read for the targets it mentions, whose slots are in the order of first mention in it, and for
         those that the text only implies. Where that is nobody, it is left out.
+
+        Args:
+            text: what is read.
+            targets: with their mentions.
+            longest: the most pieces of a passage.
+            windows: the most pieces of a text that is read whole, and about how many a window of a longer one has; none
+                are given where only `longest` matters.
         """
         named = {number: number for number, target in enumerate(targets) if target.mentions}
         implied = [target.name for target in targets if target.implied and not target.mentions]
         room = max(1, longest - 2)
         # Slots are numbered anew in each passage, and it must not get longer by that.
-        for part in _windows(self.pieces(text, targets, named, widest=True), room):
-            present = [*dict.fromkeys(piece.slot for piece in part if piece.slot != NO_SLOT)]
+        pieces = self.pieces(text, targets, named, widest=True)
+        if windows and len(pieces) > windows[0]:
+            parts = sentence_windows(text, pieces, window=min(windows[1], room), longest=room)
+        else:
+            parts = (Window((), part) for part in overlapping(pieces, room))
+        for before, own in parts:
+            present = [*dict.fromkeys(piece.slot for piece in (*before, *own) if piece.slot != NO_SLOT)]
             if present or implied:
                 slots = {number: slot for slot, number in enumerate(present)}
-                numbered = tuple(self._numbered(part, slots))[:room]
+                numbered = tuple(self._numbered((*before, *own), slots))[:room]
                 names = (*(targets[number].name for number in present), *implied)
                 tokens = tuple(_tokens(text, numbered))
-                yield PiecePassage(part[0].start, part[-1].end, tokens, names, None, numbered)
+                yield PiecePassage(own[0].start, own[-1].end, tokens, names, None, numbered)
 
     def _numbered(self, pieces: Sequence[Piece], slots: dict[int, int]) -> Iterator[Piece]:
         """The pieces with targets under other slots, and so with other placeholders."""
@@ -120,40 +124,6 @@ class PieceReader:
                 for number in self.placeholder(slot):
                     yield Piece(number, piece.start, piece.end, slot)
             before = piece
-
-
-def _windows(pieces: Sequence[Piece], longest: int) -> Iterator[tuple[Piece, ...]]:
-    """All pieces, or parts of them that overlap.
-
-    None begins or ends inside a mention, nor inside a word where the text has spaces: half a passage without one, as in
-    Chinese or in an address, is cut as it comes.
-    """
-    start = 0
-    while pieces:
-        end = min(start + longest, len(pieces))
-        if end < len(pieces):
-            end = _gap(pieces, range(end, start + longest // 2, -1))
-        yield tuple(pieces[start:end])
-        if end == len(pieces):
-            return
-        start = _gap(pieces, range(max(start + 1, end - longest // _OVERLAP), end + 1))
-
-
-def _gap(pieces: Sequence[Piece], places: Sequence[int]) -> int:
-    """The first of the places that stands between two words, or between two mentions, or at all."""
-    for joined in (_one_word, _one_mention):
-        for place in places:
-            if not joined(pieces[place - 1], pieces[place]):
-                return place
-    return places[0]
-
-
-def _one_word(one: Piece, other: Piece) -> bool:
-    return one.end == other.start or _one_mention(one, other)
-
-
-def _one_mention(one: Piece, other: Piece) -> bool:
-    return one.slot != NO_SLOT and one[1:] == other[1:]
 
 
 def _tokens(text: str, pieces: Sequence[Piece]) -> Iterator[Token]:

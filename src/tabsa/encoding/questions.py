@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from tabsa.encoding.answers import keep_strongest
 from tabsa.encoding.labels import NOT_ASKED
-from tabsa.encoding.pieces import NO_SLOT, PieceReader
+from tabsa.encoding.pieces import PieceReader
+from tabsa.encoding.windows import NO_SLOT
 from tabsa.errors import DataError
 from tabsa.schema import Dataset
 

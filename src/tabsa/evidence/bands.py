@@ -10,23 +10,46 @@ from numpy.typing import NDArray
 from rich.cells import cell_len
 
 from tabsa.encoding import Passage
-from tabsa.inference import Prediction
+from tabsa.inference import Evidence, Prediction
 from tabsa.text import Token
 
-Kind: TypeAlias = Literal["mean", "opinion", "forward", "backward", "only"]
+Kind: TypeAlias = Literal["evidence", "mean", "opinion", "forward", "backward", "only"]
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
     """One value a word, from 0 to 1.
 
-    `mean` is over all chains and directions, as in the paper's Figure 2. `opinion` weighs the chains as the answer to
-    that question does. The others are one chain each, of a forward or backward reading (`only`: the single one).
+    `evidence` is how much each word carries an answer. The others are gates: `mean` is over all chains and directions,
+    as in the paper's Figure 2, `opinion` weighs the chains as the answer to that question does, and the rest are one
+    chain each, of a forward or backward reading (`only`: the single one).
     """
 
     kind: Kind
     label: str
     values: NDArray[np.float32]  # (tokens,)
+
+
+def carried(prediction: Prediction) -> tuple[Evidence, ...]:
+    """What carries each opinion found; nothing of a prediction that does not know its model."""
+    if prediction.explain is None:
+        return ()
+    return tuple(prediction.evidence(opinion.target, opinion.aspect) for opinion in prediction.found())
+
+
+def evidence_bands(evidence: Iterable[Evidence], passage: Passage) -> list[Band]:
+    """A band for each answer about the passage's targets that words of it carry."""
+    found = []
+    for one in evidence:
+        inside = [(span, weight) for span, weight in one.words if passage.start <= span.start < passage.end]
+        if one.target in passage.targets and inside:
+            weights = (
+                max((weight for span, weight in inside if token.start < span.end and span.start < token.end), default=0)
+                for token in passage.tokens
+            )
+            values = np.clip(np.array([*weights], np.float32), 0, 1)
+            found.append(Band("evidence", f"{one.aspect}: {one.target}", values))
+    return found
 
 
 def without_gates(predictions: Iterable[Prediction]) -> bool:
@@ -36,7 +59,7 @@ def without_gates(predictions: Iterable[Prediction]) -> bool:
 
 
 def bands(prediction: Prediction, passage: Passage) -> list[Band]:
-    """The bands of one passage, the mean first; none where the model has no gates."""
+    """The gates of one passage, their mean first; none where the model has no gates."""
     gates = passage.gates  # (directions, tokens, chains)
     if gates is None or not gates.size:
         return []

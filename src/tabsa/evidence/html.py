@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tabsa.encoding import Passage
-from tabsa.evidence.bands import Band, bands, lines, without_gates
+from tabsa.evidence.bands import Band, bands, carried, lines, without_gates
 from tabsa.evidence.grid import Cell, Grid, opinion_grid
+from tabsa.evidence.section import evidence_section
 from tabsa.inference import Prediction
 from tabsa.text import Token
 from tabsa.text.escaping import html_document
@@ -20,34 +21,40 @@ def html_page(predictions: Sequence[Prediction], title: str = "") -> str:
     title = title or "Who is judged, on what, and how"
     style = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
     articles = "\n".join(_article(prediction, number, predictions) for number, prediction in enumerate(predictions, 1))
+    legends = [_CARRIED] if any(prediction.explain for prediction in predictions) else []
+    legends += [] if without_gates(predictions) else [_LEGEND]
     body = f"""<header>
 <h1>{_text(title)}</h1>
-{_NO_GATES if without_gates(predictions) else _LEGEND}
+{"".join(legends)}
 </header>
 {articles}"""
     return html_document(title, style, body)
 
 
-_LEGEND = """<p class="about">Words are shaded by their gates. A gate says how far a chain of the model's memory was
-rewritten at a word, reading forwards (→) or backwards (←); the shade of the word itself is the mean of them all. A
-chain named after a target follows that target; a line named after an opinion weighs the chains as that answer does.
-Gates show where the model took notice, not how it judged.</p>
+_CARRIED = """<p class="about">Under <b>what carries each answer</b>, a word's shade says how many points of that
+answer's probability the word carries, measured by asking and reading again without it; what speaks against the answer
+is underlined.</p>"""
+
+
+_LEGEND = """<p class="about">Under <b>what the memory kept</b>, words are shaded by their gates. A gate says how far a
+chain of the model's memory was rewritten at a word, reading forwards (→) or backwards (←); the shade of the word itself
+is the mean of them all. A chain named after a target follows that target; a line named after an opinion weighs the
+chains as that answer does. Gates show where the model took notice, not how it judged.</p>
 <p class="scale" aria-hidden="true"><span>gate 0</span><span class="ramp"></span><span>1</span></p>"""
-
-
-_NO_GATES = """<p class="about">No words are shaded: this model has no gates.</p>"""
 
 
 def _article(prediction: Prediction, number: int, predictions: Sequence[Prediction]) -> str:
     heading = f"Text {number} of {len(predictions)}" if len(predictions) > 1 else "The text"
-    readings = [_reading(prediction, passage) for passage in prediction.passages]
-    if not readings:
-        readings = ['<p class="note">No words are shaded: nothing was read for these targets.</p>']
+    gates = "".join(_reading(prediction, passage) for passage in prediction.passages)
+    kept = f"<section><h3>What the memory kept</h3>{gates}</section>" if gates else ""
+    if not prediction.passages:
+        kept = '<p class="note">No words are shaded: nothing was read for these targets.</p>'
     return f"""<article aria-labelledby="text-{number}">
 <h2 id="text-{number}">{heading}</h2>
 <blockquote>{_marked(prediction)}</blockquote>
 {_opinions(opinion_grid(prediction))}
-{"".join(readings)}
+{evidence_section(carried(prediction))}
+{kept}
 {_probabilities(prediction)}
 </article>"""
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from tabsa.encoding import Passage
 from tabsa.errors import OutputError
-from tabsa.evidence.bands import Band, bands, without_gates
+from tabsa.evidence.bands import Band, bands, carried, evidence_bands
 from tabsa.evidence.grid import Grid, opinion_grid
-from tabsa.inference import Prediction
+from tabsa.inference import Evidence, Prediction
 from tabsa.text import Token
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _MARGIN = 0.3
 _LABELS = 1.75  # the column of labels
 _COLUMN, _ROW, _MEAN = 0.27, 0.15, 0.27  # a word's width, a band's height, the mean's
+_HEIGHTS = {"evidence": 0.22, "mean": _MEAN}  # of other bands than a chain's
+_RAMP = 1.5  # a scale's width
 _GRID_COLUMN, _GRID_ROW = 1.35, 0.26
 _MOST_WORDS = 32  # in a line
 _MOST_PIXELS = 60_000  # what matplotlib can draw is a little more
@@ -34,7 +36,7 @@ _TONES = {
     "other": ("#33415c", "#e3e8f1"),
     "none": (_QUIET, "#ffffff"),
 }
-_RED = "#eb3c28"
+_RED, _BLUE = "#eb3c28", "#2f5bd0"  # gates, as in the paper; evidence
 _FONTS = ("DejaVu Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans", "Noto Emoji", "Arial Unicode MS")
 
 
@@ -50,8 +52,9 @@ def draw_picture(predictions: Sequence[Prediction], kind: str, title: str = "") 
         ) from e
     known = set(fontManager.get_font_names())
     fonts = [font for font in _FONTS if font in known]
+    shown = [(prediction, carried(prediction)) for prediction in predictions]
     width = max([_width(prediction) for prediction in predictions], default=_LABELS) + 2 * _MARGIN
-    height = sum(_height(prediction) for prediction in predictions) + _MARGIN + 0.5 + (0.4 if title else 0)
+    height = sum(_height(*one) for one in shown) + _MARGIN + 0.5 + (0.4 if title else 0)
     if kind == "png" and max(width, height) * _DPI > _MOST_PIXELS:
         raise OutputError(f"{len(predictions)} texts are too many for one picture; write a page (.html)")
     with mpl.rc_context({"font.family": fonts, "svg.hashsalt": "tabsa", "font.size": 9}), warnings.catch_warnings():
@@ -59,7 +62,7 @@ def draw_picture(predictions: Sequence[Prediction], kind: str, title: str = "") 
         figure = Figure(figsize=(width, height), facecolor="white")
         axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
         axes.set_axis_off()
-        _Drawing(axes).draw(predictions, title)
+        _Drawing(axes).draw(shown, title)
         stream = io.BytesIO()
         metadata = {"Title": title or "tabsa", "Date": None} if kind == "svg" else {"Title": title or "tabsa"}
         figure.savefig(stream, format=kind, dpi=_DPI, metadata=metadata)
@@ -82,12 +85,12 @@ def _width(prediction: Prediction) -> float:
     return _LABELS + max(words * _COLUMN, len(opinion_grid(prediction).aspects) * _GRID_COLUMN, 2.5)
 
 
-def _height(prediction: Prediction) -> float:
+def _height(prediction: Prediction, evidence: Sequence[Evidence]) -> float:
     """How much room one prediction takes; as `_Drawing` goes down the page."""
     grid = opinion_grid(prediction)
     height = 0.3 + _GRID_ROW * len(grid.rows) + 0.25
     for passage in prediction.passages:
-        shown = bands(prediction, passage)
+        shown = [*evidence_bands(evidence, passage), *bands(prediction, passage)]
         for line in _lines(passage):
             height += _word_height(passage.tokens[line]) + _bands_height(shown) + 0.25
     return height + 0.2
@@ -95,7 +98,7 @@ def _height(prediction: Prediction) -> float:
 
 def _bands_height(shown: Sequence[Band]) -> float:
     kinds = len({band.kind for band in shown})
-    return _MEAN + _ROW * (len(shown) - 1) + 0.07 * (kinds - 1) if shown else 0
+    return sum(_HEIGHTS.get(band.kind, _ROW) for band in shown) + 0.07 * max(0, kinds - 1)
 
 
 def _shown(text: str, most: int = 24) -> str:
@@ -112,21 +115,23 @@ class _Drawing:
 
         self.axes, self.y = axes, _MARGIN
         self.shades = LinearSegmentedColormap.from_list("gate", ["#ffffff", _RED])
+        self.carrying = LinearSegmentedColormap.from_list("evidence", ["#ffffff", _BLUE])
 
-    def draw(self, predictions: Sequence[Prediction], title: str) -> None:
+    def draw(self, predictions: Sequence[tuple[Prediction, Sequence[Evidence]]], title: str) -> None:
         """All of it."""
         if title:
             self.write(_MARGIN, self.y + 0.1, _shown(title, 60), size=13, weight="bold")
             self.y += 0.4
-        for prediction in predictions:
+        for prediction, evidence in predictions:
             self.grid(opinion_grid(prediction))
             for passage in prediction.passages:
-                shown = bands(prediction, passage)
+                shown = [*evidence_bands(evidence, passage), *bands(prediction, passage)]
                 for line in _lines(passage):
                     self.words(passage.tokens[line], shown, line)
             self.y += 0.2
-        if not without_gates(predictions):
-            self.scale()
+        gates = any(bands(prediction, passage) for prediction, _ in predictions for passage in prediction.passages)
+        weighed = any(evidence for _, evidence in predictions)
+        self.scale([("evidence", self.carrying)] * weighed + [("gate", self.shades)] * gates)
 
     def write(self, x: float, y: float, text: str, **how: Any) -> None:
         """One text, vertically centred; `$` is no formula."""
@@ -173,11 +178,11 @@ class _Drawing:
                 x, self.y - 0.05, _shown(token.text), rotation=90, va="bottom", ha="center", size=9, weight=weight
             )
         edges = left + _COLUMN * np.arange(len(tokens) + 1)
-        previous = "mean"
+        previous = shown[0].kind if shown else "mean"
         for band in shown:
             self.y += 0.07 if band.kind != previous else 0
-            height = _MEAN if band.kind == "mean" else _ROW
-            self.shade(edges, height, band.values[line])
+            height = _HEIGHTS.get(band.kind, _ROW)
+            self.shade(edges, height, band.values[line], self.carrying if band.kind == "evidence" else self.shades)
             self.label(band, self.y + height / 2)
             self.y += height
             previous = band.kind
@@ -186,24 +191,26 @@ class _Drawing:
     def label(self, band: Band, middle: float) -> None:
         """What a band shows, left of it."""
         sign = {"forward": "→ ", "backward": "← "}.get(band.kind, "")
-        colour = _INK if band.kind in ("mean", "opinion") else _QUIET
-        size = 8 if band.kind == "mean" else 6.5
+        colour = _INK if band.kind in ("evidence", "mean", "opinion") else _QUIET
+        size = 8 if band.kind in _HEIGHTS else 6.5
         x = _MARGIN + _LABELS - 0.1
-        self.write(x, middle, sign + _shown(band.label, 32), ha="right", size=size, color=colour)
+        label = "what the memory kept" if band.kind == "mean" else band.label
+        self.write(x, middle, sign + _shown(label, 32), ha="right", size=size, color=colour)
 
-    def shade(self, edges: Any, height: float, values: Any) -> None:
-        """One row of shades, from white to red."""
+    def shade(self, edges: Any, height: float, values: Any, shades: Any) -> None:
+        """One row of shades, from white to blue or red."""
         rows = [self.y, self.y + height]
         self.axes.pcolormesh(
-            edges, rows, np.atleast_2d(values), cmap=self.shades, vmin=0, vmax=1, edgecolors="#e6e2dc", linewidth=0.4
+            edges, rows, np.atleast_2d(values), cmap=shades, vmin=0, vmax=1, edgecolors="#e6e2dc", linewidth=0.4
         )
 
-    def scale(self) -> None:
-        """What the shades mean."""
+    def scale(self, ramps: Sequence[tuple[str, Any]]) -> None:
+        """What the shades mean, side by side."""
         left = _MARGIN + _LABELS
-        self.write(left - 0.1, self.y + 0.07, "gate", ha="right", color=_QUIET)
-        self.axes.pcolormesh(
-            np.linspace(left, left + 2, 65), [self.y, self.y + 0.14], np.linspace(0, 1, 64)[None], cmap=self.shades
-        )
-        for value in (0, 0.5, 1):
-            self.write(left + 2 * value, self.y + 0.25, f"{value:g}", ha="center", color=_QUIET, size=7)
+        for number, (what, shades) in enumerate(ramps):
+            x = left + number * (_RAMP + 0.8)
+            self.write(x - 0.1, self.y + 0.07, what, ha="right", color=_QUIET)
+            ends = np.linspace(x, x + _RAMP, 65)
+            self.axes.pcolormesh(ends, [self.y, self.y + 0.14], np.linspace(0, 1, 64)[None], cmap=shades)
+            for value in (0, 0.5, 1):
+                self.write(x + _RAMP * value, self.y + 0.25, f"{value:g}", ha="center", color=_QUIET, size=7)

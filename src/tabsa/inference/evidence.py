@@ -55,7 +55,7 @@ class Evidence:
             return ()
         heaviest = max((word.weight for word in self.words), default=0.0)
         least = max(_LEAST, heaviest * _SHARE)
-        joined = (_joined(run) for run in _runs(self.text, self.words, least))
+        joined = (_joined(run, self.probability) for run in _runs(self.text, self.words, least))
         return tuple(sorted(joined, key=lambda phrase: -phrase.weight)[:most])
 
     def quotes(self, most: int = 3) -> tuple[str, ...]:
@@ -106,5 +106,7 @@ def _runs(text: str, words: Sequence[WordWeight], least: float) -> Iterator[list
         yield run
 
 
-def _joined(run: Sequence[WordWeight]) -> WordWeight:
-    return WordWeight(Span(run[0].span.start, run[-1].span.end), sum(word.weight for word in run))
+def _joined(run: Sequence[WordWeight], most: float) -> WordWeight:
+    """The words as one phrase; together they carry no more than the whole answer, unless one of them does."""
+    weights = [word.weight for word in run]
+    return WordWeight(Span(run[0].span.start, run[-1].span.end), max(*weights, min(sum(weights), most), 0))

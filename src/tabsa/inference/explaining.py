@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.encoding import Engine, OpenedPassage, Passage
-from tabsa.encoding.pieces import NO_SLOT, PiecePassage
+from tabsa.encoding.pieces import PiecePassage
+from tabsa.encoding.windows import NO_SLOT
 from tabsa.errors import DataError
 from tabsa.evaluation.questions import without
 from tabsa.inference.evidence import Evidence, SentenceAnswer, WordWeight

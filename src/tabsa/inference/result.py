@@ -118,20 +118,24 @@ class Prediction:
         """The opinions that are not `none`."""
         return [opinion for opinion in self.opinions if opinion.polarity != NONE]
 
-    def to_dict(self) -> dict[str, Any]:
-        """What `tabsa predict --json` prints; a target without a name is null."""
-        return {
-            "text": self.text,
-            "opinions": [
-                {
-                    "target": None if opinion.target == UNNAMED else opinion.target,
-                    "aspect": opinion.aspect,
-                    "polarity": opinion.polarity,
-                    "probabilities": opinion.probabilities,
-                }
-                for opinion in self.opinions
-            ],
+    def to_dict(self, *, evidence: bool = False) -> dict[str, Any]:
+        """What `tabsa predict --json` prints; a target without a name is null.
+
+        With `evidence`, each opinion that is not `none` has what carries it (`Evidence.to_dict`).
+        """
+        return {"text": self.text, "opinions": [self._told(opinion, evidence) for opinion in self.opinions]}
+
+    def _told(self, opinion: PredictedOpinion, evidence: bool) -> dict[str, Any]:
+        told = {
+            "target": None if opinion.target == UNNAMED else opinion.target,
+            "aspect": opinion.aspect,
+            "polarity": opinion.polarity,
+            "probabilities": opinion.probabilities,
         }
+        if evidence and opinion.polarity != NONE:
+            carried = self.evidence(opinion.target, opinion.aspect).to_dict()
+            told["evidence"] = {key: carried[key] for key in ("words", "phrases", "sentences", "unread")}
+        return told
 
     def for_people(self) -> "Prediction":
         """The same with a word for the target that has no name: "it"."""

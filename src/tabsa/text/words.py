@@ -1,6 +1,7 @@
 """The words of a text as a reader counts them: what may carry an opinion by itself, and where it stands."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -17,13 +18,20 @@ _WORD: Final = re.compile(
     """,
     re.VERBOSE,
 )
-_MARKS: Final = re.compile(r"[!-#%-*,-/:;?@\[-\]_{}¡§«¶·»¿‐-‧‰-⁞。、，！？；：「」『』（）【】《》…]+")
+_MARKS: Final = re.compile(r"[!-#%-/:-@\[-`{-~¡§«¶·»¿‐-‧‰-⁞。、，！？；：「」『』（）【】《》…]+")
 _LEFT_OVER: Final = re.compile(r"['’]s\b")  # of a mention: `Camden's`
 
 
 def word_spans(text: str, mentions: Iterable[Span] = ()) -> list[Span]:
     """The words that are not part of a mention, in order; punctuation marks are none."""
-    return [span for start, end in _between(text, mentions) for span in _words(text, start, end)]
+    read = text if text.isascii() else "".join(_letter(character) for character in text)
+    return [span for start, end in _between(text, mentions) for span in _words(read, start, end)]
+
+
+def _letter(character: str) -> str:
+    """The character, or a letter for a mark that goes with one, as vowels do in Hindi; patterns do not count it."""
+    combines = unicodedata.category(character)[0] == "M" and character not in "\ufe0e\ufe0f"
+    return "a" if combines else character
 
 
 def _between(text: str, mentions: Iterable[Span]) -> Iterator[tuple[int, int]]:

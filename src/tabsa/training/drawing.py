@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.encoding.labels import NOT_ASKED
-from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import Questions
+from tabsa.encoding.windows import NO_SLOT
 from tabsa.training.config import RunConfig
 from tabsa.training.questions import PreparedQuestions
 

@@ -66,7 +66,8 @@ def keep_texts(
     passages: list[PiecePassage] = []
     owners: list[int] = []
     for number, example in enumerate(dataset.examples):
-        cut = list(engine.cut(example.text, example.targets))
+        # Not in windows: nobody knows which of a long text's windows carries its label.
+        cut = list(engine.pieces.cut(example.text, example.targets, longest=longest))
         passages += cut
         owners += [number] * len(cut)
     if not len(questions.targets):

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from tabsa.encoding import NOT_ASKED
-from tabsa.encoding.pieces import NO_SLOT
+from tabsa.encoding.windows import NO_SLOT
 from tabsa.models.reader.network import QuestionBatch
 
 _PIECES = 16  # texts' lengths are rounded up to a multiple of this, long ones to a multiple of four times as many

@@ -12,8 +12,8 @@ from torch.nn import functional
 
 from tabsa.encoding import NOT_ASKED
 from tabsa.encoding.packed_questions import PackedTexts, packed_texts
-from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import Questions, answers_of
+from tabsa.encoding.windows import NO_SLOT
 from tabsa.errors import DataError
 from tabsa.evaluation.questions import question_metrics, without
 from tabsa.models.reader.network import QuestionBatch, Reader

@@ -118,6 +118,7 @@ def write_tuned(path: Path, tuned: Tuned, metrics: dict[str, Any], card: str) ->
         calibration=tuned.calibration,
         implied=mostly_implied(data),
         named=any_named(data),
+        windows=base.config.windows,
     )
     tokenizer = (base.path / TOKENIZER).read_bytes()
     folder = write_reader_folder(path, config, tuned.weights, tokenizer, metrics, card, _storage(base))

@@ -107,8 +107,9 @@ class ReaderEngine:
         return session
 
     def cut(self, text: str, targets: Sequence[Target]) -> Iterator[PiecePassage]:
-        """Passages of at most the word pieces that are read at once, for all targets they mention."""
-        return self.pieces.cut(text, targets, longest=self.folder.config.max_length)
+        """Passages of at most the word pieces that are read at once, for all targets they mention or go on about."""
+        config = self.folder.config
+        return self.pieces.cut(text, targets, longest=config.max_length, windows=config.windows)
 
     def read_passages(
         self,
