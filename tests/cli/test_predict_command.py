@@ -1,6 +1,6 @@
 import io
 import json
-import shutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -196,19 +196,29 @@ def test_a_wrong_extension_is_told_before_anything_is_read(command_line):
     assert stderr == "error: cannot write an explanation to 'why.pdf'; expected a name that ends in .html, .png, .svg\n"
 
 
-@pytest.mark.parametrize("kind", ["lr", "lstm-loc"])
-def test_models_without_gates_are_told_of_before_anything_is_read(command_line, tiny_model, tmp_path, kind):
-    folder = shutil.copytree(tiny_model, tmp_path / "model")
-    config = folder / "config.json"
-    config.write_text(config.read_text("utf-8").replace('"delayed-entnet"', f'"{kind}"'), "utf-8")
+def test_a_model_without_gates_is_explained_too(command_line, tmp_path):
     page = tmp_path / "why.html"
-    code, stdout, stderr = command_line("predict", TEXT, "-t", "Camden", "--model", folder, "--explain", page)
-    assert (code, stdout) == (1, "")
-    assert stderr == (
-        f"error: --explain shows gates, and '{kind}' has none; these have: entnet, delayed-entnet, "
-        "and so has `--model places`\n"
-    )
-    assert not page.exists()
+    code, _, stderr = command_line("predict", "The Pixel 9 gets hot.", "-t", "Pixel 9", "-a", "heat", "--explain", page)
+    assert (code, stderr) == (0, f"explanation: {page}\n")
+    source = page.read_text("utf-8")
+    assert "What carries each answer" in source
+    assert "<h3>What the memory kept" not in source
+
+
+def test_the_words_that_carry_an_answer(command_line):
+    asked = ("predict", "The Pixel 9 takes nice photos but gets hot.", "-t", "Pixel 9", "-t", "Nokia", "-a", "heat")
+    code, stdout, _ = command_line(*asked, "--evidence")
+    assert code == 0
+    assert "carried by" in stdout
+    assert re.search(r"heat .*negative .* hot \+\d\d", stdout)
+    assert "Nokia: not mentioned in the text, so nothing was read for it" in stdout
+    told = json.loads(command_line(*asked, "-e", "--json")[1])
+    pixel, nokia = told["opinions"]
+    assert "evidence" not in nokia
+    best = max(pixel["evidence"]["words"], key=lambda word: word["weight"])
+    assert told["text"][best["start"] : best["end"]] == "hot"
+    assert pixel["evidence"]["sentences"][0]["polarity"] == "negative"
+    assert "evidence" not in json.loads(command_line(*asked, "--json")[1])["opinions"][0]
 
 
 # ---- the model in the box

@@ -128,7 +128,7 @@ def test_every_option(tabsa: Tabsa, tmp_path: Path) -> None:
     assert f"2 rows: 1 scored, 0 opinions found, 1 rejected (see {rejects}); " in stderr
     (line,) = out.read_text().splitlines()
     assert list(json.loads(line)) == [
-        *("key", "comment", "my_target", "my_aspect", "my_polarity", "my_confidence", "my_probabilities")
+        *("key", "comment", "about", "my_target", "my_aspect", "my_polarity", "my_confidence", "my_probabilities")
     ]
     assert json.loads(rejects.read_text())["reason"] == "no target in 'about'"
 
@@ -216,7 +216,8 @@ def test_a_users_mistake_is_one_line(
         (
             ["taken.csv", "out.csv", "-a", "price"],
             "the output would have two columns 'Camden/price'; tell the new ones apart with --prefix, such as "
-            "--prefix tabsa/",
+            "--prefix tabsa/, or leave it out "
+            "with --keep",
         ),
         (["in.csv", "there.csv"], "there.csv exists; replace it with --overwrite, or choose another name"),
         (

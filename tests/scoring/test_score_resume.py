@@ -238,6 +238,9 @@ def test_resuming_asks_for_the_same_again(stopped, model):
     other = Request(targets=BOTH, chunk=5, layout=Layout.LONG)
     with pytest.raises(OutputError, match=r"cannot resume .*out\.csv: the layout is not what it was"):
         score(source, out, model, other, resume=True)
+    other = Request(targets=BOTH, chunk=5, keep=["text"])
+    with pytest.raises(OutputError, match="the list of kept columns is not what it was"):
+        score(source, out, model, other, resume=True)
     other = Request(targets=BOTH, chunk=5, implied=True)
     with pytest.raises(
         OutputError, match=r"cannot resume .*out\.csv: whether targets may be implied is not what it was"
@@ -264,7 +267,7 @@ def test_parts_that_were_tampered_with_are_one_clear_line(stopped, model):
     for content, match in [
         ("{", "is damaged"),
         ("[1]", "is damaged"),
-        ('{"format": "tabsa score 3", "counts": {}}', "is damaged"),
+        ('{"format": "tabsa score 4", "counts": {}}', "is damaged"),
         ('{"format": "x", "identity": {}, "counts": {}}', "another version"),
         ('{"format": "tabsa score 2", "identity": {}, "counts": {}}', "another version"),
     ]:

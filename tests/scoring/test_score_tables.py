@@ -204,13 +204,13 @@ def test_rows_whose_text_names_a_target_are_counted(tmp_path, model, implied):
 def test_long_has_a_row_for_each_opinion(tmp_path, model):
     found = run(tmp_path, model, records(), layout=Layout.LONG, aspects=["transit-location", "general"])
     expected = [
-        (record["id"], record["text"], opinion.target, opinion.aspect, opinion.polarity)
+        (*record.values(), opinion.target, opinion.aspect, opinion.polarity)
         for record in records()
         for opinion in model.predict(record["text"], BOTH, ["transit-location", "general"]).found()
     ]
-    assert [tuple(row.values())[:5] for row in found] == expected
+    assert [tuple(row.values())[:6] for row in found] == expected
     assert len(expected) > 3
-    assert list(found[0]) == ["id", "text", "target", "aspect", "polarity", "confidence", "probabilities"]
+    assert list(found[0]) == ["id", "likes", "text", "target", "aspect", "polarity", "confidence", "probabilities"]
     for row in found:
         assert row["confidence"] == row["probabilities"][row["polarity"]]
         assert sum(row["probabilities"].values()) == pytest.approx(1, abs=1e-5)
@@ -233,6 +233,38 @@ def test_long_tables_have_a_column_a_label_and_the_row_where_there_is_no_id(tmp_
     ]
     assert {row["row"] for row in found} <= {"2", "3", "4"}
     assert found[0]["row"] == "2"
+
+
+@pytest.mark.parametrize("out", NAMES)
+def test_long_keeps_the_columns_of_the_input_and_joins_it_by_id(tmp_path, model, out):
+    run(tmp_path, model, records(), out=out, layout=Layout.LONG, every=True)
+    found = list(text_rows(tmp_path / out))
+    pairs = len(BOTH) * len(model.aspects)
+    given = [{name: str(value) for name, value in record.items()} for record in records() for _ in range(pairs)]
+    assert [{name: row[name] for name in ("id", "likes", "text")} for row in found] == given
+
+
+@pytest.mark.parametrize("layout", Layout)
+@pytest.mark.parametrize("out", ["out.jsonl", "out.csv", "out.parquet"])
+def test_only_some_columns_are_kept_when_asked(tmp_path, model, layout, out):
+    rows = [record | {"stars": 5, "target": "x"} for record in records()]
+    run(tmp_path, model, rows, out=out, layout=layout, keep=["stars"])
+    first = next(text_rows(tmp_path / out))
+    assert list(first)[:3] == ["id", "text", "stars"]
+    assert "likes" not in first
+    assert first.get("target") in (None, "Camden")
+    run(tmp_path, model, [{"text": TEXTS[0], "x": 1}], out=out, layout=layout, keep=[])
+    assert "x" not in next(text_rows(tmp_path / out))
+    with pytest.raises(DataError, match=r"unknown column of .*'star'; did you mean 'stars'"):
+        run(tmp_path, model, rows, out=out, layout=layout, keep=["star"])
+
+
+def test_a_column_of_targets_that_is_called_target_gives_way(tmp_path, model):
+    rows = [{"text": TEXTS[0], "target": "Camden;Brixton"}]
+    found = run(tmp_path, model, rows, target_column="target", layout=Layout.LONG, every=True, aspects=["price"])
+    assert [row["target"] for row in found] == ["Camden", "Brixton"]
+    found = run(tmp_path, model, rows, target_column="target", layout=Layout.LONG, every=True, prefix="my_")
+    assert {row["target"] for row in found} == {"Camden;Brixton"}
 
 
 def test_aliases_are_mentions(tmp_path, model):
@@ -327,8 +359,9 @@ def test_a_column_that_exists_already_is_one_clear_line(tmp_path, model):
     (row,) = run(tmp_path, model, rows, prefix="new/")
     assert row["Camden/price"] == "5"
     assert row["new/Camden/price"] in model.labels
-    with pytest.raises(DataError, match="two columns 'target'"):
-        run(tmp_path, model, [{"target": TEXTS[0]}], layout=Layout.LONG)
+    for taken in ("target", "polarity", "confidence"):
+        with pytest.raises(DataError, match=f"two columns '{taken}'"):
+            run(tmp_path, model, [{"text": TEXTS[0], taken: "x"}], layout=Layout.LONG)
     assert run(tmp_path, model, [{"target": TEXTS[0]}], layout=Layout.LONG, prefix="my_")[0]["my_target"] == "Camden"
 
 
@@ -351,7 +384,7 @@ def test_many_columns_get_a_word_on_the_long_layout(tmp_path, model):
 
 
 def test_bad_rows_are_rejected_and_the_rest_goes_through(tmp_path, model):
-    content = b'id,text\n1,Camden\n2,\n3,caf\xe9\n4,a,b\n5, \n6,"Brixton"\n7,"open\n8,last\n'
+    content = b'id,text\n1,Camden\n2,\n3,caf\x81\n4,a,b\n5, \n6,"Brixton"\n7,"open\n8,last\n'
     found = run(tmp_path, model, content, name="in.csv")
     assert [row["id"] for row in found] == ["1", "6", "8"]
     assert [(row, reason.split(";")[0]) for row, reason in rejects(tmp_path)] == [
@@ -364,7 +397,7 @@ def test_bad_rows_are_rejected_and_the_rest_goes_through(tmp_path, model):
     contents = [line["content"] for line in lines(tmp_path / "out.jsonl.rejects.jsonl")]
     assert contents == [
         {"id": "2", "text": ""},
-        ["3", "caf\udce9"],
+        ["3", "caf\udc81"],
         ["4", "a", "b"],
         {"id": "5", "text": " "},
         '7,"open\n',
@@ -440,7 +473,9 @@ def test_files_that_cannot_be_used_are_one_clear_line(tmp_path, model):
     source, request = write(tmp_path / "in.csv", records()), Request(targets=BOTH)
     for error, match, arguments in [
         (DataNotFoundError, r"no file .*no\.csv", (tmp_path / "no.csv", tmp_path / "o.csv")),
-        (DataError, "cannot tell the format of .*in.xlsx", (tmp_path / "in.xlsx", tmp_path / "o.csv")),
+        (DataError, "cannot tell the format of .*in.txt", (tmp_path / "in.txt", tmp_path / "o.csv")),
+        (DataError, "in.xls is an old Excel workbook; save", (tmp_path / "in.xls", tmp_path / "o.csv")),
+        (DataError, "cannot tell the format of .*o.xlsx", (source, tmp_path / "o.xlsx")),
         (DataError, "cannot tell the format of .*o.txt", (source, tmp_path / "o.txt")),
         (OutputError, "in.csv is the input", (source, tmp_path / "x" / ".." / "in.csv")),
         (OutputError, "cannot write", (source, source / "o.csv")),

@@ -186,6 +186,7 @@ def test_a_record_that_was_lost_costs_its_part_only(folder, tmp_path, model):
         ({"aspects": ("price",)}, "the list of aspects"),
         ({"targets": {"Camden": ()}}, "the list of targets"),
         ({"layout": Layout.LONG}, "the layout"),
+        ({"keep": ["id"]}, "the list of kept columns"),
         ({"implied": True}, "whether targets may be implied"),
     ],
 )
@@ -240,7 +241,7 @@ def test_damaged_and_foreign_jobs(folder, tmp_path, model):
     for content, message in (
         ("{", "is damaged"),
         ("[1]", "is damaged"),
-        ('{"format": "tabsa score job 3"}', "is damaged"),
+        ('{"format": "tabsa score job 4"}', "is damaged"),
         ('{"format": "x", "identity": {}}', "is of another version"),
         ('{"format": "tabsa score job 1", "asked": {}}', "is of another version"),
     ):

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from tabsa import __version__
-from tabsa.cli import data, demo, evaluate, export, models, predict, reproduce, score, serve, suggest, train
+from tabsa.cli import data, demo, evaluate, export, models, predict, report, reproduce, score, serve, suggest, train
 from tabsa.cli.console import fail, show_warnings_as_lines
 from tabsa.cli.hints import line_of
 from tabsa.errors import TabsaError
@@ -34,6 +34,7 @@ def _options(
 
 app.command("predict")(predict.command)
 app.command("score")(score.command)
+app.command("report")(report.command)
 app.command("suggest")(suggest.command)
 app.command("serve")(serve.command)
 app.command("train")(train.command)

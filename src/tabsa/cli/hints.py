@@ -7,13 +7,14 @@ from tabsa.errors import TabsaError
 _HINTS: Final = {
     "another_run": "choose another --out",
     "cannot_listen": "choose others with --host and --port",
-    "column_taken": "tell the new ones apart with --prefix, such as --prefix tabsa/",
+    "column_taken": "tell the new ones apart with --prefix, such as --prefix tabsa/, or leave it out with --keep",
     "id_unknown": "check --data and --split",
     "job_differs": "ask for the same again, or start again with --overwrite",
     "job_exists": "go on with --resume, or start again with --overwrite",
     "job_unusable": "start again with --overwrite",
     "no_column": "name it with --{role}-column, or in a configuration as data.columns.{role}",
     "no_aspect_list": "a single aspect is given with -a",
+    "not_scored": "or say with --prefix what the columns of its answers begin with",
     "no_resume": "start again in another --out",
     "no_target": "with -t, --targets or --target-column; or give --implied, if texts do not name what they are about",
     "no_target_named": "give other names with -t 'NAME=ALIAS', or --implied if texts do not name what they are about",
@@ -26,6 +27,8 @@ _HINTS: Final = {
     "rejects_in_the_way": "give --rejects another name",
     "run_exists": "continue it with --resume, or choose another --out",
     "sha256_differs": "--unchecked keeps it all the same",
+    "two_answers": "say with --prefix which to read",
+    "whose_answers": "say with --target-column which does",
 }
 
 

@@ -19,6 +19,7 @@ from tabsa.cli.score_options import (
     Every,
     IdColumn,
     ImpliedColumn,
+    Keep,
     Layout,
     LayoutName,
     Out,
@@ -59,6 +60,7 @@ def command(
     layout: Layout = LayoutName.WIDE,
     probabilities: Probabilities = False,
     every: Every = False,
+    keep: Keep = None,
     prefix: Prefix = "",
     rejects: Rejects = None,
     resume: Resume = False,
@@ -107,6 +109,7 @@ def command(
         layout=RowLayout(layout),
         probabilities=probabilities,
         every=every,
+        keep=keep or None,
         prefix=prefix,
         chunk=chunk,
     )

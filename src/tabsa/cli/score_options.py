@@ -67,6 +67,10 @@ Probabilities: TypeAlias = Annotated[
     bool, typer.Option("--probabilities", help="Add each label's probability to the wide layout, too.")
 ]
 Every: TypeAlias = Annotated[bool, typer.Option("--all", help="In the long layout, write `none` as well.")]
+Keep: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="C", help="A column of IN to keep, beside id and text; repeatable. [default: all]"),
+]
 Prefix: TypeAlias = Annotated[str, typer.Option(metavar="TEXT", help="Goes before the name of each new column.")]
 Rejects: TypeAlias = Annotated[
     Path | None,

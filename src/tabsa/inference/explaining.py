@@ -1,14 +1,15 @@
 """What carries an answer: its words, its phrases and its sentences, measured on the model that gave it.
 
-A word's weight is in points of the answer's probability, the mean of what can be measured of it:
+A word's weight is in points of the answer's probability. Three things are measured of it:
 
 - hidden   what the probability loses where the question does not hear the word (attention knockout)
 - alone    what it gains where the question hears this word and no other
 - left out what it loses where the text is read again without the word (occlusion: Zeiler and Fergus, 2014)
 
-The first two need a model whose questions can be kept from hearing (`Engine.opened`) and cost one row each, so they are
-measured of every word; a reading is spent on the few that they find. Other models are read again without each word, or
-without each run of words where there are many. Names of targets stay: without them it would be another question.
+The first two need a model whose questions can be kept from hearing (`Engine.opened`) and cost one row each, so every
+word weighs their mean; a reading is spent on the few that weigh most, which weigh the mean of that and what is lost
+without them. Other models are read again without each word, or without each run of words where there are many, and
+weigh that. Names of targets stay: without them it would be another question.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -117,7 +118,7 @@ class _Asking:
         weights = _heard(self._ask(opened, passage), own, _always(opened, own)).weights(self.column)
         first = np.argsort(-weights, kind="stable")[:MOST_READINGS]
         left_out = self._left_out(passage, [words[number] for number in first])
-        weights[first] = (2 * weights[first] + left_out) / 3
+        weights[first] = (weights[first] + left_out) / 2
         return tuple(map(WordWeight, words, weights.tolist()))
 
     def sentences(self) -> tuple[SentenceAnswer, ...]:

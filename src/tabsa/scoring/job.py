@@ -15,7 +15,8 @@ from tabsa.scoring.reading import InputTable
 from tabsa.scoring.request import Request
 from tabsa.scoring.scorer import Scorer, is_implied
 from tabsa.tables import parquet
-from tabsa.tables.rows import suffix_of
+from tabsa.tables.kinds import suffix_of
+from tabsa.tables.rows import warn_of_guess
 from tabsa.tables.saving import Counts, FileOutput, StandardOutput
 
 _STREAM_SUFFIX: Final = ".jsonl"  # of standard output
@@ -46,6 +47,7 @@ def score(
     resume: bool = False,
     overwrite: bool = False,
     on_progress: Callable[[Progress], None] = lambda _: None,
+    on_guess: Callable[[str], None] = warn_of_guess,
 ) -> Progress:
     """Ask a model of every row of a table, and write what it says.
 
@@ -53,7 +55,7 @@ def score(
     was killed is taken up with `resume`, and gives the same output as one that was not.
 
     Args:
-        source: the table: .csv, .tsv, .jsonl (any of them with .gz) or .parquet.
+        source: the table: .csv, .tsv, .jsonl (any of them with .gz), .parquet or .xlsx.
         out: where the results go, in the format its name tells; None is standard output, as JSON Lines.
         predictor: the model.
         request: what to ask, and how to lay it out.
@@ -61,6 +63,7 @@ def score(
         resume: go on with the run that is there, if there is one.
         overwrite: replace what is there, finished or not.
         on_progress: called after each chunk of rows.
+        on_guess: told how the table is read, where its name does not tell; a `DataWarning` says it by default.
 
     Raises:
         DataError: the table cannot be read, or none of its rows can be scored.
@@ -69,7 +72,10 @@ def score(
     suffix = suffix_of(out) if out else _STREAM_SUFFIX
     if out is not None and suffix == ".parquet":
         parquet.require(out)
-    with InputTable(source) as table, _output(source, out, rejects, resume=resume, overwrite=overwrite) as output:
+    with (
+        InputTable(source, on_guess=on_guess) as table,
+        _output(source, out, rejects, resume=resume, overwrite=overwrite) as output,
+    ):
         scorer = Scorer(source, suffix, predictor, request)
         output.begin({"the input": table.identity(), **request_identity(predictor, request)})
         state = output.state
@@ -130,6 +136,7 @@ def request_identity(predictor: Predictor, request: Request) -> dict[str, Any]:
         "the column of texts": request.text_column,
         "the column of ids": request.id_column,
         "the layout": str(request.layout),
+        "the list of kept columns": None if request.keep is None else sorted(request.keep),
         "whether there are probabilities": request.probabilities,
         "whether `none` is written": request.every,
         "the prefix": request.prefix,

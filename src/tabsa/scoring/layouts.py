@@ -1,4 +1,4 @@
-"""Answers as rows of a table: wide, the input's row with a column for each pair; or long, a row for each opinion."""
+"""Answers as rows of a table: the input's row with a column for each pair (wide), or once for each opinion (long)."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -68,12 +68,10 @@ class _Wide:
         for stem in stems:
             added.append((request.prefix + stem, str))
             added.extend((f"{request.prefix}{stem}/{label}", float) for label in shown)
-        self.columns = (*columns.names, *(name for name, _ in added))
+        self.columns = (*columns.kept_names, *(name for name, _ in added))
         self.added = dict(added)
+        self.keep = columns.keep
         self._prefix, self._shown, self._silent = request.prefix, shown, _silent(labels)
-
-    def keep(self, values: Values) -> Values:
-        return values
 
     def _cells(self, stem: str, opinion: PredictedOpinion) -> Iterator[tuple[str, object]]:
         name = self._prefix + stem
@@ -128,29 +126,33 @@ class _WideOwn(_Wide):
 
 
 class _Long:
-    """The id, the text, and one opinion."""
+    """The input's row, and one opinion of it; where there is no id, the row's number goes first."""
 
     def __init__(
         self, request: Request, columns: TableColumns, aspects: Sequence[str], labels: Sequence[str], *, nested: bool
     ) -> None:
         prefix = request.prefix
-        self._id, self._text, self._row = columns.id, columns.text, f"{prefix}row"
+        self._row = f"{prefix}row" if columns.id is None else None
         self._names = [prefix + name for name in ("target", "aspect", "polarity", "confidence")]
         self._probabilities = f"{prefix}probabilities" if nested else None
         self._by_label = {label: f"{prefix}probability_{label}" for label in labels}
         shares = [self._probabilities] if self._probabilities else list(self._by_label.values())
-        self.columns = (self._id or self._row, self._text, *self._names, *shares)
+        # A column of targets that is called as ours says of each opinion less than ours does, and gives way.
+        self._dropped = {request.target_column} & {self._names[0]}
+        self._columns = columns
+        kept = (name for name in columns.kept_names if name not in self._dropped)
+        self.columns = (*([self._row] if self._row else []), *kept, *self._names, *shares)
         self.added: dict[str, type] = dict.fromkeys(shares, float)
         self.added |= dict(zip(self._names, (str, str, str, float), strict=True))
-        if self._id is None:
+        if self._row:
             self.added[self._row] = int
         self._every, self._aspects, self._silent = request.every, aspects, _silent(labels)
 
     def keep(self, values: Values) -> Values:
-        return {name: values.get(name) for name in (self._id, self._text) if name is not None}
+        return {name: value for name, value in self._columns.keep(values).items() if name not in self._dropped}
 
     def rows(self, item: Item, opinions: Opinions) -> Iterator[Values]:
-        first = item.kept if self._id is not None else {self._row: item.number} | item.kept
+        first = {self._row: item.number} | item.kept if self._row else item.kept
         for opinion in self._all(item, opinions) if self._every else opinions:
             if self._every or opinion.polarity != NONE:
                 shares = {label: round(p, _DIGITS) for label, p in opinion.probabilities.items()}

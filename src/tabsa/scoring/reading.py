@@ -1,7 +1,7 @@
 """The table to score: its rows in chunks, and what its columns are for."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,18 +13,19 @@ from tabsa.files import reason
 from tabsa.scoring.request import Request
 from tabsa.tables import parquet
 from tabsa.tables.fields import is_blank
-from tabsa.tables.rows import BadRow, Row, Values, every_row, suffix_of
+from tabsa.tables.kinds import input_suffix_of
+from tabsa.tables.rows import BadRow, Row, Values, every_row, warn_of_guess
 
 _CHUNK_CHARACTERS = 4_000_000  # ends a chunk before its rows do, so that long texts do not fill the memory
 _LONGEST_TEXT = 1_000_000  # characters
 
 
 class InputTable:
-    """The input, read once from start to end."""
+    """The input, read once from start to end; `on_guess` is told how, where the file's name does not tell."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._suffix = suffix_of(path)
+    def __init__(self, path: Path, *, on_guess: Callable[[str], None] = warn_of_guess) -> None:
+        self.path, self._on_guess = path, on_guess
+        self._suffix = input_suffix_of(path)
         if path.is_dir():
             raise DataError(f"{path} is a folder; expected a file")
         try:
@@ -52,7 +53,7 @@ class InputTable:
         """The rows, at most `size` at a time; the same chunks each time the file is read."""
         chunk: list[Row | BadRow] = []
         characters = 0
-        for row in every_row(self.path, self._file):
+        for row in every_row(self.path, self._file, on_guess=self._on_guess):
             chunk.append(row)
             values = row.values.values() if isinstance(row, Row) else ()
             characters += sum(len(value) for value in values if isinstance(value, str))
@@ -82,6 +83,16 @@ class TableColumns:
     names: tuple[str, ...]
     text: str
     id: str | None
+    kept: frozenset[str] | None = None  # those that go to the output; None is all, of later rows too
+
+    def keep(self, values: Values) -> Values:
+        """The part of a row that goes to the output."""
+        return values if self.kept is None else {name: v for name, v in values.items() if name in self.kept}
+
+    @property
+    def kept_names(self) -> tuple[str, ...]:
+        """The columns that go to the output, in the table's order."""
+        return tuple(name for name in self.names if self.kept is None or name in self.kept)
 
     def text_of(self, values: Values) -> str:
         """The row's text; raises a DataError where there is none."""
@@ -98,11 +109,14 @@ class TableColumns:
 def find_columns(path: Path, rows: Sequence[Row], request: Request) -> TableColumns:
     """The columns of a table, judged by its first rows."""
     names = tuple(dict.fromkeys(name for row in rows for name in row.values))
-    for wanted in (request.text_column, request.id_column, request.target_column, request.implied_column):
+    asked = (request.text_column, request.id_column, request.target_column, request.implied_column)
+    for wanted in (*asked, *(request.keep or ())):
         if wanted is not None and wanted not in names:
             raise unknown(f"column of {path}", wanted, names)
     identity = request.id_column or ("id" if "id" in names else None)
-    return TableColumns(names, request.text_column or _text_column(path, rows, names, identity, request), identity)
+    text = request.text_column or _text_column(path, rows, names, identity, request)
+    kept = None if request.keep is None else frozenset((text, *request.keep, *([identity] if identity else ())))
+    return TableColumns(names, text, identity, kept)
 
 
 def _text_column(path: Path, rows: Sequence[Row], names: Sequence[str], identity: str | None, request: Request) -> str:

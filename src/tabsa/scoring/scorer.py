@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tabsa.datasets import DataWarning
-from tabsa.errors import ConfigError, DataError
+from tabsa.errors import ConfigError, DataError, DataWarning
 from tabsa.inference import Predictor
 from tabsa.schema import NONE
 from tabsa.scoring.layouts import Item, RowMaker, row_maker

@@ -16,7 +16,7 @@ from tabsa.scoring.many.worker import Job, Kind, Outcome
 from tabsa.scoring.reading import InputTable
 from tabsa.scoring.scorer import Scorer
 from tabsa.tables import parquet as parquet_out
-from tabsa.tables.rows import suffix_of
+from tabsa.tables.kinds import input_suffix_of, suffix_of
 
 _NAMED = 5  # of the parts that failed, in one line
 
@@ -118,7 +118,7 @@ def _run(
 def _check(part: Part, predictor: Predictor, job: Job) -> None:
     """Try the first rows of a part: a wrong column or aspect is better told before there are workers."""
     source, suffix = Path(part.source), suffix_of(Path(part.out))
-    if ".parquet" in (suffix, suffix_of(source)):
+    if ".parquet" in (suffix, input_suffix_of(source)):
         parquet_out.require(source)
     scorer = Scorer(source, suffix, predictor, job.request)
     with InputTable(source) as table:

@@ -10,7 +10,7 @@ from typing import Any
 from tabsa.errors import ConfigError, DataError, DataNotFoundError, OutputError
 from tabsa.files import reason
 from tabsa.scoring import rejects_file
-from tabsa.tables.rows import SUFFIXES, suffix_of
+from tabsa.tables.kinds import INPUT_SUFFIXES, SUFFIXES, WORKBOOK, input_suffix_of
 
 _REJECTS = ".rejects.jsonl"
 
@@ -38,12 +38,12 @@ def is_many(source: Path) -> bool:
 def find_parts(source: Path, out: Path, form: str | None = None) -> list[Part]:
     """The tables of a file, a folder (with all below it) or a pattern, by name.
 
-    Names that begin with `_` or `.` are not tables, nor are files of rejects, nor what lies in `out`.
+    Names that begin with `_`, `.` or `~$` are not tables, nor are files of rejects, nor what lies in `out`.
 
     Args:
         source: the file, folder or pattern; in a pattern, `**` is any number of folders.
         out: the folder for the results.
-        form: the format of the results, such as "parquet" or "csv.gz"; each table's own by default.
+        form: the format of the results, such as "parquet" or "csv.gz"; each table's own by default, a workbook's CSV.
     """
     if form is not None and f".{form}" not in SUFFIXES:
         known = ", ".join(suffix[1:] for suffix in SUFFIXES)
@@ -57,7 +57,7 @@ def find_parts(source: Path, out: Path, form: str | None = None) -> list[Part]:
         if not path.is_relative_to(folder)
     ]
     if not parts:
-        raise DataNotFoundError(f"no table in {source}; expected files ending in one of {', '.join(SUFFIXES)}")
+        raise DataNotFoundError(f"no table in {source}; expected files ending in one of {', '.join(INPUT_SUFFIXES)}")
     _refuse_doubles(parts)
     return parts
 
@@ -77,12 +77,12 @@ def _tables(source: Path, root: Path, pattern: str | None) -> Iterator[Path]:
     if not is_many(source):
         if not source.is_file():
             raise DataNotFoundError(f"no file {source}; expected a table, a folder of tables, or a pattern")
-        suffix_of(source)
+        input_suffix_of(source)
         yield root / source.name
         return
     for path in root.glob(pattern) if pattern else _below(root):
-        hidden = any(piece.startswith(("_", ".")) for piece in path.relative_to(root).parts)
-        table = path.name.lower().endswith(SUFFIXES) and not path.name.endswith(_REJECTS)
+        hidden = any(piece.startswith(("_", ".", "~$")) for piece in path.relative_to(root).parts)
+        table = path.name.lower().endswith(INPUT_SUFFIXES) and not path.name.endswith(_REJECTS)
         if table and not hidden and path.is_file():
             yield path
 
@@ -97,8 +97,11 @@ def _below(folder: Path) -> Iterator[Path]:
 
 def _part(path: Path, relative: Path, folder: Path, form: str | None) -> Part:
     name = relative.as_posix()
+    suffix = input_suffix_of(path)
+    if form is None and suffix == WORKBOOK:
+        form = "csv"  # workbooks are read, and not written
     if form is not None:
-        name = name[: -len(suffix_of(path))] + f".{form}"
+        name = name[: -len(suffix)] + f".{form}"
     try:
         status = path.stat()
     except OSError as e:

@@ -22,7 +22,7 @@ from tabsa.scoring.many.parts import Part
 from tabsa.scoring.many.worker import Outcome, finished_files, unfinished_files
 from tabsa.tables.saving import open_locked, read_record, refuse_other
 
-FORMAT: Final = "tabsa score job 3"
+FORMAT: Final = "tabsa score job 4"
 
 
 class Records:

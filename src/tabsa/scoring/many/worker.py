@@ -117,7 +117,7 @@ class Worker:
         begun = any(path.exists() for path in unfinished_files(out))
         # A whole output that the job has no record of: it was killed between the two. Nothing tells its counts.
         unrecorded = not begun and any(path.exists() for path in finished_files(out))
-        run = partial(score, source, out, self._predictor, self._job.request, on_progress=note)
+        run = partial(score, source, out, self._predictor, self._job.request, on_progress=note, on_guess=_say_nothing)
         try:
             return run(resume=not unrecorded, overwrite=unrecorded).counts
         except DataError:
@@ -139,10 +139,14 @@ def unfinished_files(out: Path) -> tuple[Path, ...]:
     return tuple(out.with_name(name) for name in names)
 
 
+def _say_nothing(_: str) -> None:
+    """How the first table is read has been said; thousands of others need not say it again."""
+
+
 def _is_empty(source: Path) -> bool:
     """Whether a table can be read and has no row: programs that write many files write such ones, too."""
     try:
-        with InputTable(source) as table:
+        with InputTable(source, on_guess=_say_nothing) as table:
             return next(table.chunks(1), None) is None
     except DataError:
         return False

@@ -1,0 +1,152 @@
+"""`tabsa report`: what a scored table says, as one page."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tabsa.cli.console import err, warn
+from tabsa.errors import OutputError
+
+if TYPE_CHECKING:
+    from tabsa.report import Summary
+
+
+def command(
+    scored: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SCORED", help="What `tabsa score` wrote, wide or long, in any format; or a folder or 'pattern'."
+        ),
+    ],
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE.html",
+            help="Write the page, and beside it all numbers as FILE.csv.",
+            show_default=False,
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.png|.svg", help="Draw targets by aspects as a picture (tabsa[plot]).", show_default=False
+        ),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(help="What it is called. [default: the file's name]", show_default=False)
+    ] = None,
+    text_column: Annotated[
+        str | None,
+        typer.Option(metavar="C", help="The column of texts. [default: text, or the longest]", show_default=False),
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option(metavar="C", help="What tells texts apart. [default: id, else row]", show_default=False),
+    ] = None,
+    date_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="C",
+            help="The column of dates. [default: that which is called so, or holds dates]",
+            show_default=False,
+        ),
+    ] = None,
+    target_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="C",
+            help="Of a wide table whose rows name their own targets, the column that does.",
+            show_default=False,
+        ),
+    ] = None,
+    prefix: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="What the columns of answers begin with, where it cannot be told.", show_default=False
+        ),
+    ] = None,
+    day_first: Annotated[
+        bool | None,
+        typer.Option(
+            "--day-first/--month-first", help="How to read 3/4/2024. [default: as other rows tell]", show_default=False
+        ),
+    ] = None,
+    telling: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Sentences to show of each target, aspect and polarity.")
+    ] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON, shares as fractions.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
+) -> None:
+    """Say what a scored table says: who is judged how on what, how sure that is, and the sentences behind it.
+
+    The page is one file that needs nothing else: a heat map with counts and intervals, change over time, two targets
+    compared, the most telling sentences with a filter, and what was silent or rejected.
+
+    Examples: `tabsa report opinions.csv --out report.html`,
+    `tabsa report opinions.csv --out report.html --plot heat.png --title "Reviews of 2024"`,
+    `tabsa report scored/ --out report.html --date-column posted`,
+    `tabsa report opinions.parquet --json`
+    """
+    numbers = page.with_suffix(".csv") if page else None
+    _check(scored, page, numbers, plot, overwrite=overwrite)
+    from tabsa.report import ColumnNames, summarise
+    from tabsa.report.columns import WIDE
+
+    names = ColumnNames(
+        text=text_column, id=id_column, date=date_column, target=target_column, prefix=prefix, day_first=day_first
+    )
+    with _rows_read() as show:
+        summary = summarise(scored, title=title or "", columns=names, telling=telling, on_progress=show)
+    if page and numbers:
+        summary.write_csv(numbers)
+        summary.write_html(page, beside=numbers.name)
+    if plot:
+        summary.plot(plot)
+    _print(summary, as_json=as_json)
+    if summary.targets == ("",) and summary.layout == WIDE:
+        warn("the answers are of what texts do not name; if a column names it, say which with --target-column")
+    for written in (page, numbers, plot):
+        if written:
+            err.print(f"wrote {written}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _check(scored: Path, page: Path | None, numbers: Path | None, plot: Path | None, *, overwrite: bool) -> None:
+    """Whether all can be written: better asked before a long table is read."""
+    from tabsa.report.page import check_report_name
+    from tabsa.report.picture import check_picture_name
+
+    if page:
+        check_report_name(page)
+    if plot:
+        check_picture_name(plot)
+    written = [path for path in (page, numbers, plot) if path]
+    for path in written:
+        if path.resolve() == scored.resolve():
+            raise OutputError(f"{path} is the input; choose another name")
+        if scored.is_dir() and path.resolve().is_relative_to(scored.resolve()):
+            raise OutputError(f"{path} would lie among the scored tables in {scored}; choose another folder")
+    for path in written:
+        if path.exists() and not overwrite:
+            raise OutputError(f"{path} exists", code="output_exists")
+
+
+def _print(summary: "Summary", *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(summary.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        typer.echo(" ".join(summary.sentences()))
+
+
+@contextmanager
+def _rows_read() -> Iterator[Callable[[int], None]]:
+    """How many rows have been read, on a terminal."""
+    if not err.is_terminal:
+        yield lambda _: None
+        return
+    with err.status("reading") as status:
+        yield lambda rows: status.update(f"{rows:,} rows")

@@ -1,0 +1,159 @@
+"""Scored tables, row by row: what each says of whom, in whatever layout it was written."""
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+from tabsa.errors import DataError, DataNotFoundError
+from tabsa.report.columns import LONG, AnswerColumn, ColumnNames, ScoredColumns, find_scored_columns, names_in
+from tabsa.schema import NONE, UNNAMED
+from tabsa.tables.fields import is_blank
+from tabsa.tables.kinds import INPUT_SUFFIXES, input_suffix_of
+from tabsa.tables.rows import Row, Values, as_text, every_row
+
+_FIRST: Final = 200  # rows that tell what the columns are
+_REJECTS: Final = ".rejects.jsonl"
+
+# Target, aspect, polarity, the probability of that polarity, and the sentence that carries it, as far as known.
+Said: TypeAlias = tuple[str, str, str, float | None, str | None]
+
+
+class ScoredRow(NamedTuple):
+    """A row of a scored table."""
+
+    id: str
+    text: str
+    date: object
+    said: Sequence[Said]
+
+
+class ScoredFile:
+    """One scored table.
+
+    Args:
+        path: the file.
+        given: what its columns are called, where it cannot be told.
+    """
+
+    def __init__(self, path: Path, given: ColumnNames) -> None:
+        self.path = path
+        self.unreadable = 0
+        rows = every_row(path)
+        self._first = list(islice(rows, _FIRST))
+        self._rest = rows
+        readable = [row for row in self._first if isinstance(row, Row)]
+        if not readable and self._first:
+            raise DataError(f"no row of {path} can be read, the first: {getattr(self._first[0], 'error', '')}")
+        self.columns: ScoredColumns | None = find_scored_columns(path, readable, given) if readable else None
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """The targets and aspects that the columns alone tell."""
+        answers = self.columns.answers if self.columns else ()
+        return ((one.target, one.aspect) for one in answers if self.columns and not self.columns.targets)
+
+    def rows(self) -> Iterator[ScoredRow]:
+        """Every row that can be read; the others are counted in `unreadable`. To be called once."""
+        columns = self.columns
+        if columns is None:
+            return
+        said = _long if columns.layout == LONG else _own if columns.targets else _wide
+        for row in chain(self._first, self._rest):
+            if not isinstance(row, Row):
+                self.unreadable += 1
+                continue
+            values = row.values
+            text = values.get(columns.text) if columns.text else None
+            identity = values.get(columns.id) if columns.id else row.number
+            day = values.get(columns.date) if columns.date else None
+            yield ScoredRow(as_text(identity), text if isinstance(text, str) else "", day, said(values, columns))
+
+
+def _long(values: Values, columns: ScoredColumns) -> list[Said]:
+    prefix = columns.prefix
+    polarity, aspect = values.get(f"{prefix}polarity"), values.get(f"{prefix}aspect")
+    if is_blank(polarity) or is_blank(aspect):
+        return []
+    target, evidence = values.get(f"{prefix}target"), values.get(f"{prefix}evidence")
+    sure = _number(values.get(f"{prefix}confidence"))
+    named = UNNAMED if is_blank(target) else as_text(target)
+    return [(named, as_text(aspect), as_text(polarity), sure, evidence if isinstance(evidence, str) else None)]
+
+
+def _wide(values: Values, columns: ScoredColumns) -> list[Said]:
+    said: list[Said] = []
+    for column in columns.answers:
+        polarity = values.get(column.name)
+        if polarity == NONE:
+            said.append((column.target, column.aspect, NONE, None, None))
+        elif isinstance(polarity, str) and polarity:
+            said.append(_answer(values, column, polarity))
+    return said
+
+
+def _answer(values: Values, column: AnswerColumn, polarity: str) -> Said:
+    share = column.shares.get(polarity)
+    evidence = values.get(column.evidence) if column.evidence else None
+    sure = _number(values.get(share)) if share else None
+    return column.target, column.aspect, polarity, sure, evidence if isinstance(evidence, str) else None
+
+
+def _own(values: Values, columns: ScoredColumns) -> list[Said]:
+    names = names_in(values.get(columns.targets or "")) or [UNNAMED]
+    said: list[Said] = []
+    for column in columns.answers:
+        polarities = as_text(values.get(column.name)).split(";")
+        for place, (name, polarity) in enumerate(zip(names, polarities, strict=False)):
+            if polarity:
+                share = as_text(values.get(column.shares.get(polarity, ""))).split(";")
+                sure = _number(share[place]) if place < len(share) else None
+                said.append((name, column.aspect, polarity, sure, None))
+    return said
+
+
+def _number(value: object) -> float | None:
+    try:
+        return float(value) if isinstance(value, str | int | float) else None
+    except ValueError:
+        return None
+
+
+# ---- files
+
+
+def find_scored_files(source: Path) -> list[Path]:
+    """The tables of a file, a folder with all below it, or a pattern; files of rejects and hidden ones are none."""
+    if source.is_file():
+        input_suffix_of(source)
+        return [source]
+    if source.is_dir():
+        found = [Path(folder) / name for folder, _, names in os.walk(source) for name in names]
+        root = source
+    elif glob.has_magic(str(source)):
+        pieces = source.absolute().parts
+        first = next(place for place, piece in enumerate(pieces) if glob.has_magic(piece))
+        root = Path(*pieces[:first])
+        found = list(root.glob("/".join(pieces[first:])))
+    else:
+        raise DataNotFoundError(f"no file {source}; expected a scored table, or a folder of them")
+    tables = sorted(path for path in found if _is_table(path, root))
+    if not tables:
+        raise DataNotFoundError(f"no table in {source}; expected files ending in one of {', '.join(INPUT_SUFFIXES)}")
+    return tables
+
+
+def _is_table(path: Path, root: Path) -> bool:
+    hidden = any(piece.startswith(("_", ".")) for piece in path.relative_to(root).parts)
+    return (
+        path.name.lower().endswith(INPUT_SUFFIXES)
+        and not path.name.endswith(_REJECTS)
+        and not hidden
+        and path.is_file()
+    )
+
+
+def rejects_beside(path: Path) -> Path:
+    """Where `tabsa score` puts the rows that it could not score."""
+    return path.with_name(path.name + _REJECTS)
