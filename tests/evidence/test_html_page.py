@@ -159,7 +159,7 @@ def explained(text: str = "Camden is not <b>safe</b>. It is dear.", **changes):
     own = {"none": 0.1, "positive": 0.1, "negative": 0.8}
     sentences = (SentenceAnswer(first, "negative", own, 0.6), SentenceAnswer(second, "none", {"none": 0.9}, 0.1))
 
-    def explain(prediction, target, aspect, polarity, among):
+    def explain(prediction, target, aspect, polarity, among, words_too):
         return Evidence(text, target, aspect, "negative", 0.85, words, sentences, (second,))
 
     return replace(prediction, explain=explain)

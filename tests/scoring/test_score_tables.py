@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -568,3 +569,44 @@ def test_the_example_files_go_together():
     assert len(rows) == len({row["id"] for row in rows}) == 12
     for name, aliases in targets.items():
         assert any(word in row["text"] for row in rows for word in (name, *aliases)), name
+
+
+# ---- evidence
+
+
+EVIDENCE_ROWS = [
+    {"id": "a", "text": "The Pixel 9 costs a fortune. It takes lovely photos. I bought it in May."},
+    {"id": "b", "text": "The Pixel 9 is cheap."},
+    {"id": "c", "text": "Nothing to say."},
+]
+
+
+@pytest.mark.parametrize("layout", ["long", "wide"])
+def test_the_sentence_that_carries_an_opinion_stands_beside_it(tmp_path, layout):
+    source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text("".join(json.dumps(row) + "\n" for row in EVIDENCE_ROWS), "utf-8")
+    request = Request(
+        targets={"Pixel 9": ()}, aspects=["price", "camera"], layout=Layout(layout), evidence=True, every=True
+    )
+    score(source, out, load(), request)
+    rows = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    if layout == "long":
+        found = {(row["id"], row["aspect"]): (row["polarity"], row["evidence"]) for row in rows}
+    else:
+        found = {
+            (row["id"], aspect): (row[f"Pixel 9/{aspect}"], row[f"Pixel 9/{aspect}/evidence"])
+            for row in rows
+            for aspect in ("price", "camera")
+        }
+    assert found == {
+        ("a", "price"): ("negative", "The Pixel 9 costs a fortune."),
+        ("a", "camera"): ("positive", "It takes lovely photos."),
+        ("b", "price"): ("positive", "The Pixel 9 is cheap."),
+        ("b", "camera"): ("none", ""),
+        ("c", "price"): ("none", ""),
+        ("c", "camera"): ("none", ""),
+    }
+    plain = tmp_path / "plain.jsonl"
+    score(source, plain, load(), replace(request, evidence=False))
+    without = [json.loads(line) for line in plain.read_text("utf-8").splitlines()]
+    assert without == [{k: v for k, v in row.items() if not k.endswith("evidence")} for row in rows]

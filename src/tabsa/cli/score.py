@@ -36,6 +36,7 @@ from tabsa.cli.score_options import (
     TargetsFile,
     TextColumn,
     Threads,
+    WithEvidence,
     Workers,
 )
 from tabsa.cli.targets import Implied, shared_targets, warn_if_few_are_named
@@ -60,6 +61,7 @@ def command(
     layout: Layout = LayoutName.WIDE,
     probabilities: Probabilities = False,
     every: Every = False,
+    evidence: WithEvidence = False,
     keep: Keep = None,
     prefix: Prefix = "",
     rejects: Rejects = None,
@@ -109,6 +111,7 @@ def command(
         layout=RowLayout(layout),
         probabilities=probabilities,
         every=every,
+        evidence=evidence,
         keep=keep or None,
         prefix=prefix,
         chunk=chunk,

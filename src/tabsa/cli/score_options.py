@@ -27,7 +27,7 @@ Source: TypeAlias = Annotated[
     Path,
     typer.Argument(
         metavar="IN",
-        help="A table: .csv, .tsv or .jsonl, each also with .gz, or .parquet; or a folder or 'pattern'.",
+        help="A table: .csv, .tsv or .jsonl, each also with .gz, .xlsx or .parquet; or a folder or 'pattern'.",
     ),
 ]
 Out: TypeAlias = Annotated[
@@ -67,6 +67,9 @@ Probabilities: TypeAlias = Annotated[
     bool, typer.Option("--probabilities", help="Add each label's probability to the wide layout, too.")
 ]
 Every: TypeAlias = Annotated[bool, typer.Option("--all", help="In the long layout, write `none` as well.")]
+WithEvidence: TypeAlias = Annotated[
+    bool, typer.Option("--evidence", help="Add the sentence that carries each opinion; slower on texts of several.")
+]
 Keep: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(metavar="C", help="A column of IN to keep, beside id and text; repeatable. [default: all]"),

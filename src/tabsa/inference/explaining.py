@@ -45,6 +45,7 @@ def explain_answer(
     aspect: str,
     polarity: Polarity | None = None,
     among: Sequence[Polarity] | None = None,
+    words: bool = True,
 ) -> Evidence:
     """What carries one answer of a prediction; see `Prediction.evidence`."""
     asked = {(opinion.target, opinion.aspect): opinion.probabilities for opinion in prediction.opinions}
@@ -59,13 +60,13 @@ def explain_answer(
     row = row if kept == labels else without(row, labels, kept)
     label = kept[int(row.argmax())] if polarity is None else polarity
     read = [passage for passage in prediction.passages if target in passage.targets]
-    words: tuple[WordWeight, ...] = ()
+    weighed: tuple[WordWeight, ...] = ()
     sentences: tuple[SentenceAnswer, ...] = ()
     if read:
         asking = _Asking(engine, labels, kept, prediction.text, read, target, aspect, label)
-        words, sentences = asking.words(), asking.sentences()
+        weighed, sentences = asking.words() if words else (), asking.sentences()
     probability, unread = float(row[kept.index(label)]), prediction.unread(target)
-    return Evidence(prediction.text, target, aspect, label, probability, words, sentences, unread)
+    return Evidence(prediction.text, target, aspect, label, probability, weighed, sentences, unread)
 
 
 class _Heard(NamedTuple):

@@ -43,6 +43,7 @@ class Explain(Protocol):
         aspect: str,
         polarity: Polarity | None,
         among: Sequence[Polarity] | None,
+        words: bool,
     ) -> Evidence:
         """The evidence of one answer."""
 
@@ -95,6 +96,7 @@ class Prediction:
         polarity: Polarity | None = None,
         *,
         among: Sequence[Polarity] | None = None,
+        words: bool = True,
     ) -> Evidence:
         """The words, phrases and sentences that carry the answer on a target's aspect, measured on the model.
 
@@ -106,13 +108,14 @@ class Prediction:
             polarity: what would carry this answer, where it is not the one given.
             among: the only labels there are, `none` first; what the model says of others goes to these, as where data
                 without them is evaluated.
+            words: weigh the words, too; without, the sentences cost one reading.
 
         Raises:
             DataError: it was not asked, or the prediction is one of many that were made without `explain`.
         """
         if self.explain is None:
             raise DataError("this prediction does not know its model; make it with `predict`, or with explain=True")
-        return self.explain(self, target, aspect, polarity, among)
+        return self.explain(self, target, aspect, polarity, among, words)
 
     def found(self) -> list[PredictedOpinion]:
         """The opinions that are not `none`."""

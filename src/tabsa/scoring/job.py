@@ -139,6 +139,7 @@ def request_identity(predictor: Predictor, request: Request) -> dict[str, Any]:
         "the list of kept columns": None if request.keep is None else sorted(request.keep),
         "whether there are probabilities": request.probabilities,
         "whether `none` is written": request.every,
+        "whether evidence is written": request.evidence,
         "the prefix": request.prefix,
         "the size of a chunk": request.chunk,
         "the version of tabsa": __version__,

@@ -1,7 +1,7 @@
 """Answers as rows of a table: the input's row with a column for each pair (wide), or once for each opinion (long)."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from tabsa.errors import DataError
@@ -14,6 +14,8 @@ from tabsa.tables.rows import Values
 
 _DIGITS = 6  # of a probability: more than a model's numbers are good for
 Opinions: TypeAlias = Sequence[PredictedOpinion]
+Sentences: TypeAlias = Mapping[tuple[str, str], str]  # those that carry opinions, by target and aspect
+_EVIDENCE = "evidence"
 
 
 class Item(NamedTuple):
@@ -32,7 +34,7 @@ class RowMaker(OutputColumns, Protocol):
     def keep(self, values: Values) -> Values:
         """The part of an input row that goes to the output."""
 
-    def rows(self, item: Item, opinions: Opinions) -> Iterator[Values]:
+    def rows(self, item: Item, opinions: Opinions, sentences: Sentences) -> Iterator[Values]:
         """The output rows of one input row, given the opinions on the targets that it was read for."""
 
 
@@ -68,16 +70,21 @@ class _Wide:
         for stem in stems:
             added.append((request.prefix + stem, str))
             added.extend((f"{request.prefix}{stem}/{label}", float) for label in shown)
+            if request.evidence:
+                added.append((f"{request.prefix}{stem}/{_EVIDENCE}", str))
         self.columns = (*columns.kept_names, *(name for name, _ in added))
         self.added = dict(added)
         self.keep = columns.keep
         self._prefix, self._shown, self._silent = request.prefix, shown, _silent(labels)
+        self._evidence = request.evidence
 
-    def _cells(self, stem: str, opinion: PredictedOpinion) -> Iterator[tuple[str, object]]:
+    def _cells(self, stem: str, opinion: PredictedOpinion, sentences: Sentences) -> Iterator[tuple[str, object]]:
         name = self._prefix + stem
         yield name, opinion.polarity
         for label in self._shown:
             yield f"{name}/{label}", round(opinion.probabilities[label], _DIGITS)
+        if self._evidence:
+            yield f"{name}/{_EVIDENCE}", sentences.get((opinion.target, opinion.aspect), "")
 
 
 class _WideShared(_Wide):
@@ -96,13 +103,13 @@ class _WideShared(_Wide):
         self._none = dict(
             cell
             for name, aspect in pairs
-            for cell in self._cells(_pair(name, aspect), PredictedOpinion(name, aspect, NONE, self._silent))
+            for cell in self._cells(_pair(name, aspect), PredictedOpinion(name, aspect, NONE, self._silent), {})
         )
 
-    def rows(self, item: Item, opinions: Opinions) -> Iterator[Values]:
+    def rows(self, item: Item, opinions: Opinions, sentences: Sentences) -> Iterator[Values]:
         row = item.kept | self._none
         for opinion in opinions:
-            row.update(self._cells(_pair(opinion.target, opinion.aspect), opinion))
+            row.update(self._cells(_pair(opinion.target, opinion.aspect), opinion, sentences))
         yield row
 
 
@@ -114,12 +121,12 @@ class _WideOwn(_Wide):
         self._aspects = aspects
         self.added = dict.fromkeys(self.added, str)
 
-    def rows(self, item: Item, opinions: Opinions) -> Iterator[Values]:
+    def rows(self, item: Item, opinions: Opinions, sentences: Sentences) -> Iterator[Values]:
         given = {(opinion.target, opinion.aspect): opinion for opinion in opinions}
         row = dict(item.kept)
         for aspect in self._aspects:
             silent = PredictedOpinion("", aspect, NONE, self._silent)
-            of_each = [dict(self._cells(aspect, given.get((name, aspect), silent))) for name in item.names]
+            of_each = [dict(self._cells(aspect, given.get((name, aspect), silent), sentences)) for name in item.names]
             for column, value in of_each[0].items():
                 row[column] = value if len(of_each) == 1 else ";".join(str(cells[column]) for cells in of_each)
         yield row
@@ -137,12 +144,13 @@ class _Long:
         self._probabilities = f"{prefix}probabilities" if nested else None
         self._by_label = {label: f"{prefix}probability_{label}" for label in labels}
         shares = [self._probabilities] if self._probabilities else list(self._by_label.values())
+        self._evidence = [prefix + _EVIDENCE] if request.evidence else []
         # A column of targets that is called as ours says of each opinion less than ours does, and gives way.
         self._dropped = {request.target_column} & {self._names[0]}
         self._columns = columns
         kept = (name for name in columns.kept_names if name not in self._dropped)
-        self.columns = (*([self._row] if self._row else []), *kept, *self._names, *shares)
-        self.added: dict[str, type] = dict.fromkeys(shares, float)
+        self.columns = (*([self._row] if self._row else []), *kept, *self._names, *self._evidence, *shares)
+        self.added: dict[str, type] = dict.fromkeys(shares, float) | dict.fromkeys(self._evidence, str)
         self.added |= dict(zip(self._names, (str, str, str, float), strict=True))
         if self._row:
             self.added[self._row] = int
@@ -151,13 +159,14 @@ class _Long:
     def keep(self, values: Values) -> Values:
         return {name: value for name, value in self._columns.keep(values).items() if name not in self._dropped}
 
-    def rows(self, item: Item, opinions: Opinions) -> Iterator[Values]:
+    def rows(self, item: Item, opinions: Opinions, sentences: Sentences) -> Iterator[Values]:
         first = {self._row: item.number} | item.kept if self._row else item.kept
         for opinion in self._all(item, opinions) if self._every else opinions:
             if self._every or opinion.polarity != NONE:
                 shares = {label: round(p, _DIGITS) for label, p in opinion.probabilities.items()}
                 cells = (opinion.target or None, opinion.aspect, opinion.polarity, shares[opinion.polarity])
                 added: Values = dict(zip(self._names, cells, strict=True))
+                added |= dict.fromkeys(self._evidence, sentences.get((opinion.target, opinion.aspect), ""))
                 if self._probabilities:
                     added[self._probabilities] = shares
                 else:

@@ -31,6 +31,7 @@ class Request:
     layout: Layout = Layout.WIDE
     probabilities: bool = False  # the wide layout has them only if asked for, the long one always
     every: bool = False  # the long layout has a row for `none`, too
+    evidence: bool = False  # beside each opinion, the sentence that carries it
     keep: Sequence[str] | None = None  # columns of the input to keep beside its id and text; all by default
     prefix: str = ""  # goes before the name of each added column
     chunk: int = 1024  # rows that are read, scored and saved together

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tabsa.errors import ConfigError, DataError, DataWarning
-from tabsa.inference import Predictor
+from tabsa.inference import Prediction, Predictor
 from tabsa.schema import NONE
 from tabsa.scoring.layouts import Item, RowMaker, row_maker
 from tabsa.scoring.reading import TableColumns, find_columns
@@ -16,6 +16,7 @@ from tabsa.tables.fields import is_blank
 from tabsa.tables.formats import Format, dump_json, make_format
 from tabsa.tables.rows import BadRow, Row, Values
 from tabsa.tables.saving import Counts
+from tabsa.text import split_sentences
 
 _MANY_COLUMNS: Final = 500
 _CHUNK_CELLS: Final = 4_000_000  # new ones; where the output is very wide, a chunk has fewer rows for it
@@ -99,13 +100,18 @@ class Scorer:
             return Scored(b"", b"".join(rejects), counts)
         read = [item for item in items if item.read_for]
         predictions = self._predictor.predict_many(
-            [item.text for item in read], aspects=self._aspects, targets_of_each=[item.read_for for item in read]
+            [item.text for item in read],
+            aspects=self._aspects,
+            targets_of_each=[item.read_for for item in read],
+            explain=self._request.evidence,
         )
         results: list[Values] = []
         for item in items:
-            opinions = next(predictions).opinions if item.read_for else ()
+            prediction = next(predictions) if item.read_for else None
+            opinions = prediction.opinions if prediction else ()
+            sentences = carrying_sentences(prediction) if prediction and self._request.evidence else {}
             counts.opinions += sum(opinion.polarity != NONE for opinion in opinions)
-            results.extend(self._maker.rows(item, opinions))
+            results.extend(self._maker.rows(item, opinions, sentences))
         return Scored(self._form.encode(results, first=first), b"".join(rejects), counts)
 
     def _item(self, row: Row | BadRow) -> Item:
@@ -119,6 +125,20 @@ class Scorer:
         _refuse_broken(kept)
         self._form.check(kept)
         return Item(row.number, kept, text, names, read_for)
+
+
+def carrying_sentences(prediction: Prediction) -> dict[tuple[str, str], str]:
+    """The sentence that carries each opinion found, by target and aspect."""
+    text = prediction.text
+    if len(split_sentences(text)) == 1:
+        return {(opinion.target, opinion.aspect): text.strip() for opinion in prediction.found()}
+    found = {}
+    for opinion in prediction.found():
+        evidence = prediction.evidence(opinion.target, opinion.aspect, words=False)
+        if evidence.sentences:
+            start, end = evidence.sentences[0].span
+            found[opinion.target, opinion.aspect] = text[start:end]
+    return found
 
 
 def is_implied(predictor: Predictor, request: Request) -> bool:

@@ -3,7 +3,7 @@
 import os
 import sys
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
@@ -30,6 +30,7 @@ Floats = NDArray[np.float32]
 _MOST_PIECES, _LEAST_PIECES = 512, 256
 _MOST_QUESTIONS: Final = 1024  # asked at a time
 _MOST_ASPECTS: Final = 256
+_OPEN: Final = 8  # passages that stay open
 _REMEMBERED: Final = 10_000  # aspects whose vectors are kept
 
 
@@ -68,6 +69,8 @@ class ReaderEngine:
         given = folder.config.calibration
         self.calibration = None if given is None else PresenceCalibration(**given)
         self.aspects: OrderedDict[str, Floats] = OrderedDict()  # vectors by wording, the latest asked last
+        # The last passages that were opened: mostly several answers about one are looked into.
+        self.open: deque[tuple[PiecePassage, ReaderPassage]] = deque(maxlen=_OPEN)
         self.lock = threading.Lock()
 
     @property
@@ -146,7 +149,15 @@ class ReaderEngine:
     def opened(self, passage: Passage) -> ReaderPassage | None:
         """The passage, read once and ready to be asked; None where the graph is older than this way of asking."""
         able = UNHEARD in (value.name for value in self.sessions[1].get_overridable_initializers())
-        return ReaderPassage(self, passage) if able and isinstance(passage, PiecePassage) else None
+        if not able or not isinstance(passage, PiecePassage):
+            return None
+        with self.lock:
+            opened = next((opened for known, opened in self.open if known is passage), None)
+        if opened is None:
+            opened = ReaderPassage(self, passage)
+            with self.lock:
+                self.open.append((passage, opened))
+        return opened
 
     def open_states(self, passage: PiecePassage) -> tuple[Floats, dict[str, Any]]:
         """The states of one passage's targets, (K, d), and by name what questions hear of it."""
