@@ -284,7 +284,80 @@ def own_labels(results: Path) -> str | None:
     return "\n".join(lines)
 
 
+def _evidence(results: Path) -> dict[str, Any] | None:
+    path = results / "evidence.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def _whole(share: float) -> str:
+    return f"{100 * share:.0f}%"
+
+
+def evidence(results: Path) -> str | None:
+    """What is lost where the first words are taken out, or kept alone, in several orders."""
+    found = _evidence(results)
+    if found is None:
+        return None
+    kinds = {"comprehensiveness": "taken out: 10 / 20 / 30% (high is good)"}
+    kinds["sufficiency"] = "kept alone: 10 / 20 / 30% (low is good)"
+    lines = [f"| points of probability lost, words in the order of | {' | '.join(kinds.values())} |", "|---|---|---|"]
+    for model, content in found["faithfulness"].items():
+        about = f"{content['texts']} texts of {content['data']}, {content['words']:.0f} words each"
+        lines.append(f"| **{model}**, {about} | | |")
+        for name, losses in content["orders"].items():
+            cells = (" / ".join(f"{value:.1f}" for value in losses[kind]) for kind in kinds)
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def marked(results: Path) -> str | None:
+    """Words and sentences that were marked by hand, among the first that are given."""
+    found = _evidence(results)
+    if found is None:
+        return None
+    own = found["marked"]["evidence"]
+    heads = (
+        f"{own['all']['texts']} texts whose deciding words were marked by hand",
+        "a marked word is among the first three",
+        "of the first three are marked",
+        f"both, of the {own['right']['texts']} that are answered right",
+    )
+    lines = [f"| {' | '.join(heads)} |", "|---" * 4 + "|"]
+    for name, groups in found["marked"].items():
+        figures = [_whole(groups[group][figure]) for group in ("all", "right") for figure in ("any", "share")]
+        lines.append(f"| {name} | {figures[0]} | {figures[1]} | {figures[2]} / {figures[3]} |")
+    sentence = [_whole(own[group]["sentence"]) for group in ("all", "right")]
+    lines.append(f"| the first sentence given is a marked one | {sentence[0]} | | {sentence[1]} |")
+    return "\n".join(lines)
+
+
+def documents(results: Path) -> str | None:
+    """Texts of several sentences, read whole and in windows."""
+    found = _evidence(results)
+    if found is None:
+        return None
+    names = ("opinion_f1", "presence_f1", "polarity_accuracy")
+    lines = ["| opinion F1 / presence F1 / polarity | read whole | in windows |", "|---|---|---|"]
+    own = found["documents"]["sentences"]
+    for name, row in found["documents"].items():
+        if row is not own:
+            cells = (" / ".join(_percent(row[way][figure]) for figure in names) for way in ("whole", "windows"))
+            title = f"{name} ({row['texts']} texts, {row['whole']['questions']:,} questions)"
+            lines.append(f"| {title} | " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        f"Of the {own['opinions found']} opinions found in the documents, the first sentence given was marked as",
+        f"carrying the label in {_whole(own['first sentence is marked'])}, one of those given in",
+        f"{_whole(own['a sentence given is marked'])} (by chance {_whole(own['by chance'])}); for",
+        f"{_whole(own['not read for the target'])} of the labels, no marked sentence was read for the target.",
+    ]
+    return "\n".join(lines)
+
+
 TABLES: dict[str, Table] = {
+    "evidence": evidence,
+    "marked": marked,
+    "documents": documents,
     "few-shot": few_shot,
     "own-labels": own_labels,
     "reader": reader,
