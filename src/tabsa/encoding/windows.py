@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from tabsa.text import split_sentences
 
 NO_SLOT: Final = -1  # of a piece that stands for no target, and of a target that the text only implies
+_FEW: Final = 3  # targets that a text weighs against each other
 _OVERLAP: Final = 4  # a passage begins with the last 1 / this of the one before
 
 
@@ -20,7 +21,7 @@ class Piece(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Pieces that are read at once: those of a sentence that came before, for whom they are about, and the own ones."""
+    """Pieces that are read at once: those of sentences that came before, for whom they are about, and the own ones."""
 
     before: tuple[Piece, ...]
     own: tuple[Piece, ...]
@@ -29,20 +30,34 @@ class Window(NamedTuple):
 def sentence_windows(text: str, pieces: Sequence[Piece], *, window: int, longest: int) -> Iterator[Window]:
     """Whole sentences, as many as make `window` pieces, at least one; one of more than `longest` is cut.
 
-    Before them stands the last sentence that mentions a target, if it mentions one that they do not, as far as there is
-    room: what they say of "it" or "them" is most likely about those (the focus of attention: Sidner, 1981).
+    Before them stand, as far as there is room, the last sentences that mention targets which they do not: what they say
+    of "it" or "them" is most likely about those (the focus of attention: Sidner, 1981). In a text about a few targets,
+    which are mostly weighed against each other, that is the last sentence of each; in a text about more, the last
+    sentence of all that mentions any.
     """
     sentences = [part for sentence in _sentences(text, pieces) for part in overlapping(sentence, longest)]
-    focus: tuple[Piece, ...] = ()
+    few = len(_mentioned(pieces)) <= _FEW
+    latest: dict[int, int] = {}  # the number of the last sentence that mentions each target
     start = 0
     while start < len(sentences):
         own, end = sentences[start], start + 1
         while end < len(sentences) and len(own) + len(sentences[end]) <= window:
             own, end = own + sentences[end], end + 1
-        fits = not _mentioned(focus) <= _mentioned(own) and len(focus) + len(own) <= longest
-        yield Window(focus if fits else (), own)
-        focus = next((part for part in reversed(sentences[start:end]) if _mentioned(part)), focus)
+        meant = latest if few else [slot for slot, number in latest.items() if number == max(latest.values())]
+        numbers = {latest[slot] for slot in meant if slot not in _mentioned(own)}
+        yield Window(_fitting([sentences[number] for number in sorted(numbers)], longest - len(own)), own)
+        latest |= {slot: number for number in range(start, end) for slot in _mentioned(sentences[number])}
         start = end
+
+
+def _fitting(sentences: Sequence[tuple[Piece, ...]], room: int) -> tuple[Piece, ...]:
+    """The last of the sentences that have room together."""
+    kept: tuple[Piece, ...] = ()
+    for sentence in reversed(sentences):
+        if len(kept) + len(sentence) > room:
+            break
+        kept = sentence + kept
+    return kept
 
 
 def _sentences(text: str, pieces: Sequence[Piece]) -> Iterator[tuple[Piece, ...]]:
