@@ -63,3 +63,7 @@ class OutputError(TabsaError):
     """A result cannot be written."""
 
     kind = "bad_output"
+
+
+class DataWarning(UserWarning):
+    """Something in the data was dropped or taken in a way its author may not expect; the message says what."""

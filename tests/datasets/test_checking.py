@@ -150,7 +150,7 @@ def test_rows_that_cannot_be_loaded_are_collected(check_rows, at, unit):
 
 def test_rows_that_are_no_rows_are_collected(tmp_path):
     path = tmp_path / "my.csv"
-    bad = b'1,Leeds,Leeds\r\n2,caf\xe9,Leeds,,\r\n3,"open,Leeds,,\r\n4,Leeds is fine.,Leeds,price,positive\r\n'
+    bad = b'1,Leeds,Leeds\r\n2,caf\x81,Leeds,,\r\n3,"open,Leeds,,\r\n4,Leeds is fine.,Leeds,price,positive\r\n'
     path.write_bytes(rows_as(".csv", PLAIN).encode() + bad)
     found = check(path)
     assert [line for line, _ in of_kind(found, "unreadable")] == [22, 23, 24]
@@ -385,10 +385,10 @@ def test_what_cannot_be_opened_is_one_clear_line(tmp_path, name):
         check(tmp_path / name)
     with pytest.raises(DataError, match=r"is a folder; check one file at a time: expected a data file"):
         check(tmp_path)
-    (tmp_path / name).write_bytes("id,text\n".encode("utf-16"))
+    (tmp_path / name).write_bytes(b"\0\0id,text\n")
     with pytest.raises(DataError, match=r"is a folder; check one file at a time: it has my\."):
         check(tmp_path)
-    with pytest.raises(DataError, match=r"is not UTF-8 text|is not a readable Parquet file|is not a whole gzip file"):
+    with pytest.raises(DataError, match=r"is not text|is not a readable Parquet file|is not a whole gzip file"):
         check(tmp_path / name)
     with pytest.raises(DataNotFoundError, match="no file"):
         check(tmp_path / "my.txt")

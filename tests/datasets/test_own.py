@@ -99,6 +99,10 @@ def load_lines(folder: Path, *records, **options):
         ("my.csv", b"\xef\xbb\xbf" + table(ROWS, quoting=csv.QUOTE_ALL).encode()),
         ("MY.CSV", table([*ROWS, [""] * 5])),
         ("my.csv.gz", table(ROWS)),
+        ("my.csv", table(ROWS, delimiter=";")),
+        ("my.csv", "sep=;\r\n" + table(ROWS, delimiter=";")),
+        ("my.csv", table(ROWS, delimiter="\t").encode("utf-16")),
+        ("my.tsv.gz", table(ROWS)),
         ("my.tsv", table(ROWS, delimiter="\t")),
         ("my.tsv.gz", table(ROWS, delimiter="\t")),
         ("my.jsonl", lines(FLAT)),
@@ -336,9 +340,9 @@ def test_what_is_not_there_is_one_clear_line(tmp_path, monkeypatch):
         load("x" * 5000, "all")
     with pytest.raises(DataNotFoundError, match=r"no split in the folder .*; expected train\.csv"):
         load(tmp_path, "all")
-    write(tmp_path / "my.xlsx", b"PK")
-    with pytest.raises(DataError, match=r"cannot tell the format of my\.xlsx by its name; expected one of \.csv"):
-        load("my.xlsx", "all")
+    write(tmp_path / "my.txt", b"text")
+    with pytest.raises(DataError, match=r"cannot tell the format of my\.txt by its name; expected one of \.csv"):
+        load("my.txt", "all")
 
 
 # Mistakes
@@ -363,7 +367,7 @@ def changed(row=0, **values):
             "{path} has no column 'aspect'; it has text, target, category; perhaps it is 'category'",
         ),
         (table([], header=["text", " text"]), "{path} has more than one column 'text'"),
-        ("id;text;target;aspect;polarity\n1;a;b;c;d\n", "{path} has one column, 'id;text;target;aspect;polarity'"),
+        ("id;text;target;aspect;polarity\n1,a,b,c,d\n", "{path} has one column, 'id;text;target;aspect;polarity'"),
         (table([*ROWS, ["9", "x"]]), "{path} row 6 has 2 fields; the header has 5"),
         (table([["1", "a\nb", "c", "", ""], ["2", " ", "c", "", ""]]), "{path} row 3: 'text' is empty"),
         (table([["1", LEEDS, "", "", "", 0, 5]], header=[*HEADER, "start", "end"]), "{path} row 2: 'target' is empty"),
@@ -373,8 +377,10 @@ def changed(row=0, **values):
         ('text,target,aspect,polarity\n"never closed,a,b,c\n', "{path} line 2: unexpected end of data; put a text"),
         ('text,target,aspect,polarity\n"Nice" place,a,b,c\n', "{path} line 2: ',' expected after '\"'; put a text"),
         (f'text,target,aspect,polarity\n"{"x" * 10_000_001}",a,b,c\n', "{path} line 2: field larger than field limit"),
-        (table(ROWS).encode("utf-16"), "{path} is not UTF-8 text (it looks like UTF-16); save it as UTF-8"),
-        (table(ROWS).encode("utf-16-le"), "{path} is not UTF-8 text (it looks like UTF-16); save it as UTF-8"),
+        (table(ROWS).encode("utf-32"), "{path} is UTF-32 text; save it as UTF-8"),
+        (b"\0\0" + table(ROWS).encode(), "{path} is not text (it holds zero bytes)"),
+        (b"PK\x03\x04", "{path} is a zip archive or an Excel workbook, not text; give a workbook the name .xlsx"),
+        (b"%PDF-1.7\n", "{path} is a PDF file, not a table"),
         (table(ROWS).encode() + b"\xe9", "{path} is not UTF-8 text (byte "),
     ],
 )

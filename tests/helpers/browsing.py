@@ -167,16 +167,28 @@ class Page:
         key = json.dumps([target, aspect], ensure_ascii=False, separators=(",", ":"))
         return next(cell for cell in self.all(".grid button") if cell.get_attribute("data-key") == key)
 
-    def grid(self) -> dict[tuple[str, str], tuple[str, int]]:
-        """Polarity and percentage of each pair, by the table's own headings, whichever way round it is."""
+    def grid(self) -> dict[tuple[str, str], tuple[str, int | None]]:
+        """What each pair's cell says and its percentage, by the table's own headings, whichever way round it is."""
         found = {}
         for heads, words, percent in self.run(_GRID):
             target, aspect = heads
-            found[target, aspect] = (words, int(percent.rstrip("%")))
+            found[target, aspect] = (words, None if percent is None else int(percent.rstrip("%")))
         return found
 
+    def open_memory(self) -> None:
+        """Unfold what the memory kept."""
+        self.run("arguments[0].open = true", until(lambda: self.one("#memory")))
+
+    def weighed(self) -> dict[str, float]:
+        """The words of the text that have a weight in the chosen answer; of those that stand twice the last."""
+        return dict(self.run(_WEIGHED))
+
+    def explained(self) -> dict[str, float]:
+        """The same, once the service has told."""
+        return until(self.weighed)
+
     def words(self) -> list[tuple[str, float]]:
-        """The shaded words and their shades: the share of the gates' colour in their ground, from 0 to 1."""
+        """What the gates shade, and how far: the share of their colour in a word's ground, from 0 to 1."""
         return [(word, shade) for word, shade in self.run(_SHADES)]
 
     def width(self) -> tuple[int, int]:
@@ -198,7 +210,7 @@ class Page:
     # ---- what a person does not see
 
     def module(self, script: str, *arguments: object) -> Any:
-        """Run a script with the page's modules at hand: `text`, `gates`, `table`."""
+        """Run a script with the page's modules at hand: `text`, `gates`, `table`, `fitting`."""
         script = _MODULES.replace("SCRIPT", script)
         answer = self.driver.execute_async_script(script, *arguments)
         assert not (isinstance(answer, dict) and "failed" in answer), answer
@@ -224,8 +236,8 @@ _MODULES = """
 const given = [...arguments];
 const done = given.pop();
 (async () => {
-  const names = ["text", "gates", "table"];
-  const [text, gates, table] = await Promise.all(names.map((name) => import(`/static/${name}.js`)));
+  const names = ["text", "gates", "table", "fitting"];
+  const [text, gates, table, fitting] = await Promise.all(names.map((name) => import(`/static/${name}.js`)));
   SCRIPT
 })().then(done, (error) => done({ failed: String(error) }));
 """
@@ -255,9 +267,12 @@ return [...table.querySelectorAll("tbody tr")].flatMap((row) => {
   return [...row.querySelectorAll("td")].map((cell, place) => {
     const heads = [name(heading), columns[place]];
     if (!heading.classList.contains("target")) heads.reverse();
-    return [heads, cell.querySelector(".word").textContent, cell.querySelector(".percent").textContent];
+    return [heads, cell.querySelector(".word").textContent, cell.querySelector(".percent")?.textContent ?? null];
   });
 });
+"""
+_WEIGHED = """
+return [...document.querySelectorAll("#words [data-weight]")].map((word) => [word.textContent, +word.dataset.weight]);
 """
 COLOURS = """
 function parts(colour) {
@@ -272,7 +287,7 @@ const probe = document.querySelector("#why").appendChild(document.createElement(
 const colour = (name) => {{ probe.style.color = `var(${{name}})`; return parts(getComputedStyle(probe).color); }};
 const [full, none] = [colour("--gate"), colour("--panel")];
 probe.remove();
-return [...document.querySelectorAll("#words .shaded")].map((word) => {{
+return [...document.querySelectorAll("#gate-words .shaded")].map((word) => {{
   const ground = parts(getComputedStyle(word).backgroundColor);
   const shares = [0, 1, 2].map((n) => (ground[n] - none[n]) / (full[n] - none[n]));
   if (Math.max(...shares) - Math.min(...shares) > 0.05) throw new Error(`not a shade of the gates: ${{shares}}`);

@@ -104,6 +104,7 @@ def test_a_cell_shades_the_words_by_their_gates(page: Page, box: Predictor) -> N
     page.ask(TEXT, "Brixton", "Hampstead")
     assert page.words() == []
     page.choose("Hampstead", "price")
+    page.open_memory()
     prediction = box.predict(TEXT, ["Brixton", "Hampstead"])
     (passage,) = prediction.passages
     gates, attention = passage.gates, prediction.attention
@@ -128,11 +129,11 @@ def test_a_cell_shades_the_words_by_their_gates(page: Page, box: Predictor) -> N
         group, value = choice.split("=")
         page.run("arguments[0].click()", page.one(f"input[name={group}][value='{value}']"))
         check(values)
-    assert page.texts_of(".bars:last-child .number") == [f"{share:.0%}" for share in shares]
-    ActionChains(page.driver).move_to_element(page.all("#words .shaded")[2]).perform()
+    assert page.texts_of("#memory .bars .number") == [f"{share:.0%}" for share in shares]
+    ActionChains(page.driver).move_to_element(page.all("#gate-words .shaded")[2]).perform()
     values = gates[:, 2, 0]
     assert (
-        page.text_of("#readout")
+        page.text_of("#gate-readout")
         == f"“\u2068cheap\u2069” {values.mean():.2f} · forward {values[0]:.2f} · backward {values[1]:.2f}"
     )
 
@@ -165,10 +166,14 @@ def test_silent_pairs_are_quiet(page: Page) -> None:
 
 
 def test_a_target_that_is_not_in_the_text(page: Page) -> None:
-    page.ask(TEXT, "Leith")
-    assert page.text_of(".grid thead").split("\n") == ["Leith", "not in the text"]
+    page.ask(TEXT, "Leith", "Brixton")
+    assert page.text_of(".grid thead").split("\n") == ["Leith", "not in the text", "Brixton"]
+    assert page.grid()["Leith", "price"] == ("not read", None)
+    assert page.grid()["Brixton", "safety"][0] == "silent"
     page.cell("Leith", "price").click()
     assert "does not mention Leith" in page.text_of("#why")
+    assert page.text_of("#verdict") == "Leith on price – not read"
+    assert not page.one("#is-wrong").is_displayed()
 
 
 def test_offsets_count_characters_and_the_page_counts_units(page: Page, box: Predictor) -> None:
@@ -177,8 +182,10 @@ def test_offsets_count_characters_and_the_page_counts_units(page: Page, box: Pre
     page.choose("Porto", "quiet")
     (passage,) = box.predict(EMOJI, ["Lisbon", "Porto"]).passages
     assert [word for word, _ in page.words()] == [EMOJI[t.start : t.end] for t in passage.tokens]
-    assert page.texts_of("#words .asked") == ["Porto"]
-    assert page.texts_of("#words") == [EMOJI]
+    assert {"quieter", "cheaper"} <= page.explained().keys()
+    for place in ("#words", "#gate-words"):
+        assert page.texts_of(f"{place} .asked") == ["Porto"]
+        assert page.texts_of(place) == [EMOJI]
 
 
 def test_text_that_is_written_from_right_to_left(page: Page) -> None:
@@ -215,7 +222,7 @@ def test_a_model_without_gates_and_with_labels_of_its_own(page: Page) -> None:
     assert page.grid()["Brixton", "general"] == ("angry", 90)
     assert "●" in page.cell("Brixton", "general").text
     page.choose("Brixton", "general")
-    assert "this model has no gates" in page.text_of("#why")
+    assert page.all("#memory") == []
     assert page.texts_of(".bars th") == ["silent", "angry"]
 
 
@@ -246,7 +253,8 @@ def test_words_are_marked_with_the_mouse(page: Page) -> None:
     page.answered("Leith")
     assert not page.one("#mark").is_displayed()
     page.choose("Leith", "price")
-    other = next(word for word in page.all("#words .shaded") if word.text == "Morningside")
+    page.explained()
+    other = next(word for word in page.all("#words span") if word.text == "Morningside")
     ActionChains(page.driver).double_click(other).perform()
     until(lambda: "= Leith" in page.text_of("#mark"))
     page.all("#mark button")[1].click()
@@ -296,8 +304,10 @@ def test_markup_is_shown_and_never_run(page: Page) -> None:
     page.open(("text", f"{EVIL} {name} is cheap."), ("target", name.replace("=", "\\=")), ("target", "Camden"))
     page.answered(name, "Camden")
     page.choose("Camden", "price")
+    page.open_memory()
     page.one(".values summary").click()
     page.cell(name, "price").click()
+    page.explained()
     assert page.texts_of("#words") == [f"{EVIL} {name} is cheap."]
     assert page.texts_of("#targets bdi") == [name, "Camden"]
     assert page.texts_of(".grid th.target bdi") == [name, "Camden"]
@@ -427,15 +437,21 @@ def test_a_table_is_scored_and_downloaded(
     assert page.one("select[data-key=Text]").get_attribute("value") == "body"
     page.one("#score").click()
     until(lambda: "2 rows scored, 1 row rejected" in page.text_of("#job"))
-    for link in page.all("#job a"):
+    for link in page.all("#job a[download]"):
         link.click()
-    found = list(csv.DictReader(downloaded(downloads, "*.csv").splitlines(keepends=True)))
+    found = list(csv.DictReader(downloaded(downloads, "opinions*.csv").splitlines(keepends=True)))
     assert [row["id"] for row in found] == ["a", "c"]
     for row in found:
         for opinion in box.predict(row["body"], ["Brixton", "Hampstead"]).opinions:
             assert row[f"{opinion.target}/{opinion.aspect}"] == opinion.polarity
     assert "no text" in downloaded(downloads, "*.jsonl")
-    until(lambda: any("Brixton/price" in tag for tag in page.texts_of("#job .tag")))
+    numbers = list(csv.DictReader(downloaded(downloads, "numbers*.csv").splitlines()))
+    for cell in numbers:
+        column = [row[f"{cell['target']}/{cell['aspect']}"] for row in found]
+        assert [int(cell[name]) for name in ("positive", "negative", "none")] == [
+            column.count(name) for name in ("positive", "negative", "none")
+        ]
+    assert "1 row could not be read: no text in 'body' (1)." in page.text_of(".rest")
 
 
 def test_a_table_is_scored_for_other_names_too(page: Page, box: Predictor, downloads: Path, tmp_path: Path) -> None:
@@ -481,7 +497,12 @@ def test_targets_from_a_column_and_a_row_an_opinion(page: Page, downloads: Path,
 
 def test_a_table_that_cannot_be_scored(page: Page, tmp_path: Path) -> None:
     page.one("#tab-file").click()
-    for name, content, message in (("a.xlsx", "x", "of another kind"), ("a.csv", "", "has no rows")):
+    for name, content, message in (
+        ("a.txt", "x", "of another kind"),
+        ("a.xls", "x", "The file a.xls is an old Excel workbook; save it as .xlsx, or as CSV UTF-8."),
+        ("b.csv", "%PDF-1.7", "The file b.csv is a PDF file, not a table"),
+        ("a.csv", "", "has no rows"),
+    ):
         (tmp_path / name).write_text(content, encoding="utf-8")
         page.one("#file").send_keys(str(tmp_path / name))
         until(lambda message=message: message in page.text_of("#score-problem"))
@@ -537,7 +558,8 @@ def test_the_example_table(page: Page) -> None:
     until(lambda: page.one("#score").is_displayed())
     page.one("#score").click()
     until(lambda: "8 rows scored" in page.text_of("#job"))
-    until(lambda: {"tag positive", "tag negative"} <= {tag.get_attribute("class") for tag in page.all("#job .tag")})
+    until(lambda: page.all("#job .summary"))
+    assert "texts hold" in page.text_of(".lead")
 
 
 # ---- a link
@@ -550,6 +572,7 @@ def test_a_link_shows_the_same_view(page: Page) -> None:
     page.run("arguments[0].click()", page.one("#aspects input[value=safety]"))
     until(lambda: ("Lisbon", "safety") not in page.grid())
     page.choose("Porto", "quiet")
+    page.open_memory()
     page.run("arguments[0].click()", page.one("input[name=direction][value=backward]"))
     page.run("arguments[0].click()", page.one("input[name=chain][value=mean]"))
     until(lambda: "chain=mean" in page.driver.current_url)
@@ -558,7 +581,8 @@ def test_a_link_shows_the_same_view(page: Page) -> None:
     page.open(fragment=urlsplit(page.driver.current_url).fragment)
     until(lambda: page.words() == words)
     assert page.grid() == grid
-    assert page.texts_of("#targets .chip") == ["Lisbon×", "Portoalso Oporto, O,P×"]
+    assert page.texts_of("#targets .chip") == ["✓Lisbon", "✓Portoalso Oporto, O,P"]
+    assert page.one("#memory").get_attribute("open") is not None
     assert page.cell("Porto", "quiet").get_attribute("aria-current") == "true"
     assert page.one("input[name=direction]:checked").get_attribute("value") == "backward"
     sent = [urlsplit(url) for url in page.requests()]
@@ -593,16 +617,22 @@ def test_everything_works_with_the_keyboard(page: Page) -> None:
     page.press(Keys.ARROW_RIGHT)
     page.press(Keys.ENTER)
     assert page.text_of("#verdict").startswith("Morningside on price")
-    page.press(Keys.ESCAPE)
     page.press(Keys.ARROW_LEFT)
     page.press(Keys.SPACE)
     assert page.text_of("#verdict").startswith("Leith on price")
+    page.press(Keys.SPACE)
+    until(lambda: page.one("#menu").is_displayed())
     page.press(Keys.ESCAPE)
     page.press(Keys.ARROW_DOWN)
     assert page.run("return document.activeElement.dataset.key") == '["Leith","safety"]'
+    page.tab_to("#is-wrong")
+    page.press(Keys.ENTER)
+    until(lambda: page.one("#menu").is_displayed())
+    page.press(Keys.ESCAPE)
+    page.tab_to("#memory > summary").send_keys(Keys.ENTER)
     page.tab_to("input[name=direction]:checked").send_keys(Keys.ARROW_RIGHT)
     assert page.run("return document.activeElement.value") == "forward"
-    page.tab_to("summary").send_keys(Keys.ENTER)
+    page.tab_to(".values summary").send_keys(Keys.ENTER)
     assert page.one(".values table").is_displayed()
 
 
@@ -628,7 +658,8 @@ def test_a_narrow_window_needs_no_sideways_scrolling(page: Page, width: int) -> 
     assert page.width()[0] <= width
     page.open(("text", TEXT), ("target", "Brixton"), ("target", "Hampstead"), ("of", "Hampstead"), ("on", "price"))
     until(lambda: page.words())
-    page.one(".values summary").click()
+    page.open_memory()
+    page.run("arguments[0].open = true", page.one(".values"))
     assert page.width()[0] <= width
     names = ["Brixton", "Hampstead", "Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogoch", "A", "B", "C"]
     page.open(("text", TEXT + "W" * 200), *(("target", name) for name in names))
@@ -637,6 +668,12 @@ def test_a_narrow_window_needs_no_sideways_scrolling(page: Page, width: int) -> 
     page.one("#tab-file").click()
     page.one("#example-table").click()
     until(lambda: page.one("#score").is_displayed())
+    assert page.width()[0] <= width
+    page.one("#score").click()
+    until(lambda: page.all("#job .summary"))
+    assert page.width()[0] <= width
+    page.one(".heat-cell").click()
+    until(lambda: page.all(".behind-rows li"))
     assert page.width()[0] <= width
 
 
@@ -662,7 +699,10 @@ def test_everything_can_be_read(page: Page, scheme: str) -> None:
     page.open(("text", f"{TEXT} Leith."), *(("target", name) for name in ("Brixton", "Hampstead", "Leith", "Nowhere")))
     page.answered("Brixton", "Hampstead", "Leith", "Nowhere")
     page.choose("Hampstead", "price")
+    page.open_memory()
+    page.explained()
     page.run("document.querySelectorAll('.shaded').forEach((word) => word.style.setProperty('--gate-value', 1))")
+    page.run("document.querySelectorAll('.carries').forEach((word) => word.style.setProperty('--weight', 1))")
     assert min(shade for _, shade in page.words()) > 0.99
     check()
     score_the_example(page)

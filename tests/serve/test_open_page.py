@@ -37,13 +37,16 @@ def page(browser: Page) -> Iterator[Page]:
     """An empty page in a wide window; nothing may go wrong while a test uses it."""
     browser.resize(1280)
     browser.open()
+    browser.run("localStorage.clear(); sessionStorage.clear()")
+    browser.open()
     browser.errors()
     yield browser
     assert browser.errors() == []
 
 
-def chips(page: Page) -> list[str]:
-    return page.texts_of("#aspects .chip bdi")
+def chips(page: Page, pressed: str = "true") -> list[str]:
+    """The aspects that are on, or off."""
+    return page.texts_of(f"#aspects .chip[aria-pressed={pressed}] bdi")
 
 
 def rows(page: Page) -> list[str]:
@@ -75,19 +78,66 @@ def test_lists_are_picked_and_chips_are_removed(page: Page) -> None:
     pick(page, "phones")
     until(lambda: rows(page) == list(LISTS["phones"]))
     pressed = [one.text for one in page.all(".lists [aria-pressed=true]")]
-    assert pressed == ["phones"]
-    page.run("arguments[0].click()", page.one("#aspects .chip button"))
+    assert pressed == ["✓ phones"]
+    first = LISTS["phones"][0]
+    page.one("#aspects .chip").click()
     until(lambda: rows(page) == list(LISTS["phones"][1:]))
+    assert chips(page, "false") == [first]
+    assert page.texts_of("#aspects .chip[aria-pressed=false] .on-off") == ["+"]
+    assert page.run("return document.activeElement.dataset.key") == "aspect " + first
     page.one("#add-aspect").send_keys(Keys.BACKSPACE)
     until(lambda: rows(page) == list(LISTS["phones"][1:-1]))
+    page.one("#aspects .chip").click()
+    until(lambda: rows(page) == list(LISTS["phones"][:-1]))
+    pick(page, "all")
+    until(lambda: rows(page) == list(LISTS["phones"]))
     pick(page, "none")
     until(lambda: "Add an aspect in your own words" in page.text_of("#opinions"))
     add(page, "wifi, camera; wifi")
     until(lambda: rows(page) == ["wifi", "camera"])
+    assert chips(page) == ["camera", "wifi"]
     assert page.grid()["Nokia", "wifi"][0] == "mixed"  # the double judges a whole passage
     pick(page, "everyday")
     until(lambda: rows(page) == list(EVERYDAY))
-    assert "aspects=" not in page.run("return location.hash")
+    until(lambda: "aspects=" not in page.run("return location.hash"))
+
+
+def test_the_aspects_chosen_are_remembered(page: Page) -> None:
+    pick(page, "hotels")
+    page.run("arguments[0].click()", page.one("#aspects .chip"))
+    until(lambda: len(chips(page)) == len(LISTS["hotels"]) - 1)
+    page.open()
+    until(lambda: chips(page) == list(LISTS["hotels"][1:]))
+    page.open(("text", TEXT), ("target", "Pixel"))  # a link says itself what is asked
+    page.answered("Pixel")
+    assert rows(page) == list(EVERYDAY)
+    page.open()
+    until(lambda: chips(page) == list(LISTS["hotels"][1:]))
+    pick(page, "everyday")
+    page.open()
+    until(lambda: chips(page) == list(EVERYDAY))
+    page.run("localStorage.setItem('tabsa-aspects', '{\"not\": 1}')")
+    page.open()
+    until(lambda: chips(page) == list(EVERYDAY))
+
+
+def test_targets_are_switched_off_and_on(page: Page) -> None:
+    page.write(TEXT)
+    page.add_target("Pixel=phone")
+    page.answered("Pixel")
+    until(lambda: page.texts_of("#suggestions bdi") == ["Nokia"])
+    assert page.one("#suggestions button").get_attribute("aria-pressed") == "false"
+    page.one("#suggestions button").click()
+    page.answered("Pixel", "Nokia")
+    chip = page.one("#targets button")
+    assert chip.get_attribute("aria-pressed") == "true"
+    assert page.texts_of("#targets .on-off") == ["✓", "✓"]
+    chip.click()
+    page.answered("Nokia")
+    assert page.texts_of("#suggestions .on-off") == ["+"]
+    page.one("#suggestions button").click()
+    page.answered("Pixel", "Nokia")
+    until(lambda: not page.one("#suggestions").is_displayed())
 
 
 def test_what_is_no_aspect_is_said_and_not_added(page: Page) -> None:
@@ -121,8 +171,7 @@ def test_a_cell_shows_every_probability(page: Page) -> None:
     page.answered("Pixel")
     page.choose("Pixel", "camera")
     assert page.texts_of(".bars th") == ["silent", "positive", "negative", "neutral", "mixed"]
-    assert page.text_of("#reading-word") == "Answer"
-    assert "this model has no gates" in page.text_of("#why")
+    assert page.all("#memory") == []
     assert page.text_of("#verdict .tag") == "◆ mixed"
 
 
@@ -149,18 +198,23 @@ def test_long_words_do_not_widen_the_page(page: Page) -> None:
 
 def test_examples_are_not_of_places_only(page: Page) -> None:
     labels = page.texts_of("#examples button")
-    assert labels == ["two phones", "a landlord", "two places", "facts only", "hit and miss", "a sofa"]
+    assert labels == [
+        *("two phones", "a landlord", "two hotels", "facts only", "hit and miss", "a sofa"),
+        "one that it gets wrong",
+    ]
     page.one("#examples button").click()
     page.answered("Pixel 9", "Galaxy S24")
     assert rows(page) == ["camera", "screen", "heat", "price"]
-    page.all("#examples button")[-1].click()
-    page.answered("Harlow")
-    assert rows(page) == list(EVERYDAY)
+    page.all("#examples button")[2].click()
+    page.answered("Regent", "Astoria")
+    assert len(rows(page)) == 10
 
 
 def test_a_part_of_a_targets_name_is_not_suggested(page: Page) -> None:
     page.write("The Pixel 9 and the Nokia")
-    until(lambda: page.texts_of("#suggestions bdi") == ["Pixel", "Nokia"])
+    until(lambda: page.texts_of("#suggestions bdi") == ["Pixel 9", "Nokia"])
+    page.write("The Pixel, the Pixel 9 and the Nokia")
+    until(lambda: page.texts_of("#suggestions bdi") == ["Pixel", "Pixel 9", "Nokia"])
     page.add_target("Pixel 9")
     assert page.texts_of("#suggestions bdi") == ["Nokia"]
 
@@ -172,10 +226,11 @@ def test_a_file_is_scored_for_the_words_chosen(page: Page) -> None:
     page.one("#example-table").click()
     until(lambda: page.one("#score").is_displayed())
     page.one("#score").click()
-    until(lambda: page.all(".found"))
-    shown = page.texts_of(".found .tag bdi")
-    assert shown
-    assert {one.split("/")[1] for one in shown} <= {"service", "food, drinks"}
+    until(lambda: page.all("#job .summary"))
+    page.one(".heat tr.all .heat-cell").click()  # all of them
+    until(lambda: page.all(".behind-rows li"))
+    shown = page.texts_of(".behind-facts bdi")
+    assert {one.split(" on ")[1] for one in shown} <= {"service", "food, drinks"}
 
 
 CONTRAST = """

@@ -25,6 +25,7 @@ CHECKS = [
 
 OPERATIONS = (
     "POST /v1/predict",
+    "POST /v1/evidence",
     "POST /v1/suggest",
     "POST /v1/score",
     "POST /v1/corrections",
@@ -32,6 +33,11 @@ OPERATIONS = (
     "GET /v1/jobs/{id}",
     "GET /v1/jobs/{id}/result",
     "GET /v1/jobs/{id}/rejects",
+    "GET /v1/jobs/{id}/summary",
+    "GET /v1/jobs/{id}/rows",
+    "GET /v1/jobs/{id}/report.html",
+    "GET /v1/jobs/{id}/numbers.csv",
+    "POST /v1/csv",
     "DELETE /v1/jobs/{id}",
     "GET /healthz",
     "GET /readyz",
@@ -86,6 +92,7 @@ def test_the_document_is_of_our_errors_only(client: TestClient) -> None:
     assert "HTTPValidationError" not in str(document)
     assert set(document["paths"]) == {
         "/v1/predict",
+        "/v1/evidence",
         "/v1/suggest",
         "/v1/models",
         "/v1/score",
@@ -93,6 +100,11 @@ def test_the_document_is_of_our_errors_only(client: TestClient) -> None:
         "/v1/jobs/{id}",
         "/v1/jobs/{id}/result",
         "/v1/jobs/{id}/rejects",
+        "/v1/jobs/{id}/summary",
+        "/v1/jobs/{id}/rows",
+        "/v1/jobs/{id}/report.html",
+        "/v1/jobs/{id}/numbers.csv",
+        "/v1/csv",
         "/healthz",
         "/readyz",
         "/metrics",

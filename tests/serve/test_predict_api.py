@@ -193,7 +193,20 @@ def test_every_limit_is_a_setting(make_client: Any, client: TestClient, name: st
 def test_names_that_may_be_targets_are_suggested(client: TestClient) -> None:
     response = client.post("/v1/suggest", json={"text": "I live in Camden Town, near Leeds."})
     assert response.json() == {
-        "targets": [{"name": "Camden Town", "spans": [[10, 21]]}, {"name": "Leeds", "spans": [[28, 33]]}]
+        "targets": [
+            {"name": "Camden Town", "texts": 1, "spans": [[10, 21]]},
+            {"name": "Leeds", "texts": 1, "spans": [[28, 33]]},
+        ]
     }
     error_of(client.post("/v1/suggest", json={"text": "a" * 10_001}), 422)
     error_of(client.post("/v1/suggest", json={}), 422)
+
+
+def test_names_of_many_texts_are_counted(client: TestClient) -> None:
+    texts = ["I live in Leeds.", "Leeds! Lovely.", "We moved from Leeds to Camden Town.", "Nothing here."]
+    response = client.post("/v1/suggest", json={"texts": texts})
+    assert response.json() == {
+        "targets": [{"name": "Leeds", "texts": 3, "spans": []}, {"name": "Camden Town", "texts": 1, "spans": []}]
+    }
+    for wrong in ({"texts": texts, "text": "a"}, {"texts": []}, {"texts": ["a"] * 257}, {"texts": ["a" * 10_001]}):
+        error_of(client.post("/v1/suggest", json=wrong), 422)

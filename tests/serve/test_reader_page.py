@@ -28,24 +28,62 @@ EXAMPLES = {
         ("Galaxy S24", "price"): "negative",
     },
     "a landlord": {("Northgate Homes", "repairs"): "positive", ("Northgate Homes", "rent"): "negative"},
-    "two places": {
-        ("Camden", "safety"): "positive",
-        ("Camden", "price"): "negative",
-        ("Croydon", "location"): "negative",
+    "two hotels": {
+        ("Regent", "staff"): "positive",
+        ("Regent", "breakfast"): "positive",
+        ("Regent", "room"): "negative",
+        ("Regent", "noise"): "negative",
+        ("Astoria", "price"): "positive",
+        ("Astoria", "cleanliness"): "positive",
     },
     "facts only": {("Nokia", "weight"): "neutral", ("Nokia", "colour"): "neutral"},
     "hit and miss": {("Rosa’s", "food"): "mixed"},
     "a sofa": {
-        ("Harlow", "overall"): "positive",
-        ("Harlow", "quality"): "positive",
-        ("Harlow", "service"): "negative",
         ("Harlow", "comfort"): "positive",
         ("Harlow", "looks"): "positive",
+        ("Harlow", "delivery"): "negative",
     },
+    "one that it gets wrong": {("Pixel 9", "battery life"): "positive"},
 }
-TAGS = """
-const tags = [...document.querySelectorAll("#job .tag")];
-return tags.map((tag) => [tag.querySelector("bdi").textContent, tag.classList[1]]);
+# The same with the model of places.
+PLACES = {
+    "two places": {
+        ("Brixton", "price"): "positive",
+        ("Brixton", "nightlife"): "positive",
+        ("Hampstead", "general"): "positive",
+        ("Hampstead", "price"): "negative",
+    },
+    "a holiday": {
+        ("Lisbon", "dining"): "positive",
+        ("Lisbon", "nightlife"): "positive",
+        ("Porto", "price"): "positive",
+        ("Porto", "quiet"): "positive",
+    },
+    "a longer text": {
+        ("Stoke Newington", "price"): "negative",
+        ("Stoke Newington", "dining"): "positive",
+        ("Stoke Newington", "nightlife"): "positive",
+        ("Walthamstow", "price"): "positive",
+        ("Walthamstow", "safety"): "negative",
+        ("Walthamstow", "transit-location"): "positive",
+    },
+    "six places": {
+        ("Shoreditch", "price"): "negative",
+        ("Croydon", "safety"): "negative",
+        ("Peckham", "dining"): "positive",
+        ("Richmond", "safety"): "positive",
+        ("Greenwich", "shopping"): "positive",
+        ("Camden", "nightlife"): "positive",
+    },
+    "one that it gets wrong": {("Orpington", "transit-location"): "positive"},
+}
+CELLS = """
+const cells = [...document.querySelectorAll("#job .heat-cell .unseen")].map(({ textContent }) => textContent);
+return cells.flatMap((told) => {
+  const found = /^(.*), (.*): (\\d+) of (\\d+) positive/.exec(told);
+  if (!found || /^all targets|, all aspects:/.test(told)) return [];
+  return [[`${found[1]}/${found[2]}`, found[3] === "0" ? "negative" : found[3] === found[4] ? "positive" : "both"]];
+});
 """
 GROUND = "return getComputedStyle(arguments[0]).backgroundColor"
 
@@ -66,15 +104,38 @@ def found(page: Page) -> dict[tuple[str, str], str]:
     return {pair: word for pair, (word, _) in page.grid().items() if word != "silent"}
 
 
-def test_every_example_is_answered_right(page: Page) -> None:
-    assert page.texts_of("#aspects .chip bdi") == list(EVERYDAY)
-    assert page.text_of("#model") == "Model: reader, any aspects."
-    assert page.texts_of("#examples button") == list(EXAMPLES)
-    for place, (label, expected) in enumerate(EXAMPLES.items()):
+def check_examples(page: Page, examples: dict[str, dict[tuple[str, str], str]]) -> None:
+    """That every cell of every example is as a careful person says, or is called wrong."""
+    assert page.texts_of("#examples button") == list(examples)
+    for place, (label, expected) in enumerate(examples.items()):
         page.all("#examples button")[place].click()
         page.answered(*dict.fromkeys(target for target, _ in expected))
         assert found(page) == expected, label
-        assert page.texts_of("#suggestions bdi") == []
+        assert len(page.all(".known-wrong")) == ("wrong" in label)
+    assert page.text_of("#verdict").endswith("✗ Wrong: a person would say ▼ negative")
+
+
+def test_every_example_is_answered_right(page: Page) -> None:
+    assert page.texts_of("#aspects .chip bdi") == list(EVERYDAY)
+    assert page.text_of("#model") == "Model: reader, any aspects."
+    check_examples(page, EXAMPLES)
+
+
+def test_every_example_of_places_is_answered_right(page: Page) -> None:
+    address = page.address
+    with running(Settings(model="places")) as page.address:
+        page.open()
+        check_examples(page, PLACES)
+        page.driver.get("about:blank")
+    page.address = address
+    page.open()
+
+
+def test_the_words_that_carry_an_example_are_found(page: Page) -> None:
+    for label, words in {"two phones": {"costs", "fortune"}, "two hotels": {"noisy"}, "a sofa": {"weeks"}}.items():
+        page.all("#examples button")[list(EXAMPLES).index(label)].click()
+        page.answered(*dict.fromkeys(target for target, _ in EXAMPLES[label]))
+        until(lambda words=words: words <= set(" ".join(page.texts_of(".phrases bdi")).split()))
 
 
 def test_polarities_have_grounds_of_their_own(page: Page) -> None:
@@ -96,8 +157,8 @@ def test_the_example_table_is_answered_right(page: Page) -> None:
     page.one("#example-table").click()
     until(lambda: page.one("#score").is_displayed())
     page.one("#score").click()
-    until(lambda: "8 rows scored" in page.text_of("#job"))
-    shown = dict(page.run(TAGS))
+    until(lambda: "8 rows scored" in page.text_of("#job") and page.all("#job .summary"))
+    shown = dict(page.run(CELLS))
     assert (
         shown.items()
         >= {
@@ -120,8 +181,10 @@ def test_pictures_for_the_documentation(page: Page, tmp_path: Path, name: str, w
     page.resize(width, scale=1.5)
     page.prefer(scheme)
     page.open()
-    page.all("#examples button")[0].click()
-    page.answered("Pixel 9", "Galaxy S24")
+    page.all("#examples button")[list(EXAMPLES).index("two hotels")].click()
+    page.answered("Regent", "Astoria")
+    until(lambda: page.all(".sentences"))
+    page.run("document.activeElement.blur()")
     path = (PICTURES if os.environ.get("TABSA_WRITE_DOCS") else tmp_path) / f"{name}.png"
     page.screenshot(path)
     made, shown = path.read_bytes(), (PICTURES / f"{name}.png").read_bytes()

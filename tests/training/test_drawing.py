@@ -7,8 +7,8 @@ from safetensors.numpy import load_file, save_file
 
 from question_sets import DATA, LARGE, NAMES, READER, config, prepared, questions_of, text_of
 from tabsa.encoding.labels import NOT_ASKED
-from tabsa.encoding.windows import NO_SLOT
 from tabsa.encoding.questions import Questions
+from tabsa.encoding.windows import NO_SLOT
 from tabsa.schema import UNNAMED, Dataset, Example, Opinion, Target
 from tabsa.training.drawing import Drawer
 

@@ -9,8 +9,8 @@ import slow_reader
 from question_sets import DATA, NAMES, READER, SMALL, VOCABULARY, config, prepared, questions_of, text_of
 from reader_factory import make_reader, moved
 from tabsa.encoding.labels import NOT_ASKED
-from tabsa.encoding.windows import NO_SLOT
 from tabsa.encoding.questions import AspectTable, answers_of, encode_questions
+from tabsa.encoding.windows import NO_SLOT
 from tabsa.errors import DataError
 from tabsa.evaluation.metrics import all_metrics
 from tabsa.evaluation.questions import question_metrics, without

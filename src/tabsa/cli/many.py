@@ -57,7 +57,7 @@ def score_many(
     from tabsa.scoring import request_identity
     from tabsa.scoring.many import Job, score_parts
     from tabsa.scoring.many.cluster import require
-    from tabsa.tables.rows import SUFFIXES
+    from tabsa.tables.kinds import SUFFIXES
 
     if out.name.lower().endswith(SUFFIXES) and not out.is_dir():
         raise typer.BadParameter("names a file; many tables, and --engine ray, write to a folder.", param_hint="OUT")

@@ -16,7 +16,8 @@ from tabsa.cli.targets import Implied, shared_targets
 
 def command(
     source: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="Texts: .csv, .tsv or .jsonl, each also with .gz, or .parquet.")
+        Path,
+        typer.Argument(metavar="TABLE", help="Texts: .csv, .tsv or .jsonl, each also with .gz, .xlsx or .parquet."),
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Where the questions go, in any of these formats.")],
     n: Annotated[int, typer.Option("--n", "-n", min=1, metavar="N", help="How many texts.")] = 50,

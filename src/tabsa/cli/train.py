@@ -33,7 +33,7 @@ def command(
         Path,
         typer.Argument(
             metavar="DATA|CONFIG.toml",
-            help="Your labels (.csv, .tsv, .jsonl, .parquet, or a folder with a file a split), or a configuration.",
+            help="Your labels (.csv, .tsv, .jsonl, .xlsx, .parquet, or a folder, a file a split), or a configuration.",
         ),
     ],
     folder: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the model folder is written.")],

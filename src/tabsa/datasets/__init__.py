@@ -12,11 +12,10 @@ from tabsa.datasets import everyday, open_sets, places, semeval2014, sentihood
 from tabsa.datasets import own as table
 from tabsa.datasets.choices import unknown
 from tabsa.datasets.locate import exists, expanded
-from tabsa.datasets.merging import DataWarning
 from tabsa.datasets.records import Columns
-from tabsa.errors import DataError
+from tabsa.errors import DataError, DataWarning
 from tabsa.schema import Dataset
-from tabsa.tables.rows import SUFFIXES
+from tabsa.tables.kinds import INPUT_SUFFIXES
 
 __all__ = ["DATASETS", "Columns", "DataWarning", "NamedDataset", "load", "named_columns"]
 
@@ -129,5 +128,9 @@ def named_columns(columns: Columns | Mapping[str, str] | None) -> Columns:
 def _is_path(name: str | Path) -> bool:
     text = str(name)
     return (
-        isinstance(name, Path) or os.sep in text or "/" in text or text.lower().endswith(SUFFIXES) or exists(Path(name))
+        isinstance(name, Path)
+        or os.sep in text
+        or "/" in text
+        or text.lower().endswith(INPUT_SUFFIXES)
+        or exists(Path(name))
     )

@@ -18,7 +18,8 @@ from tabsa.datasets.records import Columns, parse_row
 from tabsa.errors import DataError, DataNotFoundError
 from tabsa.schema import NONE, UNNAMED, Target
 from tabsa.tables.fields import TORN, is_blank
-from tabsa.tables.rows import SUFFIXES, BadRow, Row, every_row, suffix_of
+from tabsa.tables.kinds import INPUT_SUFFIXES, input_suffix_of
+from tabsa.tables.rows import BadRow, Row, every_row
 
 # In the order of the findings: what stops the loading, what is learnt wrongly, what is learnt badly.
 CODES: Final = (
@@ -114,10 +115,10 @@ def _count(targets: Iterable[Target]) -> TargetCounts:
 
 def _refuse(path: Path) -> None:
     if not exists(path):
-        raise DataNotFoundError(f"no file {path}; expected a data file ({', '.join(SUFFIXES)})")
+        raise DataNotFoundError(f"no file {path}; expected a data file ({', '.join(INPUT_SUFFIXES)})")
     if path.is_dir():
-        parts = sorted(part.name for part in path.iterdir() if part.name.lower().endswith(SUFFIXES))
-        found = f"it has {', '.join(parts)}" if parts else f"expected a data file ({', '.join(SUFFIXES)})"
+        parts = sorted(part.name for part in path.iterdir() if part.name.lower().endswith(INPUT_SUFFIXES))
+        found = f"it has {', '.join(parts)}" if parts else f"expected a data file ({', '.join(INPUT_SUFFIXES)})"
         raise DataError(f"{path} is a folder; check one file at a time: {found}")
 
 
@@ -126,7 +127,7 @@ class _Reading:
 
     def __init__(self, path: Path, columns: Columns) -> None:
         self.path, self.columns = path, columns
-        self.unit = "line" if suffix_of(path).startswith(_LINES) else "row"
+        self.unit = "line" if input_suffix_of(path).startswith(_LINES) else "row"
         self.rows = self.left_empty = 0
         self.drafts = Drafts()
         self.findings: list[Finding] = []

@@ -4,11 +4,8 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tabsa.errors import DataWarning
 from tabsa.schema import Opinion
-
-
-class DataWarning(UserWarning):
-    """Something in the data was dropped or taken in a way its author may not expect; the message counts it."""
 
 
 @dataclass(slots=True)

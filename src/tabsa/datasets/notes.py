@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Final
 
-from tabsa.datasets.merging import DataWarning
+from tabsa.errors import DataWarning
 from tabsa.schema import Dataset
 
 FEW: Final = 100  # opinions: figures of fewer say little

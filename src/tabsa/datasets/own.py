@@ -14,13 +14,14 @@ from tabsa.datasets.choices import ALL, choose_aspects, unknown
 from tabsa.datasets.drafts import Draft, Drafts
 from tabsa.datasets.headers import no_target_note, settled_columns
 from tabsa.datasets.locate import exists
-from tabsa.datasets.merging import DataWarning, Merger
+from tabsa.datasets.merging import Merger
 from tabsa.datasets.records import Columns, parse_row
 from tabsa.datasets.splits import share
-from tabsa.errors import DataError, DataNotFoundError
+from tabsa.errors import DataError, DataNotFoundError, DataWarning
 from tabsa.schema import NEGATIVE, NONE, POSITIVE, Dataset, Example, Opinion
 from tabsa.tables.fields import is_blank
-from tabsa.tables.rows import SUFFIXES, Row, typed_rows
+from tabsa.tables.kinds import INPUT_SUFFIXES
+from tabsa.tables.rows import Row, typed_rows
 
 SPLITS = ("train", "dev", "test")
 DEFAULT_COLUMNS = Columns()
@@ -84,20 +85,20 @@ def dataset_of(name: str, splits: Mapping[str, list[Draft]], split: str, aspects
 
 def _files(path: Path) -> dict[str, Path]:
     if not exists(path):
-        formats = ", ".join(SUFFIXES)
+        formats = ", ".join(INPUT_SUFFIXES)
         raise DataNotFoundError(f"no file or folder {path}; expected a data file ({formats}) or a folder of splits")
     if not path.is_dir():
         return {ALL: path}
     files = {}
     for split in SPLITS:
-        found = [path / f"{split}{suffix}" for suffix in SUFFIXES if (path / f"{split}{suffix}").is_file()]
+        found = [path / f"{split}{suffix}" for suffix in INPUT_SUFFIXES if (path / f"{split}{suffix}").is_file()]
         if len(found) > 1:
             raise DataError(f"{path} has both {found[0].name} and {found[1].name}; keep one file a split")
         if found:
             files[split] = found[0]
     if not files:
         raise DataNotFoundError(
-            f"no split in the folder {path}; expected train.csv, dev.csv, test.csv (or {', '.join(SUFFIXES[1:])})"
+            f"no split in the folder {path}; expected train.csv, dev.csv, test.csv (or {', '.join(INPUT_SUFFIXES[1:])})"
         )
     return files
 

@@ -19,7 +19,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from tabsa import __version__
 from tabsa.inference import Predictor, load
-from tabsa.serve import corrections, routes, tables, uploads
+from tabsa.serve import corrections, results, routes, tables, uploads
 from tabsa.serve.batching import Batcher
 from tabsa.serve.guard import Guard
 from tabsa.serve.jobs import Jobs
@@ -57,6 +57,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     keyed = [Depends(HTTPBearer(auto_error=False))] if settings.api_key else []
     app.include_router(routes.router, tags=["opinions"], dependencies=keyed)
     app.include_router(tables.router, tags=["tables"], dependencies=keyed)
+    app.include_router(results.router, tags=["tables"], dependencies=keyed)
     app.include_router(corrections.router, tags=["corrections"], dependencies=keyed)
     app.include_router(routes.health, tags=["health"])
     app.include_router(_page())

@@ -59,6 +59,13 @@ def check_text(text: str, settings: Settings, field: str = "text") -> None:
     _refuse_more(field, len(text), settings.max_text_characters, "characters")
 
 
+def check_texts(texts: Sequence[str], settings: Settings, field: str = "texts") -> None:
+    """Refuse too many texts, and those that are too long."""
+    _refuse_more(field, len(texts), settings.max_texts, "texts")
+    for text in texts:
+        check_text(text, settings, field)
+
+
 def check_targets(
     targets: Sequence[tuple[str, Sequence[str]]], settings: Settings, field: str = "targets"
 ) -> TargetFinder:

@@ -30,7 +30,7 @@ _HEADERS: Final = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
 _PRIVATE: Final = ((b"cache-control", b"no-store"),)
-_UPLOAD: Final = "/v1/score"
+_UPLOADS: Final = frozenset({"/v1/score", "/v1/csv"})
 _OPEN: Final = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})  # without a key, as are the page's own files
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _CLOSE: Final = {"Connection": "close"}
@@ -86,7 +86,7 @@ class Guard:
         self._refuse_other_sites(scope, headers)
         if settings.api_key is not None and path not in _OPEN and not path.startswith("/static/"):
             self._check_key(headers, settings.api_key)
-        limit = settings.max_body_bytes + (settings.max_upload_bytes if path == _UPLOAD else 0)
+        limit = settings.max_body_bytes + (settings.max_upload_bytes if path in _UPLOADS else 0)
         length = headers.get("content-length", "")
         if length.isdecimal() and (len(length) > 18 or int(length) > limit):
             raise _too_large(limit)
@@ -121,7 +121,10 @@ class _Reply:
         """See ASGI."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), *_HEADERS, *(_PRIVATE if self._private else ())]
+            own = list(message.get("headers", ()))
+            there = {name.lower() for name, _ in own}
+            added = (*_HEADERS, *(_PRIVATE if self._private else ()))
+            message["headers"] = [*own, *(header for header in added if header[0] not in there)]
         await self._send(message)
 
 

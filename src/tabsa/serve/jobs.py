@@ -13,6 +13,7 @@ import secrets
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +21,8 @@ from typing import Any, Final
 from tabsa.errors import TabsaError
 from tabsa.files import replacing
 from tabsa.inference import Predictor
-from tabsa.scoring import Progress, Request, score
+from tabsa.scoring import Progress, rejects_file, score
+from tabsa.serve.findings import SUMMARY, AskedFile, write_findings
 from tabsa.serve.metrics import Metrics, is_alive
 from tabsa.serve.problems import Problem, busy
 from tabsa.serve.schema import JobStatus
@@ -30,12 +32,12 @@ _log = logging.getLogger("uvicorn.error")
 
 _STATE: Final = "job.json"
 _DELETED: Final = "deleted"  # a file that tells whoever scores a job that nobody wants it
-_REJECTS: Final = "rejects.jsonl"
 # What the fields of a request can do about an error, by the error's code.
 _HINTS: Final = {
     "column_taken": "tell the new ones apart with 'prefix'",
     "no_text_column": "say with 'text_column' which it is",
 }
+_SILENT: Final = "no text has an opinion on what was asked"
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 _RETRY_SECONDS: Final = 60
 
@@ -67,9 +69,9 @@ class Jobs:
         self._save(folder, JobStatus(id=folder.name, state="running"))
         return folder
 
-    def start(self, source: Path, form: str, request: Request) -> str:
+    def start(self, source: Path, form: str, asked: AskedFile) -> str:
         """Score a file that lies in a job's folder, soon; returns the job's id."""
-        self._threads.submit(self._score, source, form, request)
+        self._threads.submit(self._score, source, form, asked)
         return source.parent.name
 
     def discard(self, folder: Path) -> None:
@@ -77,9 +79,10 @@ class Jobs:
         self._mine.discard(folder.name)
         shutil.rmtree(folder, ignore_errors=True)
 
-    def _score(self, source: Path, form: str, request: Request) -> None:
+    def _score(self, source: Path, form: str, asked: AskedFile) -> None:
         """In a thread: the whole job."""
         folder = source.parent
+        result = _result(folder, form)
         status = JobStatus(id=folder.name, state="running")
 
         def go_on() -> None:
@@ -92,12 +95,16 @@ class Jobs:
             status.share = progress.share
             self._save(folder, status, form)
 
+        def note(told: str) -> None:
+            status.note = told.removeprefix(f"{source}: ")
+
         try:
             go_on()
-            ended = score(
-                source, _result(folder, form), self._predictor, request, rejects=folder / _REJECTS, on_progress=save
+            ended = score(source, result, self._predictor, asked.request, on_progress=save, on_guess=note)
+            status.no_summary = (
+                self._find(folder, result, asked, lambda _: go_on()) if ended.counts.opinions else _SILENT
             )
-            status.state, status.share = "done", 1.0
+            status.state, status.share, status.summary = "done", 1.0, status.no_summary is None
             self._metrics.rows.inc(ended.counts.rows)
         except _StoppedError:
             status.state, status.error = "failed", "the service was stopped; send the file again"
@@ -111,6 +118,14 @@ class Jobs:
             self._mine.discard(folder.name)
             if (folder / _DELETED).exists():
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def _find(self, folder: Path, result: Path, asked: AskedFile, on_progress: Callable[[int], None]) -> str | None:
+        """Sum the results up; gives why that cannot be done, if so. The results are there either way."""
+        try:
+            write_findings(folder, result, asked, on_progress)
+        except TabsaError as e:
+            return str(e).replace(str(result), "the table of results")
+        return None
 
     def _save(self, folder: Path, status: JobStatus, form: str | None = None) -> None:
         with replacing(folder / _STATE) as stream:
@@ -139,6 +154,14 @@ class Jobs:
         _, state = self._read(identity)
         return JobStatus(**{name: state[name] for name in JobStatus.model_fields})
 
+    def findings(self, identity: str) -> Path:
+        """The folder of a finished job, with its summary in it."""
+        self.result(identity)
+        folder = self._folder / identity
+        if not (folder / SUMMARY).exists():
+            raise Problem(404, "no_summary", _loaded(folder)["no_summary"] or "there is no summary of the job")
+        return folder
+
     def result(self, identity: str) -> tuple[Path, str]:
         """The finished result, and its format."""
         folder, state = self._read(identity)
@@ -151,7 +174,7 @@ class Jobs:
         folder, state = self._read(identity)
         if state["state"] == "running":
             raise Problem(404, "no_result", "the job has not ended yet")
-        path = folder / _REJECTS
+        path = rejects_file(_result(folder, state["format"] or ""))
         return path if path.exists() else None
 
     def delete(self, identity: str) -> None:
@@ -183,7 +206,7 @@ class Jobs:
 
 def shown_error(error: TabsaError, source: Path) -> str:
     """An error as a client may read it: without the service's folders, and with what a field can do about it."""
-    message = str(error).replace(f"; see {source.parent / _REJECTS}", "; see the rejects")
+    message = re.sub(rf"; see {re.escape(str(source.parent))}\S*", "; see the rejects", str(error))
     message = message.replace(str(source), "the file")
     hint = _HINTS.get(error.code)
     return f"{message}; {hint}" if hint else message

@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from tabsa.inference import Predictor
 from tabsa.serve import answers
-from tabsa.serve.asking import check_evidence, check_predict, check_text, only_json
+from tabsa.serve.asking import check_evidence, check_predict, check_text, check_texts, only_json
 from tabsa.serve.batching import BatchAnswer
 from tabsa.serve.metrics import CONTENT_TYPE
 from tabsa.serve.problems import busy
@@ -27,7 +27,7 @@ from tabsa.serve.schema import (
 )
 from tabsa.serve.service import Service, TheService, problems
 from tabsa.text.aspects import LISTS
-from tabsa.text.suggestions import suggest
+from tabsa.text.suggestions import suggest, suggest_common
 
 router = APIRouter(prefix="/v1")
 health = APIRouter()
@@ -69,8 +69,13 @@ async def evidence(request: EvidenceRequest, service: TheService) -> Response:
 @router.post("/suggest", dependencies=_JSON, responses=problems(403, 408, 413, 415, 422))
 async def suggest_targets(request: SuggestRequest, service: TheService) -> SuggestResponse:
     """Find names that may be targets: capitalised phrases that are not merely the starts of sentences."""
-    check_text(request.text, service.settings)
-    names = await run_in_threadpool(suggest, request.text)
+    if request.texts is not None:
+        check_texts(request.texts, service.settings)
+        common = await run_in_threadpool(suggest_common, request.texts)
+        return SuggestResponse(targets=[SuggestedName(name=name, texts=texts, spans=[]) for name, texts in common])
+    text = request.text or ""
+    check_text(text, service.settings)
+    names = await run_in_threadpool(suggest, text)
     return SuggestResponse(targets=[SuggestedName(name=name, spans=list(spans)) for name, spans in names])
 
 

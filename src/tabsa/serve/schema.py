@@ -120,10 +120,17 @@ class EvidenceRequest(PredictRequest):
 
 
 class SuggestRequest(_Strict):
-    """A text to look for names in."""
+    """A text to look for names in, or many."""
 
-    text: Text
+    text: Text | None = Field(None, description="One text.")
+    texts: list[Text] | None = Field(None, description="Many texts, instead of `text`.", min_length=1)
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": _EXAMPLE_TEXT}]})
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.text is None) == (self.texts is None):
+            raise ValueError("give either 'text' or 'texts'")
+        return self
 
 
 class ScoreForm(BaseModel):
@@ -146,6 +153,7 @@ class ScoreForm(BaseModel):
     aspect_list: Text | None = Field(None, description="Instead, the name of a list of aspects, such as `places`.")
     layout: Literal["wide", "long"] = Field("wide", description="wide: a column a pair; long: a row an opinion.")
     format: Literal["csv", "jsonl"] = Field("csv", description="The format of the results.")
+    date_column: Text | None = Field(None, description="For the summary of a job; the column called so by default.")
     prefix: Text = Field("", description="Goes before the name of each new column.")
     probabilities: bool = Field(False, description="Add each label's probability to the wide layout, too.")
 
@@ -283,11 +291,12 @@ class SuggestedName(BaseModel):
     """A name in a text that may be a target."""
 
     name: str
-    spans: list[Span]
+    texts: int = Field(default=1, description="How many texts name it.")
+    spans: list[Span] = Field(description="Where, if there is one text.")
 
 
 class SuggestResponse(BaseModel):
-    """Capitalised phrases that are not merely the starts of sentences."""
+    """Capitalised phrases that are not merely the starts of sentences; of many texts, the most frequent first."""
 
     targets: list[SuggestedName]
 
@@ -334,6 +343,9 @@ class JobStatus(BaseModel):
     scored: int = 0
     rejected: int = 0
     share: float = Field(default=0.0, ge=0, le=1, description="Of the file that was read.")
+    note: str | None = Field(default=None, description="How the file was read, where its name does not tell.")
+    summary: bool = Field(default=False, description="Whether there is a summary.")
+    no_summary: str | None = Field(default=None, description="Why a finished job has none.")
     error: str | None = None
 
 

@@ -27,7 +27,7 @@ def scored(
     `on_rows` is told how many rows each chunk had.
     """
     counts, header = Counts(), b""
-    with InputTable(source) as table:
+    with InputTable(source, on_guess=lambda _: None) as table:
         scorer = Scorer(source, suffix, predictor, request)
         for chunk in table.chunks(scorer.chunk):
             scorer.settle(chunk)

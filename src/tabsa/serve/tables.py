@@ -14,12 +14,14 @@ from tabsa.errors import TabsaError
 from tabsa.scoring import Layout
 from tabsa.scoring import Request as ScoreRequest
 from tabsa.serve.asking import check_aspects, check_targets, parse_targets
+from tabsa.serve.findings import AskedFile
 from tabsa.serve.jobs import shown_error
 from tabsa.serve.problems import Problem, busy
 from tabsa.serve.schema import JobAccepted, JobStatus, ScoreForm
 from tabsa.serve.service import Service, TheService, problems
 from tabsa.serve.streaming import RowsResponse, scored
-from tabsa.serve.uploads import FORM, make_folder, read_form, store
+from tabsa.serve.uploads import FILE_FORM, FORM, make_folder, pieces, read_file, read_form, store
+from tabsa.tables.kinds import WORKBOOK
 
 router = APIRouter(prefix="/v1")
 Identity = Annotated[str, PathParameter(alias="id", description="What `POST /v1/score?job=true` answered.")]
@@ -52,8 +54,8 @@ async def score(
 async def _as_job(request: Request, service: Service) -> Response:
     folder = await run_in_threadpool(service.jobs.make_folder)
     try:
-        source, form, wanted = await _received(request, folder, service)
-        identity = service.jobs.start(source, form, wanted)
+        source, form, asked = await _received(request, folder, service)
+        identity = service.jobs.start(source, form, asked)
     except BaseException:
         service.jobs.discard(folder)
         raise
@@ -69,8 +71,8 @@ async def _at_once(request: Request, service: Service) -> Response:
         stack.callback(service.end_stream)
         folder = make_folder(service.uploads)
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        source, form, wanted = await _received(request, folder, service)
-        rows = scored(source, f".{form}", service.predictor, wanted, on_rows=service.metrics.rows.inc)
+        source, form, asked = await _received(request, folder, service)
+        rows = scored(source, f".{form}", service.predictor, asked.request, on_rows=service.metrics.rows.inc)
         stack.callback(rows.close)
         try:
             first = await run_in_threadpool(next, rows)
@@ -81,12 +83,37 @@ async def _at_once(request: Request, service: Service) -> Response:
     return response
 
 
-async def _received(request: Request, folder: Path, service: Service) -> tuple[Path, str, ScoreRequest]:
+async def _received(request: Request, folder: Path, service: Service) -> tuple[Path, str, AskedFile]:
     """The uploaded file in its folder, the format of the results, and what to ask."""
     async with read_form(request, service.settings) as (file, form):
-        wanted = _score_request(form, service)
-        source = await run_in_threadpool(store, file.file, file.filename or "", folder, service.settings)
-    return source, form.format, wanted
+        asked = AskedFile(file.filename or "", _score_request(form, service), form.date_column)
+        source = await run_in_threadpool(store, file.file, asked.name, folder, service.settings)
+    return source, form.format, asked
+
+
+@router.post(
+    "/csv",
+    response_class=Response,
+    responses={200: {"content": {"text/csv": {}}, "description": "The rows."}, **problems(403, 408, 413, 415, 422)},
+    openapi_extra=FILE_FORM,
+)
+async def as_csv(request: Request, service: TheService) -> Response:
+    """Give the first sheet of an Excel workbook as CSV, in UTF-8, to look at it before it is scored."""
+    if service.streams >= service.settings.max_scoring:
+        raise busy("too many files are being read; come again later", _RETRY_SECONDS)
+    service.streams += 1
+    with ExitStack() as stack:
+        stack.callback(service.end_stream)
+        folder = make_folder(service.uploads)
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        async with read_file(request) as file:
+            name = file.filename or ""
+            if not name.lower().endswith(WORKBOOK):
+                raise Problem(415, "unknown_format", f"expected an Excel workbook, {WORKBOOK}", "file")
+            path = await run_in_threadpool(store, file.file, name, folder, service.settings)
+        response = RowsResponse(b"", pieces(path), stack.pop_all().close, _TYPES["csv"])
+    response.headers["Content-Disposition"] = 'attachment; filename="table.csv"'
+    return response
 
 
 def _score_request(form: ScoreForm, service: Service) -> ScoreRequest:

@@ -1,11 +1,12 @@
 """A file on its way to the disk: never whole in memory, never larger than allowed, packed or not."""
 
+import csv
 import gzip
 import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, Final
@@ -14,40 +15,58 @@ from fastapi import Request
 from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
+from tabsa.errors import DataError
 from tabsa.serve.metrics import is_alive
 from tabsa.serve.problems import Problem, of_validation
 from tabsa.serve.schema import ScoreForm
 from tabsa.serve.settings import Settings
-from tabsa.tables.rows import TEXT_SUFFIXES
+from tabsa.tables.kinds import TEXT_SUFFIXES, WORKBOOK, other_kind
+from tabsa.tables.rows import as_text
+from tabsa.tables.workbook import Workbook, workbook_header
 
 _PIECE: Final = 1 << 18
+_UNPACKED: Final = 10  # how much larger than its rows a workbook's XML may be
 _FIELD_BYTES: Final = 1 << 15
 _LISTS: Final = ("targets", "aspect")
 _TYPE: Final = "multipart/form-data"
 
 
-def _form_schema() -> dict[str, Any]:
-    schema = ScoreForm.model_json_schema()
-    about = "A table with a header: .csv, .tsv or .jsonl, as its name tells; with .gz, packed."
+def _form(about: str, fields: dict[str, Any]) -> dict[str, Any]:
     file = {"type": "string", "format": "binary", "description": about}
-    return {**schema, "properties": {"file": file, **schema["properties"]}, "required": ["file"]}
+    schema = {**fields, "properties": {"file": file, **fields.get("properties", {})}, "required": ["file"]}
+    return {"requestBody": {"required": True, "content": {_TYPE: {"schema": schema}}}}
 
 
-# What `read_form` reads, for the OpenAPI document.
-FORM: Final = {"requestBody": {"required": True, "content": {_TYPE: {"schema": _form_schema()}}}}
+# What `read_form` and `read_file` read, for the OpenAPI document.
+_ABOUT: Final = "A table with a header: .csv, .tsv or .jsonl, as its name tells (with .gz, packed), or .xlsx."
+FORM: Final = _form(_ABOUT, ScoreForm.model_json_schema())
+FILE_FORM: Final = _form("An Excel workbook, .xlsx.", {"type": "object"})
 
 
 @asynccontextmanager
 async def read_form(request: Request, settings: Settings) -> AsyncIterator[tuple[UploadFile, ScoreForm]]:
     """The file, which is gone afterwards, and what to ask of it."""
+    fields = settings.max_targets + settings.max_aspects + len(ScoreForm.model_fields)
+    async with _read(request, fields) as (file, form):
+        yield file, _fields(form)
+
+
+@asynccontextmanager
+async def read_file(request: Request) -> AsyncIterator[UploadFile]:
+    """The file of a form that has nothing else; it is gone afterwards."""
+    async with _read(request, 0) as (file, _):
+        yield file
+
+
+@asynccontextmanager
+async def _read(request: Request, fields: int) -> AsyncIterator[tuple[UploadFile, FormData]]:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _TYPE:
         raise Problem(415, "not_a_form", f"expected {_TYPE} with the table as 'file'")
-    fields = settings.max_targets + settings.max_aspects + len(ScoreForm.model_fields)
     async with request.form(max_files=1, max_fields=fields, max_part_size=_FIELD_BYTES) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile):
             raise Problem(422, "invalid", "'file' is missing; expected the table to score", "file")
-        yield file, _fields(form)
+        yield file, form
 
 
 def _fields(form: FormData) -> ScoreForm:
@@ -77,13 +96,17 @@ def sweep(parent: Path) -> None:
 
 
 def store(file: IO[bytes], name: str, folder: Path, settings: Settings) -> Path:
-    """Write an uploaded file to the folder, unpacked; raises a Problem where it is too large or of an unknown kind."""
+    """Write an uploaded file to the folder, unpacked, and a workbook as CSV.
+
+    Raises a Problem where it is too large or of an unknown kind.
+    """
     lowered = name.lower()
+    if lowered.endswith(WORKBOOK):
+        return _store_workbook(file, folder, settings)
     packed = lowered.endswith(".gz")
     suffix = next((known for known in TEXT_SUFFIXES if lowered.removesuffix(".gz").endswith(known)), None)
     if suffix is None:
-        kinds = ", ".join(TEXT_SUFFIXES)
-        raise Problem(415, "unknown_format", f"the file's name tells no known format; expected {kinds}, or .gz", "file")
+        raise Problem(415, "unknown_format", _unknown(name), "file")
     path = folder / f"input{suffix}"
     try:
         with path.open("wb") as out, gzip.open(file) if packed else nullcontext(file) as source:
@@ -93,11 +116,45 @@ def store(file: IO[bytes], name: str, folder: Path, settings: Settings) -> Path:
     return path
 
 
+def _unknown(name: str) -> str:
+    if other := other_kind(name):
+        return f"the file is {other}"
+    return f"the file's name tells no known format; expected {', '.join(TEXT_SUFFIXES)}, or .gz, or {WORKBOOK}"
+
+
+def _store_workbook(file: IO[bytes], folder: Path, settings: Settings) -> Path:
+    """Write the rows of a workbook as CSV; empty rows stay, so that each keeps its number."""
+    path = folder / "input.csv"
+    try:
+        with path.open("w", encoding="utf-8", newline="") as out:
+            book = Workbook(file, path, largest=_UNPACKED * settings.max_upload_bytes)
+            writer, last, width = csv.writer(out), 0, 0
+            for number, cells in book.rows():
+                names = workbook_header(cells) if not width else []
+                width = max(width, len(names))
+                if number > settings.max_rows or out.tell() > settings.max_upload_bytes:
+                    message = "the workbook has too many rows; send it in parts, or use `tabsa score`"
+                    raise Problem(413, "too_large", message, "file")
+                out.write("\n" * (number - last - 1))
+                row = names or [as_text(cells.get(place)) for place in range(max(width, max(cells) + 1))]
+                writer.writerow(row)
+                last = number
+    except DataError as e:
+        raise Problem(422, "bad_file", str(e).replace(str(path), "the file"), "file") from e
+    return path
+
+
+def pieces(path: Path) -> Iterator[bytes]:
+    """A file, piece by piece."""
+    with path.open("rb") as stream:
+        yield from iter(lambda: stream.read(_PIECE), b"")
+
+
 def _copy(source: IO[bytes] | gzip.GzipFile, out: IO[bytes], settings: Settings) -> None:
     size = lines = 0
     while piece := source.read(_PIECE):
         size += len(piece)
-        lines += piece.count(b"\n")
+        lines += max(piece.count(b"\n"), piece.count(b"\r"))
         if size > settings.max_upload_bytes:
             message = f"the file is larger than {settings.max_upload_bytes:,} bytes, unpacked; use `tabsa score`"
             raise Problem(413, "too_large", message, "file")

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 from tabsa.errors import DataError
 from tabsa.tables import parquet
-from tabsa.tables.rows import Row, Values, as_text, suffix_of
+from tabsa.tables.kinds import input_suffix_of, suffix_of
+from tabsa.tables.rows import Row, Values, as_text
 
 
 class Format(Protocol):
@@ -36,7 +37,7 @@ def make_format(suffix: str, source: Path, rows: Sequence[Row], maker: OutputCol
     if plain == ".parquet":
         kept = _kept(maker)
         values = [row.values for row in rows]
-        typed = suffix_of(source) == ".parquet"
+        typed = input_suffix_of(source) == ".parquet"
         types = parquet.types_of_file(source, kept) if typed else parquet.types_of_values(kept, values)
         return ParquetFormat(types, maker)
     if plain in (".csv", ".tsv"):

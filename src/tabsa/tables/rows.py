@@ -1,32 +1,31 @@
 """Rows of a user's table, one at a time and at constant memory: CSV, TSV, JSON Lines, Parquet."""
 
 import csv
-import gzip
 import io
 import json
 import math
-import re
-import zlib
+import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import IO, NamedTuple, TypeAlias
 
-from tabsa.errors import DataError
+from tabsa.errors import DataError, DataWarning
 from tabsa.files import reason
+from tabsa.tables.encodings import undecoded
 from tabsa.tables.fields import TORN, parse_json
+from tabsa.tables.kinds import WORKBOOK, input_suffix_of
+from tabsa.tables.opening import TextForm, open_text, opened
+from tabsa.tables.workbook import Workbook, column_name, workbook_header
 
 Values: TypeAlias = dict[str, object]
 
-TEXT_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson")
-SUFFIXES = (*TEXT_SUFFIXES, *(f"{suffix}.gz" for suffix in TEXT_SUFFIXES), ".parquet")
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 # No text is as long as this; a quote that is left open, or a file without line ends, is.
 _LONGEST = 10_000_000
 _PARQUET_BATCH = 1024
-_UNDECODED = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of bytes that are not UTF-8
 
 
 class Row(NamedTuple):
@@ -45,24 +44,15 @@ class BadRow(NamedTuple):
     content: object
 
 
-def suffix_of(path: Path) -> str:
-    """The one of `SUFFIXES` that the file's name ends with."""
-    name = path.name.lower()
-    for suffix in SUFFIXES:
-        if name.endswith(suffix):
-            return suffix
-    raise DataError(f"cannot tell the format of {path} by its name; expected one of {', '.join(SUFFIXES)}")
-
-
 def typed_rows(path: Path, *, on_torn: Callable[[str], None] | None = None) -> Iterator[Row]:
     """The file's rows with their values as the format has them: text, and numbers, lists, objects, null.
 
     A line of JSON that breaks off, as where a program died while it wrote, is left out where there is `on_torn`, which
-    is told where it stands.
+    is told where it stands. What was guessed of the file is a `DataWarning`.
     """
     # A line may break off within a character, which must not make the whole file unreadable.
-    by_line = on_torn is not None and suffix_of(path).startswith((".jsonl", ".ndjson"))
-    for row in _rows(path, "surrogateescape" if by_line else "strict"):
+    by_line = on_torn is not None and input_suffix_of(path).startswith((".jsonl", ".ndjson"))
+    for row in _rows(path, None, warn_of_guess, strict=not by_line):
         if isinstance(row, Row):
             yield row
         elif on_torn is not None and row.error.code == TORN:
@@ -71,22 +61,36 @@ def typed_rows(path: Path, *, on_torn: Callable[[str], None] | None = None) -> I
             raise row.error
 
 
-def every_row(path: Path, file: io.BufferedReader | None = None) -> Iterator[Row | BadRow]:
+def warn_of_guess(note: str) -> None:
+    """Say in a `DataWarning` how a file is read, where its name does not tell."""
+    warnings.warn(note, DataWarning, stacklevel=3)
+
+
+def every_row(
+    path: Path, file: io.BufferedReader | None = None, *, on_guess: Callable[[str], None] = warn_of_guess
+) -> Iterator[Row | BadRow]:
     """The same, with the rows that cannot be read in their places: one of them does not end the reading.
 
-    `file` is `path`, opened: whoever opened it can see how far it has been read.
+    `file` is `path`, opened: whoever opened it can see how far it has been read. `on_guess` is told how the file is
+    read, where its name does not tell.
     """
-    return _rows(path, "surrogateescape", file)
+    return _rows(path, file, on_guess, strict=False)
 
 
-def _rows(path: Path, undecodable: str, file: io.BufferedReader | None = None) -> Iterator[Row | BadRow]:
-    suffix = suffix_of(path)
+def _rows(
+    path: Path, file: io.BufferedReader | None, on_guess: Callable[[str], None], *, strict: bool
+) -> Iterator[Row | BadRow]:
+    suffix = input_suffix_of(path)
     if suffix == ".parquet":
         yield from _parquet_rows(path, file)
-        return
-    with _open_text(path, file, compressed=suffix.endswith(".gz"), undecodable=undecodable) as stream:
-        delimiter = _DELIMITERS.get(suffix.removesuffix(".gz"))
-        yield from _json_rows(stream, path) if delimiter is None else _csv_rows(stream, path, delimiter)
+    elif suffix == WORKBOOK:
+        yield from _workbook_rows(path, file, on_guess)
+    else:
+        expected = _DELIMITERS.get(suffix.removesuffix(".gz"))
+        with open_text(path, file, packed=suffix.endswith(".gz"), expected=expected, strict=strict) as (text, form):
+            if form.note:
+                on_guess(f"{path}: {form.note}")
+            yield from _json_rows(text, path, form) if expected is None else _csv_rows(text, path, form)
 
 
 def as_text(value: object) -> str:
@@ -100,36 +104,11 @@ def as_text(value: object) -> str:
     return str(value)
 
 
-@contextmanager
-def _open_text(path: Path, file: io.BufferedReader | None, *, compressed: bool, undecodable: str) -> Iterator[IO[str]]:
-    """The file as text; what goes wrong while it is read becomes one clear line."""
-    try:
-        with _opened(path, file) as raw, gzip.open(raw) if compressed else nullcontext(raw) as binary:
-            # UTF-16 without a mark would pass for UTF-8 with a NUL beside every letter.
-            head = binary.peek(4)[:4]
-            if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head:
-                raise DataError(f"{path} is not UTF-8 text (it looks like UTF-16); save it as UTF-8")
-            with io.TextIOWrapper(binary, encoding="utf-8-sig", errors=undecodable, newline="") as text:
-                try:
-                    yield text
-                except UnicodeDecodeError as e:
-                    # The decoder holds only a piece of the file, which ends where the file stands now.
-                    byte = binary.tell() - len(e.object) + e.start
-                    raise DataError(f"{path} is not UTF-8 text (byte {byte}); save it as UTF-8") from e
-    except (gzip.BadGzipFile, EOFError, zlib.error) as e:
-        raise DataError(f"{path} is not a whole gzip file: {e}") from e
-    except OSError as e:
-        raise DataError(f"cannot read {path}: {reason(e)}") from e
-
-
-def _opened(path: Path, file: io.BufferedReader | None) -> AbstractContextManager[io.BufferedReader]:
-    return path.open("rb") if file is None else nullcontext(file)
-
-
-def _csv_rows(stream: IO[str], path: Path, delimiter: str) -> Iterator[Row | BadRow]:
+def _csv_rows(stream: IO[str], path: Path, form: TextForm) -> Iterator[Row | BadRow]:
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST))
-    lines = _Lines(stream)
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    stream.read(form.separator.said)
+    lines = _Lines(stream, 2 if form.separator.said else 1)
+    reader = csv.reader(lines, delimiter=form.separator.character, strict=True)
     header: list[str] | None = None
     for number in count(1):
         lines.start_row()
@@ -147,13 +126,13 @@ def _csv_rows(stream: IO[str], path: Path, delimiter: str) -> Iterator[Row | Bad
         if not cells:
             continue
         where = f"{path} row {number}"
-        undecoded = any(map(_undecoded, cells))
+        broken = undecoded("".join(cells))  # one look at a row is cheaper than one at each cell
         if header is None:
-            if undecoded:
-                raise DataError(f"{path} is not UTF-8 text (in its header); save it as UTF-8")
+            if broken:
+                raise DataError(f"{path} is not {form.encoding.name} text (in its header); save it as UTF-8")
             header = _header(cells, path)
-        elif undecoded:
-            yield BadRow(number, DataError(f"{where} is not UTF-8 text; save it as UTF-8"), cells)
+        elif broken:
+            yield BadRow(number, DataError(f"{where} is not {form.encoding.name} text; save it as UTF-8"), cells)
         elif len(cells) != len(header):
             error = DataError(f"{where} has {len(cells)} fields; the header has {len(header)}")
             yield BadRow(number, error, cells)
@@ -167,8 +146,8 @@ class _Lines:
     A quote that is left open takes in line after line until something gives it away. Then only its first line is bad.
     """
 
-    def __init__(self, stream: IO[str]) -> None:
-        self.number = 1  # of the row's first line
+    def __init__(self, stream: IO[str], first: int) -> None:
+        self.number = first  # of the row's first line
         self._stream = stream
         self._row: list[str] = []
         self._again: deque[str] = deque()
@@ -196,10 +175,6 @@ class _Lines:
         return first
 
 
-def _undecoded(text: str) -> bool:
-    return not text.isascii() and _UNDECODED.search(text) is not None
-
-
 def _header(cells: Sequence[str], path: Path) -> list[str]:
     names = [cell.strip() for cell in cells]
     _refuse_repeated(names, path)
@@ -214,25 +189,25 @@ def _refuse_repeated(names: Iterable[str], path: Path) -> None:
         raise DataError(f"{path} has more than one column {repeated[0]!r}; give each column its own name")
 
 
-def _json_rows(stream: IO[str], path: Path) -> Iterator[Row | BadRow]:
+def _json_rows(stream: IO[str], path: Path, form: TextForm) -> Iterator[Row | BadRow]:
     lines = iter(lambda: stream.readline(_LONGEST + 1), "")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         where = f"{path} line {number}"
         try:
-            row: Row | BadRow = Row(where, _json_object(line, where), number)
+            row: Row | BadRow = Row(where, _json_object(line, where, form), number)
         except DataError as e:
             row = BadRow(number, e, line)
         yield row
 
 
-def _json_object(line: str, where: str) -> Values:
+def _json_object(line: str, where: str, form: TextForm) -> Values:
     if len(line) > _LONGEST:
         raise DataError(f"{where} is longer than {_LONGEST:,} characters; write one JSON object a line")
     values = parse_json(line, where)
-    if _undecoded(line):
-        raise DataError(f"{where} is not UTF-8 text; save it as UTF-8")
+    if undecoded(line):
+        raise DataError(f"{where} is not {form.encoding.name} text; save it as UTF-8")
     if not isinstance(values, dict):
         raise DataError(f"{where} is not a JSON object; write one JSON object a line")
     return values
@@ -245,7 +220,7 @@ def _parquet_rows(path: Path, file: io.BufferedReader | None) -> Iterator[Row]:
     except ImportError as e:
         raise DataError(f"reading {path} needs pyarrow; install it with `pip install 'tabsa[tables]'`") from e
     try:
-        with _opened(path, file) as stream, parquet.ParquetFile(stream) as table:
+        with opened(path, file) as stream, parquet.ParquetFile(stream) as table:
             _refuse_repeated(table.schema_arrow.names, path)
             number = 0
             for batch in table.iter_batches(batch_size=_PARQUET_BATCH):
@@ -256,3 +231,22 @@ def _parquet_rows(path: Path, file: io.BufferedReader | None) -> Iterator[Row]:
         raise DataError(f"{path} is not a readable Parquet file: {str(e).splitlines()[0]}") from e
     except OSError as e:
         raise DataError(f"cannot read {path}: {reason(e)}") from e
+
+
+def _workbook_rows(
+    path: Path, file: io.BufferedReader | None, on_guess: Callable[[str], None]
+) -> Iterator[Row | BadRow]:
+    with opened(path, file) as stream, closing(Workbook(stream, path)) as book:
+        if book.note:
+            on_guess(f"{path}: {book.note}")
+        names: list[str] = []
+        for number, cells in book.rows():
+            if not names:
+                names = _header(workbook_header(cells), path)
+            elif max(cells) >= len(names):
+                where = f"{path} row {number}"
+                error = DataError(f"{where} has a value in column {column_name(max(cells))}, which has no name")
+                yield BadRow(number, error, list(map(as_text, cells.values())))
+            else:
+                values = {name: as_text(cells.get(place)) for place, name in enumerate(names)}
+                yield Row(f"{path} row {number}", dict(values), number)

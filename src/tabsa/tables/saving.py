@@ -22,7 +22,7 @@ from tabsa.errors import OutputError
 from tabsa.files import read_text, reason, replacing
 from tabsa.tables.formats import finish_file
 
-FORMAT: Final = "tabsa score 3"
+FORMAT: Final = "tabsa score 4"
 
 
 @dataclass(slots=True)

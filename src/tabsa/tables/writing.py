@@ -7,7 +7,8 @@ from tabsa.errors import DataError, OutputError
 from tabsa.files import replacing
 from tabsa.tables import parquet
 from tabsa.tables.formats import finish_file, make_format
-from tabsa.tables.rows import SUFFIXES, Values, suffix_of
+from tabsa.tables.kinds import SUFFIXES, suffix_of
+from tabsa.tables.rows import Values
 
 
 class _NewColumns:

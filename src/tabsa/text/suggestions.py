@@ -1,18 +1,25 @@
 """Names in a text that may be targets: capitalised phrases that are not merely the starts of sentences.
 
-A capital in the middle of a sentence makes a name; names join (`Camden Town`, `Bank of England`). At the start of a
-sentence every word has a capital, so there a single word counts only if the text uses it as a name elsewhere, or if it
-stands as one: before a verb (`Camden is dear`), or before another name (`Camden and Brixton are dear`).
+A capital in the middle of a sentence makes a name; names join (`Camden Town`, `Bank of England`), and a number right
+behind one belongs to it (`Pixel 9`, `Windows 11 Pro`), unless it counts something (`Camden 20 years ago`) or is a year.
+At the start of a sentence every word has a capital, so there a single word counts only if the text uses it as a name
+elsewhere, or if it stands as one: before a verb (`Camden is dear`), or before another name (`Camden and Brixton are
+dear`).
 """
 
+import re
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import Final
 
+from tabsa.errors import DataError
 from tabsa.schema import Span
-from tabsa.text import Token, split_sentences, tokenise
+from tabsa.text import TargetFinder, Token, split_sentences, tokenise
 
 _MOST: Final = 50  # names
+_MANY: Final = 20  # texts
 
 
 def _words(text: str) -> frozenset[str]:
@@ -23,7 +30,16 @@ _JOINERS: Final = _words("of on upon de la le the and & 's ’s")  # inside a na
 _WEAK_JOINERS: Final = _words("the and")  # these join nothing by themselves
 _VERBS: Final = _words(
     "is was has had are were isn't wasn't 's does did do can could will would should must may might feels felt seems "
-    "seemed looks looked gets got offers offered needs used tends lacks became becomes remains"
+    "seemed looks looked gets got offers offered needs used tends lacks became becomes remains takes took costs cost "
+    "comes came works worked makes made keeps kept lasts lasted runs ran"
+)
+# 9, 9a, 737-800, S (but "I" and "A" are words); not a year, a place in a row, or an amount.
+_MODEL: Final = re.compile(r"\d{1,4}(?:[-.]\d{1,4})?[a-zA-Z]{0,2}|[B-HJ-Z]")
+_NO_MODEL: Final = re.compile(r"(?:19|20)\d\d|\d+(?:st|nd|rd|th|am|pm|km|kg|k|m)")
+_COUNTED: Final = _words(
+    "year years month months week weeks day days night nights hour hours hrs minute minutes mins min second seconds "
+    "time times bed beds bedroom bedrooms room rooms person people star stars mile miles metre metres meter meters km "
+    "kg pound pounds euro euros dollar dollars quid grand percent % to or out ago"
 )
 _TITLES: Final = _words("st. mr. mrs. ms. dr. prof. mt.")
 # Capitals that name nobody: pronouns, and what opens sentences.
@@ -54,7 +70,7 @@ def suggest(text: str) -> list[tuple[str, list[Span]]]:
             continue  # all in capitals: they tell nothing
         for first, last in _runs(sentence):
             span = Span(sentence[first].start, sentence[last].end)
-            if first == 0 and first == last and not _stands_as_name(sentence):
+            if first == 0 and not any(map(_is_capitalised, sentence[1 : last + 1])) and not _stands(sentence, last):
                 doubtful.append(span)
             else:
                 spans.setdefault(text[span.start : span.end], []).append(span)
@@ -63,6 +79,33 @@ def suggest(text: str) -> list[tuple[str, list[Span]]]:
         if name in spans:
             spans[name] = sorted([*spans[name], span])
     return sorted(spans.items(), key=lambda item: item[1][0])[:_MOST]
+
+
+def suggest_common(texts: Sequence[str], most: int = _MOST) -> list[tuple[str, int]]:
+    """The names of many texts, each with how many of them name it: the most frequent first.
+
+    Where there are many texts, a name that only one of them has is left out.
+    """
+    found = Counter(name for text in texts for name, _ in suggest(text))
+    likely = _apart([name for name, _ in found.most_common(4 * most)])
+    if not likely:
+        return []
+    finder = TargetFinder(likely)
+    # Counted anew: a name that opens a sentence is surely one where another text has it elsewhere.
+    counts = Counter(target.name for text in texts for target in finder.find(text) if target.mentions)
+    least = 2 if len(texts) >= _MANY else 1
+    ranked = sorted(likely, key=lambda name: -counts[name])
+    return [(name, counts[name]) for name in ranked if counts[name] >= least][:most]
+
+
+def _apart(names: Sequence[str]) -> list[str]:
+    """The names without those that are another's in other letters (`CAMDEN`)."""
+    kept: list[str] = []
+    for name in names:
+        with suppress(DataError):
+            TargetFinder([*kept, name])
+            kept.append(name)
+    return kept
 
 
 def _sentences(text: str, tokens: Sequence[Token]) -> list[list[Token]]:
@@ -90,16 +133,29 @@ def _runs(sentence: Sequence[Token]) -> list[tuple[int, int]]:
     for place, token in enumerate(sentence):
         if not _is_capitalised(token):
             continue
+        end = place
+        while _is_model(sentence, end + 1):
+            end += 1
         if runs and _joins(sentence, runs[-1][1], place):
-            runs[-1] = (runs[-1][0], place)
+            runs[-1] = (runs[-1][0], end)
         else:
-            runs.append((place, place))
+            runs.append((place, end))
     return [(first, last) for first, last in runs if sentence[last].text.lower() not in _TITLES]
 
 
 def _is_capitalised(token: Token) -> bool:
     word = token.text
-    return word[0].isupper() and len(word) > 1 and word.lower().replace("’", "'") not in _NEVER
+    starts = word[0].isupper() or (word[0] in "ei" and word[1:2].isupper())  # iPhone, eBay
+    return starts and len(word) > 1 and word.lower().replace("’", "'") not in _NEVER
+
+
+def _is_model(sentence: Sequence[Token], place: int) -> bool:
+    """Whether the token is a number or a letter that belongs to the name right before it, and counts nothing."""
+    if place >= len(sentence) or sentence[place].start - sentence[place - 1].end != 1:
+        return False
+    word = sentence[place].text
+    following = sentence[place + 1].text.lower() if place + 1 < len(sentence) else ""
+    return bool(_MODEL.fullmatch(word)) and not _NO_MODEL.fullmatch(word) and following not in _COUNTED
 
 
 def _joins(sentence: Sequence[Token], last: int, place: int) -> bool:
@@ -108,10 +164,10 @@ def _joins(sentence: Sequence[Token], last: int, place: int) -> bool:
     return len(between) <= 2 and _JOINERS.issuperset(between) and not (between and _WEAK_JOINERS.issuperset(between))
 
 
-def _stands_as_name(sentence: Sequence[Token]) -> bool:
-    """Whether the first word of a sentence is followed by what follows names."""
-    following = [token.text.lower().replace("’", "'") for token in sentence[1:3]]
+def _stands(sentence: Sequence[Token], last: int) -> bool:
+    """Whether the name at the start of a sentence, which reaches `last`, is followed by what follows names."""
+    following = [token.text.lower().replace("’", "'") for token in sentence[last + 1 : last + 3]]
     if not following:
         return False
-    listed = following[0] in {",", "and", "or", "&"} and len(sentence) > 2 and _is_capitalised(sentence[2])
+    listed = following[0] in {",", "and", "or", "&"} and len(following) > 1 and _is_capitalised(sentence[last + 2])
     return following[0] in _VERBS or listed

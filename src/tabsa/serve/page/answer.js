@@ -2,7 +2,10 @@
 
 import { wellFormed } from "./text.js";
 
-/** @typedef {import("./reading.js").Answer & {mentions: import("./editor.js").Mention[]}} Answer */
+/**
+ * @typedef {{text: string, opinions: import("./states.js").Opinion[], mentions: import("./editor.js").Mention[],
+ *            explanation: import("./gates.js").Explanation | null}} Answer
+ */
 
 /** What is asked of a text. @param {import("./state.js").State} state @param {boolean} implied */
 export function questionOf({ text, targets, aspects }, implied) {
@@ -15,5 +18,6 @@ export function withNames(given) {
   for (const opinion of given.opinions) opinion.target ??= "";
   for (const passage of given.explanation?.passages ?? [])
     passage.targets = passage.targets.map((/** @type {string | null} */ target) => target ?? "");
+  for (const one of given.explanation?.unread ?? []) one.target ??= "";
   return /** @type {Answer} */ (given);
 }

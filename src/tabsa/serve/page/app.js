@@ -1,27 +1,34 @@
 // The page: what is asked, what the service answers, and the parts that show both.
 
 import { questionOf, withNames } from "./answer.js";
-import { asProblem, get, post } from "./api.js";
+import { asProblem, post } from "./api.js";
 import { attachAspects } from "./aspects.js";
 import { attachBeginning, missingFrom } from "./beginning.js";
 import { attachCorrecting } from "./correcting.js";
 import { byId, fill, make } from "./dom.js";
 import { attachEditor } from "./editor.js";
-import { OPEN_TABLE, TABLE } from "./examples.js";
+import { attachEvidence } from "./evidence.js";
+import { OPEN_TABLE, TABLE, mistakeIn } from "./examples.js";
+import { attachExport } from "./export.js";
 import { attachFile, carriesFile } from "./file.js";
-import { drawGrid } from "./grid.js";
+import { attachFolding } from "./folding.js";
+import { passagesOf } from "./gates.js";
+import { attachGrid } from "./grid.js";
 import { attachJob } from "./job.js";
+import { isAgain, keepAspects, keepMode, keptAspects, keptMode, keptView } from "./kept.js";
 import { attachLink } from "./link.js";
 import { latest } from "./live.js";
 import { attachMarking } from "./marking.js";
+import { attachMemory } from "./memory.js";
+import { UNKNOWN, among, askForModel, describe } from "./model.js";
 import { attachNotice } from "./notice.js";
-import { attachReading } from "./reading.js";
 import { EMPTY, fromFragment, makeStore } from "./state.js";
 import { attachTabs } from "./tabs.js";
 import { attachTargets } from "./targets.js";
-import { same, shownTarget, wellFormed } from "./text.js";
+import { shownTarget, wellFormed } from "./text.js";
 import { attachTheme } from "./theme.js";
 import { attachWalk } from "./walk.js";
+import { attachWhy, reveal } from "./why.js";
 import { attachWordings } from "./wordings.js";
 
 /**
@@ -32,18 +39,12 @@ import { attachWordings } from "./wordings.js";
 const DELAY = 200; // milliseconds without a key before the service is asked
 const SAID_AFTER = 800; // before a screen reader is told of an answer
 
-/** @type {string[]} the model's own aspects, once the service has told */
-let known = [];
-/** Whether an aspect may be any words. */
-let open = false;
-/** Whether the model was trained on texts that do not name what they are about. */
-let impliedByModel = false;
+/** @type {import("./model.js").Model} */
+let model = UNKNOWN;
 /** @type {Answer | null} */
 let answer = null;
 /** @type {import("./correcting.js").Shown | null} the answer, and what was asked for it */
 let shown = null;
-/** @type {ReturnType<typeof drawGrid> | null} */
-let grid = null;
 let saying = 0;
 
 /** @param {string} words @param {number} [after] */
@@ -52,21 +53,45 @@ function say(words, after = 0) {
   saying = setTimeout(() => (byId("status").textContent = words), after);
 }
 
-const store = makeStore(fromFragment(location.hash), changed);
+const store = makeStore(atFirst(), changed);
 const notice = attachNotice(byId("problem"));
 const scoreNotice = attachNotice(byId("score-problem"));
 const link = attachLink({ button: byId("copy-link"), state: () => store.state, say });
 const editor = attachEditor((text) => store.change({ text }));
 const targets = attachTargets({ change: (now) => store.change({ targets: now }), say });
 const aspects = attachAspects((now) => store.change({ aspects: now }));
-const wordings = attachWordings({ change: (now) => store.change({ aspects: now }), say });
-const reading = attachReading({ change: (view) => store.change(view) });
+const wordings = attachWordings({
+  change: (now) => {
+    keepAspects(now);
+    store.change({ aspects: now });
+  },
+  say,
+});
+const folding = attachFolding();
+const grid = attachGrid({ into: byId("opinions"), choose });
+const evidence = attachEvidence({ question: () => ({ state: store.state, implied: implied() }), changed: showReading });
 const correcting = attachCorrecting({
   shown: () => shown,
-  cellAt: (cell) => grid?.at(cell) ?? null,
-  marked: () => grid?.correct((cell) => correcting.of(cell)?.polarity ?? null),
-  why: () => byId("reading").scrollIntoView({ behavior: still() ? "auto" : "smooth", block: "nearest" }),
-  whyIsFar: () => byId("reading").getBoundingClientRect().top > innerHeight * 0.75,
+  cellAt: (cell) => grid.at(cell),
+  marked: () => grid.correct((cell) => correcting.of(cell)?.polarity ?? null),
+  say,
+});
+const memory = attachMemory({ change: (view) => store.change(view) });
+const why = attachWhy({
+  evidence,
+  memory,
+  mistake,
+  correct: correcting.open,
+  alias: (target) => {
+    folding.open();
+    targets.alias(target);
+  },
+  meant: () => store.change({ implied: model.implied ? null : true }),
+  say,
+});
+const exporting = attachExport({
+  shown: () => answer && { text: answer.text, model: model.name, opinions: answer.opinions, isRead },
+  evidence: evidence.fetch,
   say,
 });
 const walk = attachWalk({
@@ -80,13 +105,26 @@ const walk = attachWalk({
 const job = attachJob({
   problem: (problem) => scoreNotice.show(problem),
   say,
-  open: (text, from, choices) => file.walk(from, choices, text),
+  open: (text, target, name, from, choices) => {
+    if (from) return file.walk(from, choices, text);
+    const { targets: asked } = store.state;
+    const own = asked.length || !target ? asked : [{ name: target, aliases: [] }];
+    walk.begin([{ text, targets: own, aspects: null }], name, text);
+  },
+  shown: () => byId("scoring").scrollIntoView({ block: "nearest" }),
 });
 const file = attachFile({
   state: () => store.state,
   implied,
   start: job.start,
   walk: walk.begin,
+  suggest: (found) => {
+    if (byId("main").dataset.mode !== "file") return;
+    targets.suggest(
+      found.map(({ name }) => name),
+      new Map(found.map(({ name, texts }) => [name, texts])),
+    );
+  },
   problem: (problem) => scoreNotice.show(problem),
 });
 const tabs = attachTabs((mode) => {
@@ -94,10 +132,15 @@ const tabs = attachTabs((mode) => {
   byId("results").hidden = mode !== "text";
   byId("scoring").hidden = mode !== "file";
   byId(mode === "text" ? "results" : "scoring").append(byId("corrections"));
+  folding.mode(mode);
+  keepMode(mode);
+  if (mode === "file") file.suggest();
+  else if (store.state.text.trim()) suggestions.ask();
+  else targets.suggest([]);
   file.redraw();
   showReading();
 });
-const beginning = attachBeginning({ open: () => open, load });
+const beginning = attachBeginning({ open: () => model.open_aspects, load });
 
 const opinions = latest({
   delay: DELAY,
@@ -108,9 +151,9 @@ const opinions = latest({
     show(withNames(given));
   },
   failed: (problem) => {
-    notice.show(problem, () => (known.length ? opinions.ask(0) : loadModel()));
+    notice.show(problem, () => (model.name ? opinions.ask(0) : loadModel()));
     invalid(problem.field);
-    if (problem.retry === null || !grid) nothing(); // what may pass by itself leaves the last answer in place
+    if (problem.retry === null || !grid.shows()) nothing(); // what may pass by itself leaves the last answer in place
   },
   busy: (busy) => byId("results").setAttribute("aria-busy", String(busy)),
 });
@@ -118,13 +161,15 @@ const opinions = latest({
 const suggestions = latest({
   delay: DELAY,
   run: (signal) => post("v1/suggest", { text: wellFormed(store.state.text) }, signal),
-  answered: (/** @type {{targets: {name: string}[]}} */ given) =>
-    targets.suggest(given.targets.map(({ name }) => name)),
+  answered: (/** @type {{targets: {name: string}[]}} */ given) => {
+    if (byId("main").dataset.mode === "text") targets.suggest(given.targets.map(({ name }) => name));
+  },
   failed: () => targets.suggest([]), // what matters is told with the opinions
 });
 
 /** @param {State} state @param {Partial<State>} patch */
 function changed(state, patch) {
+  if (patch.targets || "aspects" in patch) folding.tell(state.targets.length, (state.aspects ?? model.aspects).length);
   if (patch.targets) {
     targets.show(state.targets);
     file.redraw();
@@ -143,10 +188,10 @@ function changed(state, patch) {
     byId("implied").checked = implied();
     file.redraw();
   }
-  if ("aspects" in patch && open) wordings.show(state.aspects);
+  if ("aspects" in patch && model.open_aspects) wordings.show(state.aspects);
   if ("text" in patch || patch.targets || "implied" in patch || "aspects" in patch) ask(state);
   else if (answer) {
-    grid?.mark(state.cell);
+    grid.mark(state.cell);
     showReading();
   }
   link.save();
@@ -154,7 +199,7 @@ function changed(state, patch) {
 
 /** Asks for opinions, or says what is missing. @param {State} state */
 function ask(state) {
-  const missing = missingFrom(state, { open, implied: implied() });
+  const missing = missingFrom(state, { open: model.open_aspects, implied: implied() });
   if (!missing) return opinions.ask();
   opinions.stop();
   notice.show(null);
@@ -164,17 +209,19 @@ function ask(state) {
 
 /** Whether a text that does not name a target is about it. */
 function implied() {
-  return store.state.implied ?? impliedByModel;
+  return store.state.implied ?? model.implied;
 }
 
 /** Shows something else in place of opinions. @param {import("./dom.js").Child[]} instead */
 function nothing(...instead) {
   correcting.close();
-  [answer, grid, shown] = [null, null, null];
+  grid.clear();
+  [answer, shown] = [null, null];
   editor.underline(store.state.text, []);
   fill(byId("opinions"), ...instead);
   showReading();
   correcting.draw();
+  exporting.draw();
 }
 
 /** @param {Answer} given */
@@ -185,10 +232,12 @@ function show(given) {
   const mentioned = new Set(given.mentions.map(({ target }) => target));
   const { text, opinions } = given;
   shown = { text, opinions, mentioned, targets: store.state.targets, implied: implied() };
-  grid = drawGrid({ into: byId("opinions"), opinions, mentioned, implied: implied(), choose });
+  grid.show({ opinions, labels: model.labels, mentioned, implied: implied(), isRead, mistake });
   grid.mark(store.state.cell);
   grid.correct((cell) => correcting.of(cell)?.polarity ?? null);
   correcting.draw();
+  exporting.draw();
+  exporting.fresh();
   showReading();
   const found = opinions.filter(({ polarity }) => polarity !== "none");
   const told = found
@@ -198,20 +247,28 @@ function show(given) {
   say([`${count} found`, ...told].join(". "), SAID_AFTER);
 }
 
-/** @param {import("./state.js").Cell} cell */
+/** The first time shows why, the second asks what is right. @param {import("./state.js").Cell} cell */
 function choose(cell) {
+  const { cell: before } = store.state;
+  if (before?.target === cell.target && before.aspect === cell.aspect) return correcting.open(cell);
+  correcting.close();
   store.change({ cell });
-  say(reading.summary());
-  correcting.open(cell);
+  reveal(grid.at(cell));
 }
 
-function still() {
-  return matchMedia("(prefers-reduced-motion: reduce)").matches;
+/** Whether anything was read for a target. @param {string} target */
+function isRead(target) {
+  return !answer?.explanation || passagesOf(answer.explanation, target).length > 0;
+}
+
+/** What is right, where an example is known to be answered wrong. @param {import("./states.js").Opinion} opinion */
+function mistake(opinion) {
+  return answer && mistakeIn(answer.text, opinion);
 }
 
 function showReading() {
   byId("reading").hidden = !answer || byId("main").dataset.mode !== "text";
-  if (answer) reading.show(answer, store.state.cell, store.state);
+  if (answer) why.show(answer, store.state.cell, store.state);
 }
 
 /** Marks the field that the service did not like. @param {string | null} field */
@@ -221,33 +278,33 @@ function invalid(field) {
     element.setAttribute("aria-invalid", String(Boolean(field?.startsWith(name))));
 }
 
+/** What the page begins with: the view of its address, the one that this tab kept, or nothing but the aspects. */
+function atFirst() {
+  const given = location.hash.replace(/^#/, "") || keptView();
+  return given ? fromFragment(given) : { ...EMPTY, aspects: keptAspects() };
+}
+
 /** Shows a state that was not typed: a link's, an example's. @param {State} state */
 function load(state) {
   editor.show(state.text);
-  if (known.length) state = { ...state, aspects: among(state.aspects) };
-  if (known.length && !open) aspects.show(known, state.aspects);
+  targets.forget();
+  wordings.forget();
+  folding.loaded(state.targets.length > 0 || state.implied === true);
+  if (state.direction !== EMPTY.direction || state.chain !== EMPTY.chain) memory.unfold();
+  if (model.name) state = { ...state, aspects: among(model, state.aspects) };
+  if (model.name && !model.open_aspects) aspects.show(model.aspects, state.aspects);
   answer = null;
   store.change(state);
 }
 
-/** The aspects that this model can be asked; null where those are its own. @param {string[] | null} asked */
-function among(asked) {
-  if (open) return asked && same(asked, known) ? null : asked;
-  const some = asked && known.filter((aspect) => asked.includes(aspect));
-  return some && (some.length === known.length || (asked.length && !some.length)) ? null : some;
-}
-
 async function loadModel() {
   try {
-    const { models, default: chosen, corrections } = await get("v1/models");
-    const model = models.find((/** @type {{name: string}} */ one) => one.name === chosen) ?? models[0];
-    [known, open, impliedByModel] = [model.aspects, model.open_aspects, model.implied];
-    if (open) wordings.offer(known, model.aspect_lists);
-    correcting.use(model, corrections);
+    const told = await askForModel();
+    model = told.model;
+    if (model.open_aspects) wordings.offer(model.aspects, model.aspect_lists);
+    correcting.use(model, told.corrections);
     beginning.draw();
-    const chains = model.chains ? `, ${model.chains} memory chain${model.chains === 1 ? "" : "s"}` : "";
-    const kind = model.kind === model.name && !chains ? "" : ` (${model.kind}${chains})`;
-    byId("model").textContent = `Model: ${model.name}${kind}, ${open ? "any aspects" : `${known.length} aspects`}.`;
+    byId("model").textContent = describe(model);
     notice.show(null);
     load(store.state);
   } catch (error) {
@@ -273,15 +330,15 @@ attachMarking({
 beginning.draw();
 byId("implied").addEventListener("change", () => {
   const { checked } = byId("implied");
-  store.change({ implied: checked === impliedByModel ? null : checked });
+  store.change({ implied: checked === model.implied ? null : checked });
 });
 byId("example-table").addEventListener("click", () => {
-  const table = open ? OPEN_TABLE : TABLE;
+  const table = model.open_aspects ? OPEN_TABLE : TABLE;
   targets.add(table.targets);
   file.choose(new File([table.csv], table.name));
 });
 byId("clear").addEventListener("click", () => {
-  load(EMPTY);
+  load({ ...EMPTY, aspects: keptAspects() });
   byId("text").focus();
 });
 addEventListener("hashchange", () => load(fromFragment(location.hash)));
@@ -294,4 +351,8 @@ addEventListener("drop", (event) => {
   if (dropped) file.choose(dropped);
 });
 load(store.state);
+if (isAgain()) {
+  if (keptMode() === "file") tabs.open("file");
+  job.resume();
+}
 loadModel();

@@ -1,7 +1,7 @@
 // Correcting the model: a menu at each cell, a line that counts the corrections, and a list of them.
 
 import { button, byId, make, name, redraw } from "./dom.js";
-import { look } from "./grid.js";
+import { look } from "./states.js";
 import { attachMenu } from "./menu.js";
 import { lineOf, makeCorrections, same } from "./corrections.js";
 import { sentence } from "./notice.js";
@@ -10,7 +10,7 @@ import { shownTarget } from "./text.js";
 /**
  * @typedef {import("./corrections.js").Correction} Correction
  * @typedef {import("./state.js").Cell} Cell
- * @typedef {import("./grid.js").Opinion} Opinion
+ * @typedef {import("./states.js").Opinion} Opinion
  * @typedef {import("./text.js").Target} Target
  * @typedef {{name: string, labels: string[]}} Model
  * @typedef {{text: string, opinions: Opinion[], mentioned: Set<string>, targets: Target[], implied: boolean}} Shown
@@ -22,10 +22,9 @@ const DIGITS = 10_000; // of a probability that are kept
 
 /**
  * @param {{shown: () => Shown | null, cellAt: (cell: Cell) => HTMLElement | null, marked: () => void,
- *          why: (() => void), whyIsFar: () => boolean, say: (words: string) => void}} what
- *   `marked`: cells have to be marked anew; `why`: brings the explanation into view
+ *          say: (words: string) => void}} what `marked`: cells have to be marked anew
  */
-export function attachCorrecting({ shown, cellAt, marked, why, whyIsFar, say }) {
+export function attachCorrecting({ shown, cellAt, marked, say }) {
   const menu = attachMenu();
   /** @type {Model} */
   let model = { name: "", labels: [] };
@@ -78,15 +77,15 @@ export function attachCorrecting({ shown, cellAt, marked, why, whyIsFar, say }) 
     say(`${shownTarget(target)}, ${aspect}: ${polarity === said ? `${word} is right` : `corrected to ${word}`}.`);
   }
 
-  /** @param {Cell} cell */
-  function open(cell) {
+  /** @param {Cell} cell @param {() => HTMLElement | null} [beside] where the menu goes, if not to the cell */
+  function open(cell, beside = () => cellAt(cell)) {
     const opinion = shown()?.opinions.find((one) => one.target === cell.target && one.aspect === cell.aspect);
-    const at = cellAt(cell);
+    const at = beside();
     if (!opinion || !at) return;
     if (menu.openAt(at)) return menu.close();
     const corrected = of(cell);
     const named = subject(cell) !== undefined;
-    menu.open(() => cellAt(cell), {
+    menu.open(beside, {
       title: [
         make("strong", {}, name(shownTarget(cell.target)), ", ", name(cell.aspect)),
         named ? " What is right?" : "",
@@ -98,10 +97,7 @@ export function attachCorrecting({ shown, cellAt, marked, why, whyIsFar, say }) 
       said: opinion.polarity,
       chosen: corrected?.polarity ?? null,
       choose: (label) => choose(opinion, label),
-      more: [
-        ...(corrected ? [{ label: "Take it back", act: () => takeBack(corrected) }] : []),
-        ...(whyIsFar() ? [{ label: "Show why", act: why }] : []),
-      ],
+      more: [...(corrected ? [{ label: "Take it back", act: () => takeBack(corrected) }] : [])],
     });
   }
 
@@ -126,7 +122,7 @@ export function attachCorrecting({ shown, cellAt, marked, why, whyIsFar, say }) 
     const count = all.length === 1 ? "1 correction" : `${all.length} corrections`;
     const told = all.length
       ? `${count}. ${where(all.length === 1 ? "It" : "They")}`
-      : `Is an answer wrong? Choose its cell and say what is right. ${where("Corrections")}`;
+      : `Is an answer wrong? Choose its cell twice to say what is right. ${where("Corrections")}`;
     redraw(
       byId("corrections"),
       make("p", { id: "corrections-told" }, told),

@@ -32,6 +32,22 @@ export function button(label, onclick, attributes = {}) {
   return make("button", { type: "button", onclick, ...attributes }, label);
 }
 
+/**
+ * A chip that is on or off: a check mark or a plus says which, not colour alone.
+ * @param {Child} label
+ * @param {boolean} on
+ * @param {(event: Event) => void} onclick
+ * @param {Record<string, any>} attributes with a class
+ */
+export function toggle(label, on, onclick, attributes) {
+  return make(
+    "button",
+    { type: "button", onclick, "aria-pressed": String(on), ...attributes },
+    make("span", { class: "on-off", "aria-hidden": true }, on ? "✓" : "+"),
+    label,
+  );
+}
+
 /** Words for screen readers only. @param {string} text */
 export function unseen(text) {
   return make("span", { class: "unseen" }, text);

@@ -5,12 +5,17 @@
 /** @param {string} name */
 const named = (name) => ({ name, aliases: [] });
 
-/** @type {{label: string, state: Partial<State>}[]} */
+/**
+ * @typedef {{label: string, state: Partial<State>, wrong?: {target: string, aspect: string, right: string}[]}} Example
+ *   `wrong`: cells that the model in the box gets wrong, and what is right
+ */
+
+/** @type {Example[]} */
 export const EXAMPLES = [
   {
     label: "two places",
     state: {
-      text: "Brixton is cheap and full of great bars, while Hampstead is beautiful, dull and awfully expensive.",
+      text: "Brixton is cheap and full of great bars, while Hampstead is beautiful and awfully expensive.",
       targets: [named("Brixton"), named("Hampstead")],
       cell: { target: "Brixton", aspect: "price" },
     },
@@ -27,10 +32,10 @@ export const EXAMPLES = [
     label: "a longer text",
     state: {
       text:
-        "We lived in Stoke Newington for six years and loved it. The restaurants on Church Street are wonderful and the " +
-        "park is gorgeous. My sister moved to Walthamstow instead. Walthamstow is much cheaper and the Victoria line " +
-        "takes you to the centre in twenty minutes. But parts of Walthamstow feel rough and unsafe after dark. I still " +
-        "miss Stokey and its pubs, although it is awfully expensive.",
+        "We lived in Stoke Newington for six years. The restaurants on Church Street are wonderful. My sister moved to " +
+        "Walthamstow instead. It is cheaper, and the Victoria line takes you to the centre in twenty minutes. But parts " +
+        "of Walthamstow feel rough and unsafe after dark. I still miss Stokey and its pubs, although it is awfully " +
+        "expensive.",
       targets: [{ name: "Stoke Newington", aliases: ["Stokey"] }, named("Walthamstow")],
       cell: { target: "Walthamstow", aspect: "safety" },
     },
@@ -39,9 +44,9 @@ export const EXAMPLES = [
     label: "six places",
     state: {
       text:
-        "Camden is great for nightlife, Richmond has lovely parks, Shoreditch is too expensive, Greenwich is full of " +
-        "tourists, Croydon is not safe at night, and Peckham is cheap with great food.",
-      targets: ["Camden", "Richmond", "Shoreditch", "Greenwich", "Croydon", "Peckham"].map(named),
+        "Shoreditch is too expensive. Croydon is not safe at night. Peckham has great food. Richmond is very safe. " +
+        "Greenwich is full of good shops. Camden is great for nightlife.",
+      targets: ["Shoreditch", "Croydon", "Peckham", "Richmond", "Greenwich", "Camden"].map(named),
       cell: { target: "Shoreditch", aspect: "price" },
     },
   },
@@ -52,10 +57,11 @@ export const EXAMPLES = [
       targets: [named("Orpington")],
       cell: { target: "Orpington", aspect: "transit-location" },
     },
+    wrong: [{ target: "Orpington", aspect: "transit-location", right: "negative" }],
   },
 ];
 
-/** The same for a model that can be asked about anything. @type {{label: string, state: Partial<State>}[]} */
+/** The same for a model that can be asked about anything. @type {Example[]} */
 export const OPEN_EXAMPLES = [
   {
     label: "two phones",
@@ -76,12 +82,17 @@ export const OPEN_EXAMPLES = [
     },
   },
   {
-    label: "two places",
+    label: "two hotels",
     state: {
-      text: "Camden is your best bet for secure although expensive and Croydon is too far.",
-      targets: [named("Camden"), named("Croydon")],
-      aspects: ["safety", "price", "location"],
-      cell: { target: "Camden", aspect: "safety" },
+      text:
+        "We stayed at the Regent. The staff were lovely and breakfast was superb. The room was tiny, though, and it was " +
+        "noisy until two in the morning. My brother chose the Astoria. It was spotless and very cheap.",
+      targets: [named("Regent"), named("Astoria")],
+      aspects: [
+        ...["price", "staff", "location", "room", "bed"],
+        ...["cleanliness", "noise", "breakfast", "facilities", "wifi"],
+      ],
+      cell: { target: "Regent", aspect: "noise" },
     },
   },
   {
@@ -107,10 +118,32 @@ export const OPEN_EXAMPLES = [
     state: {
       text: "The sofa from Harlow is comfortable and looks great, but delivery took nine weeks.",
       targets: [named("Harlow")],
-      cell: { target: "Harlow", aspect: "comfort" },
+      aspects: ["comfort", "looks", "delivery", "price"],
+      cell: { target: "Harlow", aspect: "delivery" },
     },
   },
+  {
+    label: "one that it gets wrong",
+    state: {
+      text: "My Pixel 9 lasts as long as a matchstick.",
+      targets: [named("Pixel 9")],
+      aspects: ["battery life", "screen", "price"],
+      cell: { target: "Pixel 9", aspect: "battery life" },
+    },
+    wrong: [{ target: "Pixel 9", aspect: "battery life", right: "negative" }],
+  },
 ];
+
+/**
+ * What is right of an answer that an example is known to get wrong; null where it is not known to be, or is right.
+ * @param {string} text
+ * @param {import("./states.js").Opinion} opinion
+ */
+export function mistakeIn(text, { target, aspect, polarity }) {
+  const example = [...EXAMPLES, ...OPEN_EXAMPLES].find((one) => one.wrong && one.state.text === text);
+  const right = example?.wrong?.find((one) => one.target === target && one.aspect === aspect)?.right ?? polarity;
+  return right === polarity ? null : right;
+}
 
 /** A table to start from, and who may be judged in it. */
 export const TABLE = {
@@ -118,9 +151,9 @@ export const TABLE = {
   targets: ["Camden", "Brixton", "Croydon", "Richmond"].map(named),
   csv: `id,text
 1,"Camden is lively every night of the week, but the rents are eye-watering."
-2,"Moved from Brixton to Croydon last year: half the price, twice the commute."
+2,Croydon is very cheap.
 3,"Honestly, I never feel unsafe in Richmond, even walking home at 2am."
-4,"Stay away from Croydon after dark."
+4,"Stay away from Croydon after dark, it is not safe."
 5,"Brixton has brilliant food and great bars."
 6,"Does anyone know a good dentist?"
 7,"The parks around Richmond are beautiful, but it is very expensive."
@@ -136,8 +169,8 @@ export const OPEN_TABLE = {
 1,The Pixel 9 looks gorgeous and costs a fortune.
 2,My Brooks boots are comfortable and have lasted for years.
 3,Customer service at Harlow is a joke.
-4,"Vinted is easy to use, but their support never answers."
-5,The Dyson is far too expensive for what it does.
+4,The Vinted app is easy to use. Their customer service is hopeless.
+5,The Dyson costs far too much.
 6,Does anyone know a good dentist?
 7,The Brooks are the most comfortable shoes I own.
 8,The Dyson comes with two brushes.

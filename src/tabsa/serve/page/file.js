@@ -1,59 +1,97 @@
 // A table to score: choosing it, and what its columns are for.
 
+import { asProblem, call, isAbort, post } from "./api.js";
 import { button, byId, fill, make, radios, redraw, unseen } from "./dom.js";
-import { headOf, textColumn, wholeOf } from "./table.js";
-import { writeTarget } from "./text.js";
+import { checkName, columnCalled, dateColumn, headOf, textColumn, wholeOf } from "./table.js";
+import { wellFormed, writeTarget } from "./text.js";
 import { itemsOf } from "./walk.js";
 
 /**
  * @typedef {import("./state.js").State} State
  * @typedef {import("./table.js").Table} Table
- * @typedef {{text: string, id: string, target: string, layout: string, format: string}} Choices
+ * @typedef {{text: string, id: string, target: string, date: string, layout: string, format: string}} Choices
+ * @typedef {{name: string, texts: number}} Found a name in the texts, and how many have it
  */
 
 const PREVIEWED = 3;
+const MOST_TEXTS = 256; // that are looked through for names
+const MOST_CHARACTERS = 200_000; // of all of them; a long text counts with its beginning
+const LONGEST = 2000;
 
 /**
  * @param {{state: () => State, implied: () => boolean,
  *          start: (form: FormData, file: File, columns: string[], choices: Choices) => void,
  *          walk: (items: import("./walk.js").Item[], file: string, first?: string) => void,
- *          problem: (message: string | null) => void}} what
+ *          suggest: (found: Found[]) => void,
+ *          problem: (problem: import("./api.js").Problem | string | null) => void}} what
+ *   `suggest`: offers names that the texts have, as targets
  */
-export function attachFile({ state, implied, start, walk, problem }) {
+export function attachFile({ state, implied, start, walk, suggest, problem }) {
   const input = byId("file");
   const drop = byId("drop");
   const into = byId("file-options");
-  /** @type {{file: File, table: Table, choices: Choices} | null} */
+  /** @type {{file: File, name: string, table: Table, choices: Choices} | null} `name`: as the user knows the file */
   let chosen = null;
+  /** @type {Found[]} */
+  let found = [];
+  /** @type {AbortController | null} */
+  let looking = null;
 
-  /** @param {File} file */
-  async function choose(file) {
+  /** @param {File} given */
+  async function choose(given) {
+    looking?.abort();
+    const { signal } = (looking = new AbortController());
     problem(null);
+    [chosen, found] = [null, []];
     try {
+      const file = checkName(given.name).kind === "xlsx" ? await asCsv(given, signal) : given;
       const table = await headOf(file);
-      const [id, target] = ["id", "target"].map((name) => (table.columns.includes(name) ? name : ""));
-      chosen = { file, table, choices: { text: textColumn(table), id, target, layout: "wide", format: "csv" } };
+      if (signal.aborted) return;
+      const choices = { ...guessed(table), layout: "wide", format: "csv" };
+      chosen = { file, name: given.name, table, choices };
+      look(signal);
     } catch (error) {
-      chosen = null;
+      if (isAbort(error)) return;
       problem(error instanceof Error ? error.message : String(error));
     }
+    suggest(found);
     draw();
+  }
+
+  /** Asks which names the first texts have. @param {AbortSignal} signal */
+  async function look(signal) {
+    if (!chosen) return;
+    const { table, choices } = chosen;
+    let left = MOST_CHARACTERS;
+    const texts = table.rows
+      .map((row) => wellFormed((row[choices.text] ?? "").slice(0, LONGEST)))
+      .filter((text) => text.trim() && (left -= text.length) > 0)
+      .slice(0, MOST_TEXTS);
+    if (!texts.length || choices.target) return;
+    try {
+      found = (await post("v1/suggest", { texts }, signal)).targets;
+      suggest(found);
+    } catch {
+      // Names can be typed, too.
+    }
   }
 
   function draw() {
     byId("score").hidden = !chosen || byId("main").dataset.mode !== "file";
     if (!chosen) return fill(into);
-    const { file, table, choices } = chosen;
+    const { file, name, table, choices } = chosen;
     /** @param {Partial<Choices>} patch */
     const change = (patch) => {
       Object.assign(choices, patch);
+      if ("text" in patch && looking) look(looking.signal);
       draw();
     };
     const { targets } = state();
     const count = `${table.columns.length} column${table.columns.length === 1 ? "" : "s"}`;
     redraw(
       into,
-      make("p", { class: "file-name" }, make("strong", {}, file.name), ` ${size(file.size)}, ${count}`),
+      make("p", { class: "file-name" }, make("strong", {}, name), ` ${size(file.size)}, ${count}`),
+      table.note && make("p", { class: "note file-note" }, table.note),
       preview(table, choices.text),
       columnPicks(table, choices, targets.length, change, implied()),
       make(
@@ -77,7 +115,7 @@ export function attachFile({ state, implied, start, walk, problem }) {
   async function through(file, choices, first) {
     try {
       const items = itemsOf((await wholeOf(file)).rows, choices, state().targets);
-      problem(items.length ? null : `${file.name} has no texts in the column ${choices.text}.`);
+      problem(items.length ? null : `The file ${file.name} has no texts in the column ${choices.text}.`);
       if (items.length) walk(items, file.name, first);
     } catch (error) {
       problem(error instanceof Error ? error.message : String(error));
@@ -98,6 +136,7 @@ export function attachFile({ state, implied, start, walk, problem }) {
     const form = new FormData();
     form.append("text_column", choices.text);
     if (choices.id) form.append("id_column", choices.id);
+    if (choices.date) form.append("date_column", choices.date);
     if (choices.target) form.append("target_column", choices.target);
     else targets.forEach((target) => form.append("targets", writeTarget(target)));
     form.append("implied", String(implied()));
@@ -105,7 +144,7 @@ export function attachFile({ state, implied, start, walk, problem }) {
     form.append("layout", choices.layout);
     form.append("format", choices.format);
     form.append("file", file); // last, so that the service knows what is asked before it reads
-    start(form, file, table.columns, choices);
+    start(form, file, table.columns, { ...choices });
   }
 
   input.addEventListener("change", () => {
@@ -116,7 +155,35 @@ export function attachFile({ state, implied, start, walk, problem }) {
   for (const kind of ["dragover", "dragleave", "drop"]) {
     addEventListener(kind, (event) => drop.classList.toggle("over", kind === "dragover" && carriesFile(event)));
   }
-  return { choose, redraw: draw, walk: through };
+  return {
+    choose,
+    redraw: draw,
+    walk: through,
+    /** Offers the names that were found in the file that is chosen. */
+    suggest: () => suggest(found),
+  };
+}
+
+/** What the columns are for, by their names and by what they hold. @param {Table} table */
+function guessed(table) {
+  const text = textColumn(table);
+  const date = dateColumn(table);
+  const id = columnCalled(table, "id", "review_id", "comment_id", "nr", "no");
+  const target = columnCalled(table, "target", "targets");
+  return { text, id: id === text ? "" : id, target, date: date === text ? "" : date };
+}
+
+/** The first sheet of a workbook, which only the service can read. @param {File} file @param {AbortSignal} signal */
+async function asCsv(file, signal) {
+  const form = new FormData();
+  form.append("file", file);
+  try {
+    const sheet = await (await call("v1/csv", { method: "POST", body: form, signal })).blob();
+    return new File([sheet], file.name.replace(/\.xlsx$/i, ".csv"));
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    throw new Error(asProblem(error).message.replace(/^the file\b/, `The file ${file.name}`));
+  }
 }
 
 /** @param {Event} event */
@@ -142,6 +209,7 @@ function columnPicks({ columns }, choices, targets, change, implied) {
     pick("Text", named, choices.text, (text) => change({ text })),
     pick("Id", [{ value: "", label: "none" }, ...named], choices.id, (id) => change({ id })),
     pick("Targets", [own, ...theirs], choices.target, (target) => change({ target })),
+    pick("Date", [{ value: "", label: "none" }, ...named], choices.date, (date) => change({ date })),
   );
 }
 

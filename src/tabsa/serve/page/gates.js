@@ -4,7 +4,7 @@
  * @typedef {{text: string, start: number, end: number, target: number | null}} Token
  * @typedef {{start: number, end: number, targets: string[], tokens: Token[], gates: number[][][] | null}} Passage
  * @typedef {{passages: Passage[], directions: string[], attention: number[][][] | null, aspects: string[],
- *            tied: number}} Explanation
+ *            tied: number, unread?: {target: string, spans: import("./text.js").Span[]}[]}} Explanation
  * @typedef {import("./state.js").Cell} Cell
  * @typedef {{key: string, label: string}} Chain
  * @typedef {{share: number, chain: Chain}} Share

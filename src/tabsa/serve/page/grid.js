@@ -1,133 +1,198 @@
 // The opinions as a table: targets by aspects, whichever way round fits.
 
 import { make, name, redraw, unseen } from "./dom.js";
+import { fit } from "./fitting.js";
+import { NOT_READ, legend, look, told } from "./states.js";
 import { shownTarget } from "./text.js";
 
 /**
  * @typedef {import("./state.js").Cell} Cell
- * @typedef {{target: string, aspect: string, polarity: string, probabilities: Record<string, number>}} Opinion
+ * @typedef {import("./states.js").Opinion} Opinion
+ * @typedef {{opinions: Opinion[], labels: string[], mentioned: Set<string>, implied: boolean,
+ *            isRead: (target: string) => boolean, mistake: (opinion: Opinion) => string | null}} Told
+ *   `implied`: a target that is not mentioned is what the text is about; `mistake`: what is right where an example's
+ *   answer is known to be wrong
  */
 
-const MOST_ACROSS = 3; // targets side by side; more of them go down the page
-const LONG_WORD = 16; // letters; a longer one may be broken
 const CAPTION =
-  "Opinions by target and aspect. Arrow keys move between the cells; Enter shows why, and asks what is right.";
-/** @type {Record<string, string>} */
-const SIGNS = { positive: "▲", negative: "▼", neutral: "○", mixed: "◆", none: "·" };
-
-/** A polarity as a sign, as a word, and as the name of its colours. @param {string} polarity */
-export function look(polarity) {
-  const known = Object.hasOwn(SIGNS, polarity); // a model may have labels of its own
-  const word = polarity === "none" ? "silent" : polarity;
-  return { sign: known ? SIGNS[polarity] : "●", word, tone: known ? polarity : "other" };
-}
-
-/** What is said of an opinion. @param {Opinion} opinion */
-export function told({ polarity, probabilities }) {
-  const share = probabilities[polarity];
-  return { ...look(polarity), share, percent: percent(share) };
-}
-
-/** A probability of 0.996 is not certainty, and is not shown as if it were. @param {number} probability */
-export function percent(probability) {
-  return probability < 1 ? Math.min(99, Math.round(probability * 100)) : 100;
-}
+  "Opinions by target and aspect. Arrow keys move between the cells; Enter shows why, and a second time asks what is right.";
+const LONG_WORD = 16; // letters; a longer one may be broken
 
 /**
- * @param {{into: HTMLElement, opinions: Opinion[], mentioned: Set<string>, implied: boolean,
- *          choose: (cell: Cell) => void}} what `implied`: a target that is not mentioned is what the text is about
- * @returns {{mark: (cell: Cell | null) => void, at: (cell: Cell) => HTMLElement | null,
- *            correct: (right: (cell: Cell) => string | null) => void}}
+ * @param {{into: HTMLElement, choose: (cell: Cell) => void}} what
  */
-export function drawGrid({ into, opinions, mentioned, implied, choose }) {
-  redraw(into, make("div", { class: "grid-frame" }, drawTable(opinions, mentioned, implied, choose)));
-  const buttons = [...into.querySelectorAll("button")];
-  only(buttons, buttons[0]);
+export function attachGrid({ into, choose }) {
+  /** @type {Told | null} */
+  let shown = null;
+  /** @type {HTMLButtonElement[]} */
+  let buttons = [];
+  /** @type {Cell | null} */
+  let chosen = null;
+  /** @type {(cell: Cell) => string | null} */
+  let right = () => null;
+  let way = "";
+
   const at = (/** @type {Cell} */ cell) => buttons.find((one) => one.dataset.key === key(cell)) ?? null;
+
+  function draw() {
+    if (!shown) return;
+    const { opinions, labels, isRead, mistake } = shown;
+    const targets = [...new Set(opinions.map(({ target }) => target))];
+    const aspects = [...new Set(opinions.map(({ aspect }) => aspect))];
+    const fitting = fit(targets.map(shownTarget), aspects, roomOf(into));
+    way = wayOf(fitting);
+    const frame = make("div", { class: "grid-frame" }, drawTable(shown, targets, aspects, fitting, choose));
+    const signs = { unread: targets.some((target) => !isRead(target)), wrong: opinions.some(mistake) };
+    redraw(into, frame, legend(labels, signs));
+    buttons = [.../** @type {NodeListOf<HTMLButtonElement>} */ (into.querySelectorAll(".grid button"))];
+    only(buttons, buttons[0]);
+    mark();
+    correct();
+  }
+
+  function mark() {
+    const current = chosen && at(chosen);
+    for (const one of buttons) {
+      const now = one === current;
+      if (now) one.setAttribute("aria-current", "true");
+      else one.removeAttribute("aria-current");
+      if (now) one.setAttribute("aria-haspopup", "menu");
+      else for (const name of ["aria-haspopup", "aria-expanded"]) one.removeAttribute(name);
+    }
+    if (current) only(buttons, current);
+  }
+
+  function correct() {
+    for (const opinion of shown?.opinions ?? []) {
+      const cell = at(opinion);
+      if (cell) badge(cell, opinion.polarity, right(opinion));
+    }
+  }
+
+  new ResizeObserver(() => {
+    if (!shown) return;
+    const { opinions } = shown;
+    const targets = [...new Set(opinions.map(({ target }) => shownTarget(target)))];
+    const aspects = [...new Set(opinions.map(({ aspect }) => aspect))];
+    if (wayOf(fit(targets, aspects, roomOf(into))) !== way) draw();
+  }).observe(into);
+
   return {
     at,
-    correct(right) {
-      for (const opinion of opinions) {
-        const cell = at(opinion);
-        if (cell) badge(cell, opinion.polarity, right(opinion));
-      }
+    /** @param {Told} now */
+    show(now) {
+      shown = now;
+      draw();
     },
-    mark(chosen) {
-      const current = chosen && at(chosen);
-      for (const one of buttons) one.removeAttribute("aria-current");
-      current?.setAttribute("aria-current", "true");
-      if (current) only(buttons, current);
+    /** Something else is shown in its place. */
+    clear() {
+      [shown, buttons] = [null, []];
+    },
+    shows: () => shown !== null,
+    /** Marks the cells with what people said is right. @param {(cell: Cell) => string | null} how */
+    correct(how) {
+      right = how;
+      correct();
+    },
+    /** @param {Cell | null} cell */
+    mark(cell) {
+      chosen = cell;
+      mark();
     },
   };
 }
 
+/** @param {HTMLElement} into */
+function roomOf(into) {
+  return into.clientWidth;
+}
+
+/** @param {import("./fitting.js").Fit} fitting */
+function wayOf({ targetsDown, size }) {
+  return `${targetsDown} ${size}`;
+}
+
 /**
- * @param {Opinion[]} opinions
- * @param {Set<string>} mentioned
- * @param {boolean} implied
+ * @param {Told} shown
+ * @param {string[]} targets
+ * @param {string[]} aspects
+ * @param {import("./fitting.js").Fit} fitting
  * @param {(cell: Cell) => void} choose
  */
-function drawTable(opinions, mentioned, implied, choose) {
-  const targets = [...new Set(opinions.map((opinion) => opinion.target))];
-  const aspects = [...new Set(opinions.map((opinion) => opinion.aspect))];
+function drawTable({ opinions, mentioned, implied, isRead, mistake }, targets, aspects, fitting, choose) {
+  const { targetsDown, size, first, width, fits } = fitting;
   const loud = new Set(opinions.filter(({ polarity }) => polarity !== "none").map(({ aspect }) => aspect));
-  const cells = new Map(opinions.map((opinion) => [key(opinion), drawCell(opinion, choose)]));
+  const cells = new Map(
+    opinions.map((opinion) => [key(opinion), drawCell(opinion, isRead(opinion.target), mistake(opinion), choose)]),
+  );
   /** @param {string} target @param {string} scope */
   const targetHead = (target, scope) => {
     const absent = target && !mentioned.has(target) && (implied ? "not named, but meant" : "not in the text");
-    return make("th", { scope, class: "target" }, name(shownTarget(target)), absent && make("small", {}, absent));
+    const long = longWords(shownTarget(target)) ? " long" : "";
+    return head(`target${long}`, scope, shownTarget(target), absent && make("small", {}, absent));
   };
   /** @param {string} aspect @param {string} scope */
   const aspectHead = (aspect, scope) => {
-    const long = aspect.split(/[\s-]/).some((word) => word.length > LONG_WORD);
-    const looks = ["aspect-name", !loud.has(aspect) && "quiet", long && "long"];
-    return make("th", { scope, class: looks.filter(Boolean).join(" ") }, name(aspect));
+    const looks = ["aspect-name", !loud.has(aspect) && "quiet", longWords(aspect) && "long"];
+    return head(looks.filter(Boolean).join(" "), scope, aspect);
   };
-
-  const many = targets.length > MOST_ACROSS;
-  const [down, across] = many ? [targets, aspects] : [aspects, targets];
-  const [rowHead, columnHead] = many ? [targetHead, aspectHead] : [aspectHead, targetHead];
+  const [down, across] = targetsDown ? [targets, aspects] : [aspects, targets];
+  const [rowHead, columnHead] = targetsDown ? [targetHead, aspectHead] : [aspectHead, targetHead];
   const rows = down.map((row) => {
-    const pairs = across.map((column) => (many ? { target: row, aspect: column } : { target: column, aspect: row }));
+    const pairs = across.map((column) =>
+      targetsDown ? { target: row, aspect: column } : { target: column, aspect: row },
+    );
     return make("tr", {}, rowHead(row, "row"), ...pairs.map((pair) => cells.get(key(pair))));
   });
   const heads = across.map((column) => columnHead(column, "col"));
+  const corner = make("td", { class: "corner" });
+  corner.style.width = `${first}px`;
   const table = make(
     "table",
-    { class: "grid", "data-across": many ? "many" : across.length, onkeydown: move },
+    { class: "grid", "data-size": size, onkeydown: move },
     make("caption", {}, unseen(CAPTION)),
-    make("thead", {}, make("tr", {}, make("td", { class: "corner" }), ...heads)),
+    make("thead", {}, make("tr", {}, corner, ...heads)),
     make("tbody", {}, ...rows),
   );
-  table.style.setProperty("--columns", String(across.length));
+  if (!fits) table.style.minWidth = `${width}px`;
   return table;
 }
 
-/** @param {Opinion} opinion @param {(cell: Cell) => void} choose */
-function drawCell(opinion, choose) {
+/** @param {string} looks @param {string} scope @param {string} words @param {import("./dom.js").Child[]} more */
+function head(looks, scope, words, ...more) {
+  return make("th", { scope, class: looks, title: words }, make("span", {}, name(words), ...more));
+}
+
+/** @param {string} words */
+function longWords(words) {
+  return words.split(/[\s-]/).some((word) => word.length > LONG_WORD);
+}
+
+/**
+ * @param {Opinion} opinion
+ * @param {boolean} read
+ * @param {string | null} right where the answer is known to be wrong
+ * @param {(cell: Cell) => void} choose
+ */
+function drawCell(opinion, read, right, choose) {
   const { target, aspect } = opinion;
-  const { sign, word, tone, share, percent } = told(opinion);
+  const { sign, word, tone, share, percent } = read ? told(opinion) : { ...NOT_READ, share: 0, percent: 0 };
   const bar = make("span", { class: "bar", "aria-hidden": true });
   bar.style.setProperty("--share", String(share));
   const content = make(
     "button",
-    {
-      type: "button",
-      class: `cell ${tone}`,
-      "data-key": key(opinion),
-      "aria-haspopup": "menu",
-      "aria-expanded": "false",
-      onclick: () => choose({ target, aspect }),
-    },
+    { type: "button", class: `cell ${tone}`, "data-key": key(opinion), onclick: () => choose({ target, aspect }) },
     unseen(`${shownTarget(target)}, ${aspect}: `),
     make("span", { class: "sign", "aria-hidden": true }, sign),
     " ",
     make("span", { class: "word" }, word),
     " ",
-    make("span", { class: "percent" }, `${percent}%`),
-    bar,
+    read && make("span", { class: "percent" }, `${percent}%`),
+    read && bar,
+    right !== null && unseen(`, wrong: a person would say ${look(right).word}`),
   );
-  return make("td", {}, content);
+  const cross = right !== null && make("span", { class: "known-wrong", "aria-hidden": true }, "✗");
+  return make("td", {}, content, cross);
 }
 
 /**

@@ -1,12 +1,18 @@
-// A table being scored: progress, and what comes of it.
+// A table being scored: progress, and what comes of it. The job outlives a reload of the page.
 
-import { asProblem, call, get, isAbort, keyed, Problem } from "./api.js";
-import { button, byId, fill, make, redraw } from "./dom.js";
-import { found } from "./found.js";
-import { headText, kindOf, parse } from "./table.js";
+import { asProblem, call, get, isAbort, Problem } from "./api.js";
+import { attachBehind } from "./behind.js";
+import { button, byId, make, redraw } from "./dom.js";
+import { downloads } from "./downloads.js";
+import { keepJob, keptJob } from "./kept.js";
+import { rowsCount, summary } from "./summary.js";
+import { kindOf } from "./table.js";
 
 /**
- * @typedef {{id: string, state: string, scored: number, rejected: number, share: number, error: string | null}} Job
+ * @typedef {{id: string, state: string, scored: number, rejected: number, share: number, note: string | null,
+ *            summary: boolean, no_summary: string | null, error: string | null}} Job
+ * @typedef {import("./file.js").Choices} Choices
+ * @typedef {{id: string, name: string, choices: Choices}} Kept
  */
 
 const FIRST_POLL = 150; // milliseconds
@@ -14,56 +20,96 @@ const POLL = 400;
 
 /**
  * @param {{problem: (problem: Problem | string | null) => void, say: (words: string) => void,
- *          open: (text: string, file: File, choices: import("./file.js").Choices) => void}} what
- *   `open`: shows a text of the file on the first tab
+ *          open: (text: string, target: string | null, name: string, file: File | null, choices: Choices) => void,
+ *          shown: () => void}} what
+ *   `open`: shows a text of the file on the first tab; `shown`: the results are there
  */
-export function attachJob({ problem, say, open }) {
+export function attachJob({ problem, say, open, shown }) {
   const into = byId("job");
   /** @type {AbortController | null} */
   let running = null;
   /** @type {string | null} */
   let last = null;
+  const behind = attachBehind({ into, problem, say });
 
   /**
    * @param {FormData} form
    * @param {File} file
-   * @param {string[]} columns of the table that is sent
-   * @param {import("./file.js").Choices} choices
+   * @param {string[]} _columns of the table that is sent
+   * @param {Choices} choices
    */
-  async function start(form, file, columns, choices) {
+  async function start(form, file, _columns, choices) {
     running?.abort();
     forget(last);
+    last = null;
     const controller = (running = new AbortController());
+    const progress = drawProgress(`Sending ${file.name}`, controller);
+    say("Scoring has begun.");
+    await guarded(async () => {
+      const sent = await call("v1/score?job=true", { method: "POST", body: form, signal: controller.signal });
+      const { id } = await sent.json();
+      keepJob({ id, name: file.name, choices });
+      await follow({ id, name: file.name, choices }, file, controller, progress);
+    });
+  }
+
+  /** Takes up the job that was there before the page was loaded. */
+  async function resume() {
+    const kept = keptJob();
+    if (!kept || running) return;
+    const controller = (running = new AbortController());
+    const progress = drawProgress(`Looking for the results of ${kept.name}`, controller);
+    await guarded(
+      () => follow(kept, null, controller, progress),
+      (error) =>
+        error.status === 404
+          ? new Problem(`The results of ${kept.name} are no longer on the server; choose the file again to score it.`)
+          : error,
+    );
+  }
+
+  /**
+   * @param {() => Promise<void>} work
+   * @param {(error: Problem) => Problem} [told]
+   */
+  async function guarded(work, told = (error) => error) {
+    try {
+      await work();
+    } catch (error) {
+      if (isAbort(error)) return;
+      const problems = told(asProblem(error));
+      if (problems.retry === null) keepJob(null);
+      idle();
+      problem(problems);
+    }
+  }
+
+  /**
+   * @param {Kept} kept
+   * @param {File | null} file
+   * @param {AbortController} controller
+   * @param {(job: Job) => void} progress
+   */
+  async function follow(kept, file, controller, progress) {
     const { signal } = controller;
+    last = kept.id;
+    const job = await finished(kept.id, signal, progress);
+    if (job.state === "failed") throw new Problem(job.error ?? "The table could not be scored.");
+    await done(job, kept, file, signal);
+  }
+
+  /** @param {string} words @param {AbortController} controller @returns {(job: Job) => void} */
+  function drawProgress(words, controller) {
     const bar = /** @type {HTMLProgressElement} */ (
       make("progress", { id: "progress", max: 1, "aria-label": "Rows scored" })
     );
-    const told = make("p", { id: "progress-told" }, `Sending ${file.name}`);
-    redraw(
-      into,
-      make(
-        "div",
-        { class: "progress" },
-        bar,
-        told,
-        button("Stop", () => stop(controller), { "data-key": "stop" }),
-      ),
-    );
-    say("Scoring has begun.");
-    try {
-      const { id } = await (await call("v1/score?job=true", { method: "POST", body: form, signal })).json();
-      last = id;
-      const job = await finished(id, signal, (now) => {
-        bar.value = now.share;
-        told.textContent = counts(now);
-      });
-      if (job.state === "failed") throw new Problem(job.error ?? "The table could not be scored.");
-      await done(job, file, choices, signal, columns);
-    } catch (error) {
-      if (isAbort(error)) return;
-      idle();
-      problem(asProblem(error));
-    }
+    const told = make("p", { id: "progress-told" }, words);
+    const stopping = button("Stop", () => stop(controller), { "data-key": "stop" });
+    redraw(into, make("div", { class: "progress" }, bar, told, stopping));
+    return (now) => {
+      bar.value = now.share;
+      told.textContent = counts(now);
+    };
   }
 
   /** @param {AbortController} controller */
@@ -71,46 +117,40 @@ export function attachJob({ problem, say, open }) {
     controller.abort();
     forget(last);
     last = null;
+    keepJob(null);
     idle();
     say("Stopped.");
   }
 
-  /**
-   * @param {Job} job
-   * @param {File} file
-   * @param {import("./file.js").Choices} choices
-   * @param {AbortSignal} signal
-   * @param {string[]} columns
-   */
-  async function done(job, file, choices, signal, columns) {
-    const { text, format } = choices;
-    const stem = kindOf(file.name)?.stem ?? "table";
+  /** @param {Job} job @param {Kept} kept @param {File | null} file @param {AbortSignal} signal */
+  async function done(job, kept, file, signal) {
     const address = `v1/jobs/${encodeURIComponent(job.id)}`;
-    const result = download("Download the results", `${address}/result`, `${stem}-scored.${format}`, problem);
-    result.classList.add("primary");
-    const rejects =
-      job.rejected > 0 &&
-      download(
-        `Download ${rows(job.rejected)} that could not be read`,
-        `${address}/rejects`,
-        `${stem}-rejects.jsonl`,
-        problem,
-      );
-    const shown = make("div");
-    redraw(
-      into,
+    const stem = kindOf(kept.name)?.stem ?? "table";
+    const found = job.summary ? await get(`${address}/summary`, { signal }) : null;
+    const heading = [
       make("p", { class: "done" }, make("strong", {}, "Done. "), `${counts(job)}.`),
-      make("p", { class: "downloads" }, result, rejects),
-      shown,
-    );
-    say(`Done. ${counts(job)}.`);
-    const response = await call(`${address}/result`, { signal });
-    if (!response.body) return;
-    const table = parse(await headText(response.body), format);
-    fill(
-      shown,
-      found(table, columns, text, (words) => open(words, file, { ...choices })),
-    );
+      job.note && make("p", { class: "note" }, `The file was ${job.note}.`),
+      downloads({ address, stem, format: kept.choices.format, job, problem }),
+    ];
+
+    function draw() {
+      const content = found
+        ? summary(found, (cell) => {
+            behind.show({
+              address,
+              cell,
+              summary: found,
+              back: draw,
+              open: (text, target) => open(text, target, kept.name, file, kept.choices),
+            });
+          })
+        : make("p", { class: "note" }, `There is no summary: ${job.no_summary}.`);
+      redraw(into, ...heading, content);
+    }
+
+    draw();
+    shown();
+    say(`Done. ${counts(job)}. ${found?.sentences[0] ?? ""}`);
   }
 
   function idle() {
@@ -119,13 +159,14 @@ export function attachJob({ problem, say, open }) {
       make(
         "p",
         { class: "hint" },
-        "Choose a table, say which column holds the texts, and get it back with a polarity for every target and aspect.",
+        "Choose a table, say which column holds the texts, and see who is judged how on what. " +
+          "The table comes back with a polarity for every target and aspect.",
       ),
     );
   }
 
   idle();
-  return { start };
+  return { start, resume };
 }
 
 /**
@@ -171,29 +212,7 @@ function pause(milliseconds, signal) {
   });
 }
 
-/** @param {string} label @param {string} address @param {string} file @param {(problem: Problem) => void} problem */
-function download(label, address, file, problem) {
-  const link = /** @type {HTMLAnchorElement} */ (make("a", { class: "button", href: address, download: file }, label));
-  link.addEventListener("click", async (event) => {
-    if (!keyed()) return; // a plain link streams to the disk, but cannot carry a key
-    event.preventDefault();
-    try {
-      const held = URL.createObjectURL(await (await call(address)).blob());
-      make("a", { href: held, download: file }).click();
-      setTimeout(() => URL.revokeObjectURL(held), 60_000);
-    } catch (error) {
-      problem(asProblem(error));
-    }
-  });
-  return link;
-}
-
 /** @param {Job} job */
 function counts({ scored, rejected }) {
-  return `${rows(scored)} scored${rejected ? `, ${rows(rejected)} rejected` : ""}`;
-}
-
-/** @param {number} count */
-function rows(count) {
-  return `${count.toLocaleString("en")} row${count === 1 ? "" : "s"}`;
+  return `${rowsCount(scored)} scored${rejected ? `, ${rowsCount(rejected)} rejected` : ""}`;
 }

@@ -1,6 +1,7 @@
 // A link that shows the same view again. What it holds stays in the browser: a fragment is never sent.
 
 import { make } from "./dom.js";
+import { keepView } from "./kept.js";
 import { linkTo, toFragment } from "./state.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -39,16 +40,19 @@ export function attachLink({ button, state, say }) {
     save() {
       clearTimeout(saving);
       saving = setTimeout(() => {
-        if (linkTo(state())) history.replaceState(null, "", `#${toFragment(state())}`);
+        const fragment = toFragment(state());
+        const fits = linkTo(state()) !== null;
+        history.replaceState(null, "", fits ? `#${fragment}` : location.pathname + location.search);
+        keepView(fits ? null : fragment);
       }, SAVED_AFTER);
     },
   };
 }
 
-/** The older way to the clipboard, for pages that are not served from this machine or by https. @param {string} link */
-function copied(link) {
+/** The older way to the clipboard, for pages that are not served from this machine or by https. @param {string} words */
+export function copied(words) {
   const field = /** @type {HTMLTextAreaElement} */ (make("textarea", { class: "unseen", "aria-hidden": true }));
-  field.value = link;
+  field.value = words;
   document.body.append(field);
   field.select();
   const worked = document.execCommand("copy");

@@ -2,13 +2,13 @@
 
 import { make, name } from "./dom.js";
 import { attentionOf, chainsOf } from "./gates.js";
-import { look, percent } from "./grid.js";
+import { look, percent } from "./states.js";
 
 /**
  * @typedef {import("./gates.js").Explanation} Explanation
  * @typedef {import("./gates.js").Passage} Passage
  * @typedef {import("./state.js").Cell} Cell
- * @typedef {import("./grid.js").Opinion} Opinion
+ * @typedef {import("./states.js").Opinion} Opinion
  * @typedef {{label: string, value: number, tone: string, told: number}} Row
  * @typedef {{span: HTMLElement, text: string, value: number, each: number[]}} Word
  */

@@ -1,7 +1,7 @@
 // A menu at a cell: what is right?
 
 import { button, byId, fill, make } from "./dom.js";
-import { look } from "./grid.js";
+import { look } from "./states.js";
 
 /**
  * @typedef {{title: (string | Node)[], labels: string[], said: string, chosen: string | null, note: string,

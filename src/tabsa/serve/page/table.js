@@ -1,12 +1,28 @@
 // The first rows of a table, read here so that its columns can be chosen before anything is sent.
 
-/** @typedef {{columns: string[], rows: Record<string, string>[]}} Table */
+import { decode, refuseContent } from "./decoding.js";
+import { separatorOf, separated, separatorName } from "./separators.js";
 
-const HEAD = 256 * 1024; // characters that are looked at
-const MOST_ROWS = 50;
-const WHOLE = 20 * 1024 * 1024; // characters, where all rows are wanted
+/** @typedef {{columns: string[], rows: Record<string, string>[], note: string}} Table `note`: how it was read */
+
+const HEAD = 256 * 1024; // bytes that are looked at
+const MOST_ROWS = 256;
+const WHOLE = 20 * 1024 * 1024; // bytes, where all rows are wanted
 const MOST_OF_WHOLE = 20_000;
-const KINDS = /^(.*)\.(csv|tsv|jsonl|ndjson)(\.gz)?$/i;
+const KINDS = /^(.*)\.(csv|tsv|jsonl|ndjson|xlsx)(\.gz)?$/i;
+/** @type {Record<string, string>} files that are no tables, or not such as can be read, and what to do about them */
+const OTHERS = {
+  xls: "an old Excel workbook; save it as .xlsx, or as CSV UTF-8",
+  xlsm: "an Excel workbook with macros; save it as .xlsx, or as CSV UTF-8",
+  xlsb: "a binary Excel workbook; save it as .xlsx, or as CSV UTF-8",
+  ods: "an OpenDocument table; save it as CSV UTF-8",
+  numbers: "a Numbers table; export it as CSV",
+  pdf: "a PDF file, not a table; expected rows, one text each",
+  doc: "a Word document, not a table; expected rows, one text each",
+  docx: "a Word document, not a table; expected rows, one text each",
+  zip: "a zip archive; unpack it",
+  parquet: "a Parquet file, which only tabsa score reads; save it as CSV UTF-8",
+};
 
 /** What a file's name says of it, or null where the service cannot read its kind. @param {string} name */
 export function kindOf(name) {
@@ -24,44 +40,79 @@ export function wholeOf(file) {
   return read(file, WHOLE, MOST_OF_WHOLE);
 }
 
-/** @param {File} file @param {number} characters @param {number} most rows @returns {Promise<Table>} */
-async function read(file, characters, most) {
-  const known = kindOf(file.name);
-  if (!known)
-    throw new Error(`${file.name} is of another kind; expected a .csv, .tsv or .jsonl file, or one of these with .gz.`);
-  const bytes = known.compressed ? file.stream().pipeThrough(new DecompressionStream("gzip")) : file.stream();
-  const table = parse(await headText(bytes, characters), known.kind, most);
+/** Raises an Error with one clear line where a file is of another kind, by its name. @param {string} name */
+export function checkName(name) {
+  const known = kindOf(name);
+  if (known) return known;
+  const other = OTHERS[name.split(".").pop()?.toLowerCase() ?? ""];
+  if (other) throw new Error(`The file ${name} is ${other}.`);
+  throw new Error(`The file ${name} is of another kind; expected a .csv, .tsv, .jsonl or .xlsx file.`);
+}
+
+/** @param {File} file @param {number} most bytes @param {number} rows @returns {Promise<Table>} */
+async function read(file, most, rows) {
+  const { kind, compressed } = checkName(file.name);
+  const stream = compressed ? file.stream().pipeThrough(new DecompressionStream("gzip")) : file.stream();
+  const { bytes, whole } = await headBytes(stream, most);
+  refuseContent(bytes, file.name);
+  const { text, encoding } = decode(bytes, file.name, { whole, legacy: !kind.includes("json") });
+  const table = parse(whole ? text : text.slice(0, lastEnd(text)), kind, rows, whole);
   if (!table.columns.length)
-    throw new Error(`${file.name} has no rows; expected a line of column names and a row for each text.`);
-  return table;
+    throw new Error(`The file ${file.name} has no rows; expected a line of column names and a row for each text.`);
+  const told = [encoding, table.note].filter(Boolean).join(", ");
+  return { ...table, note: told && `Read as ${told}.` };
 }
 
 /**
- * The beginning of a stream as text; the rest is not read.
- * @param {ReadableStream<Uint8Array>} bytes
- * @param {number} [most] characters
+ * The beginning of a stream; the rest is not read.
+ * @param {ReadableStream<Uint8Array>} stream
+ * @param {number} most bytes
  */
-export async function headText(bytes, most = HEAD) {
-  const reader = bytes.getReader();
-  const decoder = new TextDecoder();
-  let text = "";
+async function headBytes(stream, most) {
+  const reader = stream.getReader();
+  /** @type {Uint8Array[]} */
+  const pieces = [];
+  let size = 0;
   let whole = false;
-  while (!whole && text.length < most) {
+  while (!whole && size < most) {
     const { done, value } = await reader.read();
-    text += decoder.decode(value, { stream: !done });
     whole = done;
+    if (value) pieces.push(value);
+    size += value?.length ?? 0;
   }
   reader.cancel().catch(() => {});
-  return whole ? text : text.slice(0, text.lastIndexOf("\n"));
+  const bytes = new Uint8Array(size);
+  let place = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, place);
+    place += piece.length;
+  }
+  return { bytes, whole };
 }
 
-/** @param {string} text @param {string} kind @param {number} [most] rows @returns {Table} */
-export function parse(text, kind, most = MOST_ROWS) {
+/** Where the last whole line ends. @param {string} text */
+function lastEnd(text) {
+  const end = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r"));
+  return end < 0 ? text.length : end;
+}
+
+/**
+ * @param {string} text
+ * @param {string} kind
+ * @param {number} [most] rows
+ * @param {boolean} [whole] whether there is no more of it
+ * @returns {Table}
+ */
+export function parse(text, kind, most = MOST_ROWS, whole = true) {
   if (kind.endsWith("l") || kind === "ndjson") return parseLines(text, most);
-  const [columns = [], ...rows] = separated(text, kind === "tsv" ? "\t" : ",", most);
+  const expected = kind === "tsv" ? "\t" : ",";
+  const { character, said } = separatorOf(text, expected, whole);
+  const [header = [], ...rows] = separated(text.slice(said), character, most);
+  const columns = header.map((name) => name.trim());
   return {
     columns,
     rows: rows.map((row) => Object.fromEntries(columns.map((column, place) => [column, row[place] ?? ""]))),
+    note: character === expected ? "" : `separated by ${separatorName(character)}`,
   };
 }
 
@@ -72,10 +123,27 @@ export function textColumn({ columns, rows }) {
   return columns.reduce((best, column) => (length(column) > length(best) ? column : best), columns[0]);
 }
 
+/** The column of dates, or "" where none looks so. @param {Table} table */
+export function dateColumn({ columns, rows }) {
+  const called = /(^|[_\s-])(date|day|when|datum|fecha|timestamp|created|published|posted|\w*(date|time))($|[_\s-])/i;
+  const dated = /^\s*(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T\s].*)?$/;
+  const holds = (/** @type {string} */ column) => {
+    const values = rows.map((row) => row[column] ?? "").filter((value) => value.trim());
+    return values.length > 0 && values.filter((value) => dated.test(value)).length >= 0.8 * values.length;
+  };
+  return columns.find((column) => called.test(column) && holds(column)) ?? columns.find(holds) ?? "";
+}
+
+/** The column whose name is one of these, in any case of letters; "" where there is none.
+ * @param {Table} table @param {string[]} names */
+export function columnCalled({ columns }, ...names) {
+  return columns.find((column) => names.includes(column.toLowerCase())) ?? "";
+}
+
 /** @param {string} text @param {number} most @returns {Table} */
 function parseLines(text, most) {
   const rows = text
-    .split("\n")
+    .split(/\r?\n/)
     .filter((line) => line.trim())
     .slice(0, most)
     .flatMap((line) => {
@@ -92,30 +160,6 @@ function parseLines(text, most) {
   return {
     columns,
     rows: rows.map((row) => Object.fromEntries(Object.entries(row).map(([key, value]) => [key, asText(value)]))),
+    note: "",
   };
-}
-
-/**
- * Rows of separated values, with quotes, after their header `most` of them.
- * @param {string} text
- * @param {string} separator
- * @param {number} most
- */
-function separated(text, separator, most) {
-  const field = new RegExp(
-    `(?:"([^"]*(?:""[^"]*)*)"|([^"${separator}\\r\\n][^${separator}\\r\\n]*|))(${separator}|\\r?\\n|\\r|$)`,
-    "y",
-  );
-  /** @type {string[][]} */
-  const rows = [];
-  /** @type {string[]} */
-  let row = [];
-  let found;
-  while (rows.length <= most && field.lastIndex < text.length && (found = field.exec(text))) {
-    row.push(found[1] === undefined ? found[2] : found[1].replaceAll('""', '"'));
-    if (found[3] === separator) continue;
-    if (row.length > 1 || row[0]) rows.push(row);
-    row = [];
-  }
-  return rows;
 }

@@ -53,6 +53,27 @@ export function moved(marks, before, after) {
   });
 }
 
+/**
+ * A text cut wherever one of several layers of spans begins or ends, with the place in each layer of what lies there.
+ * @param {number} length
+ * @param {Span[][]} layers each in the order of the text, without overlaps
+ * @returns {{span: Span, at: (number | null)[]}[]}
+ */
+export function pieces(length, layers) {
+  const cuts = new Set([0, length]);
+  for (const [start, end] of layers.flat()) cuts.add(Math.min(start, length)).add(Math.min(end, length));
+  const places = [...cuts].sort((a, b) => a - b);
+  const reached = layers.map(() => 0);
+  return places.slice(0, -1).map((start, place) => {
+    const at = layers.map((spans, layer) => {
+      while (reached[layer] < spans.length && spans[reached[layer]][1] <= start) reached[layer]++;
+      const next = spans[reached[layer]];
+      return next && next[0] <= start ? reached[layer] : null;
+    });
+    return { span: /** @type {Span} */ ([start, places[place + 1]]), at };
+  });
+}
+
 /** A selection as a name: one line, nothing but the name; empty if it cannot be one. @param {string} selected */
 export function asName(selected) {
   const name = selected.replace(/\s+/g, " ").replace(/^[\s"'“”‘’(),.;:!?]+|[\s"'“”‘’(),;:!?]+$/gu, "");

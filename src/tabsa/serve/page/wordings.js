@@ -1,6 +1,6 @@
-// On what, in the user's own words: chips, a field to add more, and lists to start from.
+// On what, in the user's own words: chips that are on or off, a field to add more, and lists to start from.
 
-import { button, byId, fill, make, name, redraw } from "./dom.js";
+import { button, byId, fill, make, name, redraw, toggle } from "./dom.js";
 import { readAspects, same, sameName } from "./text.js";
 
 const LONGEST = 100; // characters, as in the service
@@ -9,7 +9,7 @@ const LONGEST = 100; // characters, as in the service
  * @param {{change: (aspects: string[] | null) => void, say: (words: string) => void}} what null: the model's own
  */
 export function attachWordings({ change, say }) {
-  const list = make("ul", { class: "chips", "aria-label": "Aspects chosen" });
+  const list = make("ul", { class: "chips", "aria-label": "Aspects" });
   const field = /** @type {HTMLInputElement} */ (
     make("input", {
       type: "text",
@@ -22,13 +22,15 @@ export function attachWordings({ change, say }) {
       enterkeyhint: "done",
     })
   );
-  const lists = make("div", { class: "lists", role: "group", "aria-label": "Lists of aspects" });
+  const lists = make("div", { class: "lists", role: "group", "aria-label": "Ready lists of aspects" });
   /** @type {string[]} */
   let own = [];
   /** @type {Record<string, string[]>} */
   let named = {};
-  /** @type {string[]} */
+  /** @type {string[]} those that are asked for */
   let aspects = [];
+  /** @type {string[]} those that have a chip, on or off */
+  let offered = [];
 
   /** @param {string[]} now */
   function take(now) {
@@ -48,13 +50,11 @@ export function attachWordings({ change, say }) {
     if (all.length > aspects.length) take(all);
   }
 
-  /** @param {number} place */
-  function remove(place) {
-    const gone = aspects[place];
-    take(aspects.filter((_, other) => other !== place));
-    say(`Removed ${gone}.`);
-    const buttons = list.querySelectorAll("button");
-    (buttons[Math.min(place, buttons.length - 1)] ?? field).focus();
+  /** @param {string} aspect */
+  function flip(aspect) {
+    const on = aspects.includes(aspect);
+    take(offered.filter((one) => (one === aspect ? !on : aspects.includes(one)))); // in the order of the chips
+    say(`${aspect} is ${on ? "off" : "on"}.`);
   }
 
   field.addEventListener("keydown", (event) => {
@@ -63,7 +63,7 @@ export function attachWordings({ change, say }) {
       event.preventDefault();
       enter();
     } else if (event.key === "Backspace" && field.value === "" && aspects.length) {
-      remove(aspects.length - 1);
+      flip(/** @type {string} */ (aspects.at(-1)));
       field.focus();
     }
   });
@@ -73,13 +73,28 @@ export function attachWordings({ change, say }) {
   });
 
   /** @param {string} label @param {string[]} wanted */
-  function offered(label, wanted) {
-    const pick = () => {
+  function pick(label, wanted) {
+    const on = same(wanted, aspects);
+    const begin = () => {
+      offered = wanted;
       take(wanted);
-      say(wanted.length ? `${wanted.length} aspects: ${wanted.join(", ")}.` : "No aspects.");
+      say(`${wanted.length} aspects: ${wanted.join(", ")}.`);
     };
-    const pressed = wanted.length > 0 && String(same(wanted, aspects));
-    return button(label, pick, { class: "link-button", "aria-pressed": pressed, "data-key": label });
+    return button(on ? `✓ ${label}` : label, begin, {
+      class: "list",
+      "aria-pressed": String(on),
+      "data-key": label,
+      title: wanted.join(", "),
+    });
+  }
+
+  /** @param {string} label @param {string[]} wanted */
+  function all(label, wanted) {
+    const act = () => {
+      take(wanted);
+      say(wanted.length ? `${wanted.length} aspects.` : "No aspects.");
+    };
+    return button(label, act, { class: "link-button", "data-key": label });
   }
 
   return {
@@ -90,28 +105,41 @@ export function attachWordings({ change, say }) {
       [own, named] = [ofModel, byName];
       const help = "Any words: press Enter, or put commas between several.";
       const box = make("div", { class: "chips-box" }, list, field);
-      fill(byId("aspects"), box, make("p", { class: "unseen", id: "aspect-help" }, help), lists);
+      fill(byId("aspects"), lists, box, make("p", { class: "unseen", id: "aspect-help" }, help));
     },
     /** @param {string[] | null} chosen */
     show(chosen) {
       aspects = chosen ?? own;
-      fill(list, ...aspects.map((aspect, place) => chip(aspect, () => remove(place))));
+      offered = [...offered, ...aspects.filter((one) => !offered.includes(one))];
+      redraw(
+        list,
+        ...offered.map((aspect) =>
+          make(
+            "li",
+            {},
+            toggle(name(aspect), aspects.includes(aspect), () => flip(aspect), {
+              class: aspects.includes(aspect) ? "chip" : "chip off",
+              "data-key": `aspect ${aspect}`,
+            }),
+          ),
+        ),
+      );
       field.placeholder = aspects.length ? "Add another" : "Add any words";
       const known = Object.values(named).some((one) => same(one, own));
+      const whole = aspects.length === offered.length;
       redraw(
         lists,
-        make("span", {}, "Lists:"),
-        !known && offered("the model’s own", own),
-        ...Object.entries(named).map(([label, wanted]) => offered(label, wanted)),
-        offered("none", []),
+        make("span", {}, "Ready lists"),
+        !known && pick("the model’s own", own),
+        ...Object.entries(named).map(([label, wanted]) => pick(label, wanted)),
+        all(whole ? "none" : "all", whole ? [] : offered),
       );
     },
+    /** Another state is shown: chips that are off there are not those of the one before. */
+    forget() {
+      offered = [];
+    },
   };
-}
-
-/** @param {string} aspect @param {() => void} remove */
-function chip(aspect, remove) {
-  return make("li", { class: "chip" }, name(aspect), button("×", remove, { "aria-label": `Remove ${aspect}` }));
 }
 
 /** @param {string[]} aspects @param {string} asked */
