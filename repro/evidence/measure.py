@@ -11,6 +11,7 @@ import argparse
 import json
 import math
 import random
+import subprocess
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -358,6 +359,12 @@ def sentences(predictor: Predictor, split: str) -> dict[str, float]:
     }
 
 
+def commit() -> str:
+    """Which tree it was measured with."""
+    ask = ("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=7")
+    return subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def main() -> None:
     """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -376,7 +383,9 @@ def main() -> None:
         if args.only in (None, name):
             started = time.monotonic()
             result[name] = measure()
-            print(name, json.dumps(result[name], indent=1), f"{time.monotonic() - started:.0f} s", flush=True)
+            took = round(time.monotonic() - started)
+            print(name, json.dumps(result[name], indent=1), f"{took} s", flush=True)
+            result.setdefault("runs", {})[name] = {"commit": commit(), "split": args.split, "seconds": took}
             result["readings"] = MOST_READINGS
             args.out.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
 
