@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import scored_tables as made
+from tabsa.inference import load
 from tabsa.report import summarise
 from tabsa.report.telling import telling_sentence
+from tabsa.scoring import Layout, Request, score
 
 
 def test_the_sentence_that_names_the_target() -> None:
@@ -98,3 +100,12 @@ def test_a_very_long_text_does_not_fill_the_memory(tmp_path: Path) -> None:
     assert told.sentence.endswith("Camden is fine.")
     kept = next(iter(summary.cell("Camden", "price").tellings._kept.values()))
     assert len(kept[0].text) <= 4000
+
+
+def test_the_sentences_of_score_are_those_of_the_report(tmp_path: Path) -> None:
+    source, scored = tmp_path / "in.csv", tmp_path / "scored.csv"
+    source.write_text("id,text\n1,The Pixel 9 is in my bag. It costs a fortune. I bought it in May.\n", "utf-8")
+    request = Request(targets={"Pixel 9": ()}, aspects=["price"], layout=Layout.LONG, evidence=True)
+    score(source, scored, load(), request)
+    (telling,) = summarise(scored).cell("Pixel 9", "price").telling
+    assert (telling.polarity, telling.sentence) == ("negative", "It costs a fortune.")

@@ -63,6 +63,7 @@ FORMS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "long jsonl": ({"layout": "long", "format": "jsonl"}, {"layout": Layout.LONG}, ".jsonl"),
     "aspects": ({"aspect": ["price", "safety"]}, {"aspects": ["price", "safety"]}, ".csv"),
     "own targets": ({"targets": None, "target_column": "id"}, {"targets": None, "target_column": "id"}, ".csv"),
+    "evidence": ({"layout": "long", "evidence": "true"}, {"layout": Layout.LONG, "evidence": True}, ".csv"),
     "prefix": ({"prefix": "x/", "probabilities": "true"}, {"prefix": "x/", "probabilities": True}, ".csv"),
     "columns": ({"text_column": "text", "id_column": "id"}, {"text_column": "text", "id_column": "id"}, ".csv"),
     "aliases": (

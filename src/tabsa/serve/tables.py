@@ -134,6 +134,7 @@ def _score_request(form: ScoreForm, service: Service) -> ScoreRequest:
         id_column=form.id_column,
         layout=Layout(form.layout),
         probabilities=form.probabilities,
+        evidence=form.evidence,
         prefix=form.prefix,
         chunk=_CHUNK,
     )
