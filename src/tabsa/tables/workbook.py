@@ -142,13 +142,15 @@ class Workbook:
         parser: Any = ET.XMLPullParser(("start", "end"))
         stack: list[ET.Element] = []
         with self._archive.open(part) as stream:
-            head = True
+            begun, before = False, b""
             while piece := stream.read(_PIECE):
-                if head and re.search(rb"<!(DOCTYPE|ENTITY)", piece):
+                # Definitions stand before the first element, maybe behind comments of any length.
+                if not begun and re.search(rb"<!(DOCTYPE|ENTITY)", before + piece):
                     raise ValueError("it defines words of its own")
-                head = False
+                before = piece[-16:]
                 parser.feed(piece)
                 for event, element in parser.read_events():
+                    begun = True
                     if event == "start":
                         stack.append(element)
                         continue
