@@ -150,6 +150,9 @@ def test_bombs_do_not_go_off(tmp_path: Path) -> None:
     replace(path, "xl/worksheets/sheet1.xml", definitions)
     with pytest.raises(DataError, match="is a damaged Excel workbook"):
         list(every_row(path))
+    replace(path, "xl/worksheets/sheet1.xml", b"<!--" + b"-x" * 65_536 + b"-->" + definitions)
+    with pytest.raises(DataError, match="it defines words of its own"):
+        list(every_row(path))
     replace(path, "xl/worksheets/sheet1.xml", b" " * 30_000_000)
     assert path.stat().st_size < 100_000
     tracemalloc.start()
