@@ -115,7 +115,7 @@ def test_columns_are_named_by_options(command_line, tmp_path):
 def test_a_file_that_cannot_be_opened_is_one_line_and_1(command_line, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my.txt").touch()
-    (tmp_path / "my.csv").write_bytes("text\n".encode("utf-16"))
+    (tmp_path / "my.csv").write_bytes("text\n".encode("utf-32"))
     for options in ([], ["--json"]):
         code, out, err = command_line("data", "check", name, *options)
         assert (code, out) == (1, "")

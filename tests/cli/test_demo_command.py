@@ -47,7 +47,8 @@ def test_the_demo_of_the_model_in_the_box(command_line, tmp_path, reviews):
     shown(reviews, stdout, page)
     for sign in ("▲ positive", "▼ negative", "○ neutral", "◆ mixed"):
         assert sign in stdout
-    assert page.count("this model has no gates") == 1
+    assert page.count("<h3>What carries each answer</h3>") == sum(bool(review.opinions) for review in reviews)
+    assert "<h3>What the memory kept" not in page
 
 
 def test_another_kind_of_page_is_refused_first(command_line, tmp_path):

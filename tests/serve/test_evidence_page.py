@@ -201,9 +201,9 @@ def test_what_was_not_read_is_said_with_what_to_do(page: Page, box: Predictor) -
     asked(page, LONG, "Leith", "Morningside", of=("Leith", "price"))
     unread = box.predict(LONG, ["Leith", "Morningside"]).unread("Leith")
     assert unread
-    grey = "".join("".join(page.texts_of("#words .unread")).split())
-    assert grey == "".join("".join(LONG[start:end] for start, end in unread).split())
-    assert "not read for Leith" in page.text_of("#unread")
+    expected = "".join("".join(LONG[start:end] for start, end in unread).split())
+    until(lambda: "".join("".join(page.texts_of("#words .unread")).split()) == expected)
+    until(lambda: "not read for Leith" in page.text_of("#unread"))
     page.one("#unread [data-key=alias]").click()
     assert page.one("#add-target").get_attribute("value") == "Leith="
     assert page.run("return document.activeElement.id") == "add-target"

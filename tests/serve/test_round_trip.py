@@ -59,8 +59,10 @@ def correct(page: Page, target: str, aspect: str) -> dict[str, Any]:
     """Say that an answer is wrong: it is negative, or where the model says so, positive."""
     word = page.grid()[target, aspect][0]
     right = "positive" if word == "negative" else "negative"
-    page.cell(target, aspect).click()
-    page.one(f"#menu [data-label={right}]").click()
+    page.cell(target, aspect).click()  # shows why
+    until(lambda: page.cell(target, aspect).get_attribute("aria-current"))
+    page.cell(target, aspect).click()  # asks what is right
+    until(lambda: page.one(f"#menu [data-label={right}]")).click()
     said = "none" if word == "silent" else word
     return {"text": TEXT, "target": target, "aspect": aspect, "polarity": right, "asked_only": True, "said": said}
 

@@ -1,10 +1,11 @@
 """Answers as rows of a table: the input's row with a column for each pair (wide), or once for each opinion (long)."""
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
-from tabsa.errors import DataError
+from tabsa.errors import DataError, DataWarning
 from tabsa.inference import PredictedOpinion
 from tabsa.schema import NONE, UNNAMED, Target
 from tabsa.scoring.reading import TableColumns
@@ -145,8 +146,10 @@ class _Long:
         self._by_label = {label: f"{prefix}probability_{label}" for label in labels}
         shares = [self._probabilities] if self._probabilities else list(self._by_label.values())
         self._evidence = [prefix + _EVIDENCE] if request.evidence else []
-        # A column of targets that is called as ours says of each opinion less than ours does, and gives way.
-        self._dropped = {request.target_column} & {self._names[0]}
+        # Columns that are called as ours give way, unless they were asked for: those of labelled data, mostly.
+        new = {*self._names, *self._evidence, *shares, *([self._row] if self._row else [])}
+        self._dropped = new & set(columns.kept_names) - set(request.keep or ()) - {columns.text, columns.id}
+        _tell_dropped(self._dropped - {request.target_column})
         self._columns = columns
         kept = (name for name in columns.kept_names if name not in self._dropped)
         self.columns = (*([self._row] if self._row else []), *kept, *self._names, *self._evidence, *shares)
@@ -179,6 +182,13 @@ class _Long:
         for name in item.names:
             for aspect in self._aspects:
                 yield given.get((name, aspect)) or PredictedOpinion(name, aspect, NONE, self._silent)
+
+
+def _tell_dropped(names: set[str]) -> None:
+    if names:
+        which = ", ".join(repr(name) for name in sorted(names))
+        message = f"the table's own {which} left out, because results are called so; a prefix keeps both"
+        warnings.warn(message, DataWarning, stacklevel=4)
 
 
 def _pair(target: str, aspect: str) -> str:

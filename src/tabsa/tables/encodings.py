@@ -75,10 +75,10 @@ def find_encoding(binary: Binary, head: bytes, path: Path, *, seekable: bool, le
 
 def _unmarked_utf16(head: bytes) -> Encoding | None:
     """UTF-16 without its mark: every second byte of what is ASCII in it is zero, headers and separators at least."""
-    even, odd = head[::2].count(0), head[1::2].count(0)
-    codec = "utf-16-le" if odd > even else "utf-16-be"
-    if 4 * min(even, odd) > max(even, odd):
+    first = [byte == 0 for byte in head[:4]]  # two characters of a header, or of a JSON object: ASCII
+    if first not in ([False, True, False, True], [True, False, True, False]):
         return None
+    codec = "utf-16-be" if first[0] else "utf-16-le"
     text = codecs.getincrementaldecoder(codec)("replace").decode(head)
     return _UTF16[codec] if re.search(r"[\r\n,;\t{]", text) and not re.search("[\0-\x08\x0e-\x1f]", text) else None
 
