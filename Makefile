@@ -1,12 +1,14 @@
 # make demo    set up a light environment (no PyTorch) and run the model in the box on a few reviews
 # make test    set up .venv and run all tests
 # make check   lint, format, types
+# make image   run the commands of the Dockerfile without Docker, in a root of their own; as root
+# make fuzz    100,000 inputs that nobody should give; ARGS=--fresh starts over
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: help demo test check format clean
+.PHONY: help demo test check image fuzz format clean
 help:
 	@sed -n 's/^# make/make/p' Makefile
 
@@ -33,6 +35,12 @@ check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+image: $(VENV)/.installed-dev
+	TABSA_TEST_IMAGE=1 $(BIN)/python -m pytest tests/test_image_build.py
+
+fuzz: $(VENV)/.installed-dev
+	OMP_NUM_THREADS=1 PYTHONPATH=tests:tests/helpers $(BIN)/python -m fuzz $(ARGS)
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

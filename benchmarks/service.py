@@ -1,7 +1,6 @@
 """Requests a second and latency of `tabsa serve` for 1, 8 and 64 clients, with and without batching, against BERT.
 
     python benchmarks/service.py [--seconds 10] [--bert-python PYTHON]
-    python benchmarks/service.py --soak 300
 
 Every client sends a sentence with its targets to a service on this machine, waits for the answer, and sends the next;
 it asks for every aspect (12 in the box). The clients share the machine with the service.
@@ -12,8 +11,6 @@ it asks for every aspect (12 in the box). The clients share the machine with the
     bert-base         FastAPI around a transformers pair classifier of that shape (`bert_service.py`), which reads the
                       text once for each target-aspect pair; PYTHON is an interpreter that has torch, transformers,
                       fastapi and uvicorn
-
-A soak is full load for long: no errors, memory flat, every answer equal to the Predictor's own.
 """
 
 import argparse
@@ -190,61 +187,9 @@ def compare(seconds: float, bert_python: str | None, folder: str) -> None:
     _write({"facts": facts, "services": results})
 
 
-def memory_of(process: int) -> int:
-    """The resident memory of a process and its children, in bytes."""
-    total = 0
-    for path in Path("/proc").glob("[0-9]*/status"):
-        try:
-            status = dict(line.split(":\t", 1) for line in path.read_text().splitlines() if ":\t" in line)
-        except OSError:
-            continue
-        if int(status["Pid"]) == process or int(status["PPid"]) == process:
-            total += 1024 * int(status.get("VmRSS", "0 kB").split()[0])
-    return total
-
-
-def soak(seconds: float, clients: int = 64) -> None:
-    """Full load; every answer is compared with the Predictor's own."""
-    pairs = sentences()
-    made = requests(pairs)
-    model = tabsa.load("places")
-    expected = [model.predict(text, targets).to_dict()["opinions"] for text, targets in pairs]
-    seen: dict[int, bytes] = {}
-    counts = {"answers": 0, "failed": 0, "wrong": 0}
-    memory: list[int] = []
-    with service(ours()) as (address, process):
-        began = time.perf_counter()
-
-        def on_answer(number: int, body: bytes, _: float) -> None:
-            counts["answers"] += 1
-            if number < 0:
-                counts["failed"] += 1
-            elif number not in seen and json.loads(body)["opinions"] == expected[number]:
-                seen[number] = body
-            elif seen.get(number) != body:
-                counts["wrong"] += 1
-
-        def ended() -> bool:
-            if time.perf_counter() > began + len(memory):
-                memory.append(memory_of(process))
-            return time.perf_counter() > began + seconds
-
-        asyncio.run(load_with(clients, ended, address, made, on_answer))
-    settled = memory[len(memory) // 5 :]
-    growth = statistics.mean(settled[-10:]) / statistics.mean(settled[:10]) - 1
-    figures = {"seconds": seconds, "clients": clients, **counts, "different_sentences": len(seen)}
-    figures |= {"memory_mb": round(max(memory) / 1e6), "memory_growth_after_a_fifth": round(growth, 4)}
-    print(json.dumps(figures, indent=2))
-    _write({"soak": figures})
-    if counts["failed"] or counts["wrong"] or growth > 0.05:
-        sys.exit("the soak failed")
-
-
 def _write(content: dict[str, Any]) -> None:
-    """Put the results with those of the script's other mode."""
-    before = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(before | content, indent=2) + "\n")
+    RESULTS.write_text(json.dumps(content, indent=2) + "\n")
 
 
 def main() -> None:
@@ -252,13 +197,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=10, help="of each measurement")
     parser.add_argument("--bert-python", metavar="PYTHON", help="an interpreter with torch and transformers")
-    parser.add_argument("--soak", type=float, metavar="SECONDS", help="full load for so long, instead")
     arguments = parser.parse_args()
-    if arguments.soak:
-        soak(arguments.soak)
-    else:
-        with TemporaryDirectory() as folder:
-            compare(arguments.seconds, arguments.bert_python, folder)
+    with TemporaryDirectory() as folder:
+        compare(arguments.seconds, arguments.bert_python, folder)
 
 
 if __name__ == "__main__":

@@ -59,43 +59,6 @@ def data_dir() -> Path:
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory) -> Path:
     """A Delayed EntNet folder with random weights of a few dimensions, ready to predict: shapes, not sense."""
-    import dataclasses
+    from tiny_folder import write_tiny
 
-    import torch
-
-    from tabsa.checkpoint import ModelConfig, write_folder
-    from tabsa.embeddings import hashed_vectors
-    from tabsa.models.base import Vocabulary
-    from tabsa.models.entnet.delayed import DelayedEntNet, DelayedEntNetConfig
-    from tabsa.models.export import export
-
-    words = (
-        "<target1>",
-        "<target2>",
-        "the",
-        "is",
-        "and",
-        "but",
-        "not",
-        "cheap",
-        "dear",
-        "safe",
-        "far",
-        "nice",
-        "price",
-    )
-    vectors = hashed_vectors(words, 12)
-    options = DelayedEntNetConfig(chains=3)
-    model = DelayedEntNet(options, Vocabulary(torch.zeros(2, 12), (0, 1), torch.zeros(4, 12), 3), (7,))
-    config = ModelConfig(
-        kind="delayed-entnet",
-        model=dataclasses.asdict(options),
-        aspects=("general", "price", "safety", "transit-location"),
-        labels=("none", "positive", "negative"),
-        targets=2,
-        max_length=50,
-    )
-    weights = {name: tensor[0].detach().numpy() for name, tensor in model.named_parameters()}
-    folder = write_folder(tmp_path_factory.mktemp("models") / "tiny", config, weights, vectors, {}, "# tiny\n")
-    export(folder)
-    return folder.path
+    return write_tiny(tmp_path_factory.mktemp("models") / "tiny")

@@ -25,6 +25,7 @@ from tabsa.checkpoint import (
 )
 from tabsa.embeddings import VectorSource, WordVectors
 from tabsa.errors import ModelError, OutputError
+from unchecked import unchecked
 
 CONFIG = ModelConfig(
     kind="entnet",
@@ -64,7 +65,7 @@ def write(path: Path, **changes: Any) -> ModelFolder:
 def folder(tmp_path: Path) -> Path:
     path = tmp_path / "deep" / "model"
     write(path)
-    return path
+    return unchecked(path)
 
 
 def refused(read: Callable[[], object]) -> str:
@@ -122,6 +123,7 @@ def test_a_folder_of_word_pieces(folder: Path) -> None:
     assert model.stored_weights("bias", "none").keys() == {"bias"}
     assert sorted(path.name for path in folder.iterdir()) == [
         "README.md",
+        "checksums.json",
         "config.json",
         "metrics.json",
         "tokenizer.json",

@@ -14,7 +14,7 @@ from tabsa.models.export import export
 
 ROOT = Path(__file__).parents[2]
 BOX = ROOT / "src" / "tabsa" / "pretrained" / "places"
-FILES = ("config.json", "metrics.json", "model.onnx", "vectors.safetensors", "weights.safetensors")
+FILES = ("checksums.json", "config.json", "metrics.json", "model.onnx", "vectors.safetensors", "weights.safetensors")
 MEGABYTES = 20  # that the folder may take
 
 

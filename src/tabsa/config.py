@@ -84,7 +84,7 @@ def _check(value: Any, hint: Any, field: "dataclasses.Field[Any]", name: str) ->
         if not isinstance(value, list | tuple):
             raise ConfigError(f"'{name}' is {value!r}; expected a list")
         return tuple(_check(item, typing.get_args(hint)[0], field, name) for item in value)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+    if hint is float and type(value) is int and abs(value) < 1e300:
         value = float(value)
     if hint is type(None) or type(value) is not hint:
         raise ConfigError(f"'{name}' is {value!r}; expected {_words(hint)}")

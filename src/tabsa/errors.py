@@ -25,8 +25,16 @@ class TabsaError(Exception):
     kind = "error"
 
     def __init__(self, message: str, *, code: str = "", **fields: object) -> None:
-        super().__init__(message)
+        super().__init__(_one_line(message))
         self.code, self.fields = code or self.kind, fields
+
+
+def _one_line(message: str) -> str:
+    """The message, whatever a file's names put into it: no line ends, and nothing that a terminal would obey."""
+    if message.isprintable():
+        return message
+    line = " ".join(message.splitlines()).strip()
+    return "".join(f"\\x{ord(mark):02x}" if mark < " " or "\x7f" <= mark < "\xa0" else mark for mark in line)
 
 
 class DataError(TabsaError):

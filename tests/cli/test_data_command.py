@@ -33,7 +33,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """Runs `tabsa data ...` from an empty folder, with an empty cache and no data anywhere."""
     root = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False)
     root.add_typer(data.app, name="data")
-    monkeypatch.setattr(tabsa.cli, "app", root)
+    monkeypatch.setattr("tabsa.cli.commands.app", root)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.delenv("TABSA_DATA", raising=False)

@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from tabsa.inference import load
+from unchecked import unchecked
 
 PRECISE = ("--precision", "int8")
 
@@ -51,7 +52,7 @@ def test_a_folder_that_is_none(command_line, tmp_path):
 
 
 def test_a_system_that_cannot_be_exported(command_line, folder):
-    config = folder / "config.json"
+    config = unchecked(folder) / "config.json"
     config.write_text(config.read_text("utf-8").replace('"delayed-entnet"', '"lr"'), "utf-8")
     code, _, stderr = command_line("export", folder)
     assert code == 1

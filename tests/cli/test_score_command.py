@@ -221,11 +221,6 @@ def test_a_users_mistake_is_one_line(
         ),
         (["in.csv", "there.csv"], "there.csv exists; replace it with --overwrite, or choose another name"),
         (
-            ["in.csv", "there.csv", "--resume"],
-            "there.csv exists, and there is no stopped run to resume; replace it with --overwrite, or choose another "
-            "name",
-        ),
-        (
             ["in.csv", "stopped.csv"],
             "a run into stopped.csv was stopped before its end; go on with --resume, or start again with --overwrite",
         ),
@@ -233,6 +228,14 @@ def test_a_users_mistake_is_one_line(
         (
             ["in.csv", "out.csv", "--rejects", "out.csv"],
             "out.csv cannot hold both the output and the rejects; give --rejects another name",
+        ),
+        (
+            ["in.csv", "out.csv", "--rejects", "out.csv.part"],
+            "out.csv.part is in the way of the files beside out.csv; give --rejects another name",
+        ),
+        (
+            ["in.csv", "out.csv", "--rejects", "./out.csv.state.json"],
+            "out.csv.state.json is in the way of the files beside out.csv; give --rejects another name",
         ),
     ],
 )

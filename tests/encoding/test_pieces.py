@@ -1,4 +1,6 @@
 import dataclasses
+import gc
+import weakref
 from itertools import pairwise
 
 import pytest
@@ -263,3 +265,14 @@ def test_a_tokeniser_that_puts_nothing_around_a_text_is_refused(tmp_path):
     other.save(str(tmp_path / "other.json"))
     with pytest.raises(ModelError, match="expected an uncased WordPiece"):
         PieceReader.read(tmp_path / "other.json")
+
+
+def test_nothing_of_a_reader_stays_behind():
+    """What it remembers of words is its own: who loads model after model keeps only the last."""
+    reader = piece_reader()
+    reader.words("battery life")
+    reader.placeholder(0)
+    gone = weakref.ref(reader), weakref.ref(reader.wordpieces)
+    del reader
+    gc.collect()
+    assert [one() for one in gone] == [None, None]

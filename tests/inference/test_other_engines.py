@@ -23,6 +23,7 @@ from tabsa.models.linear.features import FeatureSpace, passage_ngrams
 from tabsa.models.linear.model import LinearModel, read_model, write_model
 from tabsa.schema import Dataset, Example, Target
 from tabsa.text import TargetFinder, tokenise
+from unchecked import unchecked
 
 ASPECTS = ("general", "price", "transit-location")
 LABELS = ("none", "positive", "negative")
@@ -114,7 +115,7 @@ def test_concepts_count(tmp_path: Path) -> None:
 
 def test_a_graph_that_reads_concepts_needs_a_folder_that_has_them(tmp_path: Path) -> None:
     folder = make("sentic-lstm", tmp_path)
-    (folder.path / "concepts.safetensors").unlink()
+    (unchecked(folder.path) / "concepts.safetensors").unlink()
     with pytest.raises(ModelError, match="does not fit the folder's other files"):
         load(folder.path).predict(TEXTS[0], NAMES)
     with pytest.raises(ModelError, match=r"has no concepts\.safetensors, without which a sentic-lstm cannot read"):
@@ -124,7 +125,7 @@ def test_a_graph_that_reads_concepts_needs_a_folder_that_has_them(tmp_path: Path
 @pytest.mark.parametrize("kind", ["lstm-loc", "sentic-lstm", "entnet"])
 def test_weights_that_do_not_fit_cannot_be_exported(kind: str, tmp_path: Path) -> None:
     folder = make(kind, tmp_path)
-    path = folder.path / "weights.safetensors"
+    path = unchecked(folder.path) / "weights.safetensors"
     weights = load_file(path)
     for wrong in ({"output": weights["output"][..., :-1, :]}, {}):
         rest = {name: array for name, array in weights.items() if name != "output"}
@@ -248,7 +249,7 @@ def test_the_linear_model_and_texts_without_a_target(tmp_path: Path) -> None:
 
 def test_weights_that_are_not_finite_cannot_be_exported(tmp_path: Path) -> None:
     folder = make("lstm-loc", tmp_path)
-    path = folder.path / "weights.safetensors"
+    path = unchecked(folder.path) / "weights.safetensors"
     weights = load_file(path)
     weights["output"][..., 0] = np.nan
     save_file(weights, path)

@@ -21,6 +21,7 @@ from tabsa.models.linear.config import LRConfig
 from tabsa.models.linear.features import FeatureSpace, passage_ngrams
 from tabsa.models.linear.model import LinearModel, read_model, write_model
 from tabsa.schema import Dataset
+from unchecked import unchecked
 
 ASPECTS = ("price", "safety")
 LABELS = ("none", "positive", "negative")
@@ -112,7 +113,9 @@ def test_arrays_that_do_not_fit(model):
 
 @pytest.fixture
 def written(model, tmp_path):
-    return write_model(tmp_path / "model", dataclasses.replace(model, none_bias=-0.3), {"dev": {}}, "# a card\n")
+    folder = write_model(tmp_path / "model", dataclasses.replace(model, none_bias=-0.3), {"dev": {}}, "# a card\n")
+    unchecked(folder.path)
+    return folder
 
 
 def test_a_round_trip_gives_the_same_numbers(model, written, places, passages):

@@ -16,11 +16,12 @@ from tabsa.models.export import export
 from tabsa.models.onnx import engine as module
 from tabsa.models.onnx.engine import OnnxEngine
 from tabsa.text import Token
+from unchecked import unchecked
 
 
 @pytest.fixture
 def copy(tiny_model: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(tiny_model, tmp_path / "copy"))
+    return unchecked(Path(shutil.copytree(tiny_model, tmp_path / "copy")))
 
 
 def passage(words: str) -> Passage:
@@ -60,7 +61,8 @@ def test_batches_hold_all_passages_once_and_no_more_tokens_than_agreed(monkeypat
     assert sorted(number for batch in batches for number in batch) == list(range(len(lengths)))
     for batch in batches:
         assert lengths[batch[0]] == max(lengths[number] for number in batch)
-        assert len(batch) == 1 or len(batch) * lengths[batch[0]] <= 20
+        alike = len(batch) <= 8 and all(2 * lengths[number] >= lengths[batch[0]] for number in batch)
+        assert alike or len(batch) * lengths[batch[0]] <= 20
 
 
 @pytest.mark.parametrize(("passages", "threads"), [(100, 1), (100, 2), (100, 3), (1000, 4), (9, 8), (1, 4), (0, 2)])
@@ -196,7 +198,7 @@ def test_a_graph_of_another_folder_is_refused(copy: Path) -> None:
 def test_a_folder_that_knows_no_word_is_refused(copy: Path) -> None:
     folder, graph = read_folder(copy), (copy / "model.onnx").read_bytes()
     write_folder(copy, folder.config, folder.weights, hashed_vectors([], 12), {}, "")
-    (copy / "model.onnx").write_bytes(graph)
+    (unchecked(copy) / "model.onnx").write_bytes(graph)
     with pytest.raises(ModelError, match="does not fit the folder's other files"):
         read(copy, "<target1>")
 

@@ -20,6 +20,7 @@ from tabsa.models.reader.engine import ReaderEngine
 from tabsa.models.reader.storage import dimensions, write_reader_folder
 from tabsa.schema import Span, Target
 from tabsa.text import TargetFinder
+from unchecked import unchecked
 
 PRECISIONS = ["float32", "int8"]
 
@@ -47,7 +48,7 @@ def folder(path, tmp_path):
     """One of its own, to be changed."""
     for file in path.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    return tmp_path
+    return unchecked(tmp_path)
 
 
 def texts(count=40, seed=1):
@@ -257,7 +258,7 @@ def change(path, values):
         ({"model.shape.inner": 47}, "does not fit config.json"),
         ({"model.shape.layers": 3}, "has no 'encoder.layers.2.qkv'"),
         ({"model.shape.kind": "mpnet", "model.shape.buckets": 8}, "'max_length' is 64"),
-        ({"labels": ["none"]}, "one label"),
+        ({"labels": ["none"]}, "expected 'none' first, and others"),
         ({"labels": ["none", "good"]}, "'output' is F16 [32, 4]"),
         ({"max_length": 65}, "'max_length' is 65; expected 4 to 64"),
         ({"max_length": 0}, "'max_length' is 0"),

@@ -361,8 +361,13 @@ def test_a_column_that_exists_already_is_one_clear_line(tmp_path, model):
     assert row["Camden/price"] == "5"
     assert row["new/Camden/price"] in model.labels
     for taken in ("target", "polarity", "confidence"):
+        own = [{"text": TEXTS[0], taken: "x", "stars": 3}]
+        with pytest.warns(DataWarning, match=f"the table's own '{taken}' left out"):
+            rows = run(tmp_path, model, own, layout=Layout.LONG)
+        assert rows
+        assert all(row[taken] != "x" and row["stars"] == 3 for row in rows)
         with pytest.raises(DataError, match=f"two columns '{taken}'"):
-            run(tmp_path, model, [{"text": TEXTS[0], taken: "x"}], layout=Layout.LONG)
+            run(tmp_path, model, own, layout=Layout.LONG, keep=[taken])
     assert run(tmp_path, model, [{"target": TEXTS[0]}], layout=Layout.LONG, prefix="my_")[0]["my_target"] == "Camden"
 
 
@@ -433,10 +438,24 @@ def test_bad_values_are_rejected(tmp_path, model):
     ]
 
 
-def test_a_text_too_long_to_read_is_rejected(tmp_path, model, monkeypatch):
-    monkeypatch.setattr("tabsa.scoring.reading._LONGEST_TEXT", 20)
-    assert len(run(tmp_path, model, [{"text": "Camden"}, {"text": "Camden " * 3}])) == 1
+def test_a_text_too_long_to_read_is_rejected(tmp_path, model):
+    assert len(run(tmp_path, model, [{"text": "Camden"}, {"text": "Camden " * 3}], longest_text=20)) == 1
     assert rejects(tmp_path) == [(2, "the text is longer than 20 characters")]
+
+
+@pytest.mark.parametrize("escaped", [True, False])
+def test_formulas_are_escaped_on_request(tmp_path, model, escaped):
+    rows = [{"id": "=1+2", "text": "Camden", "n": "-3"}]
+    (row,) = run(tmp_path, model, rows, out="out.csv", escape_formulas=escaped)
+    assert (row["id"], row["n"]) == ("'=1+2" if escaped else "=1+2", "-3")
+    (same,) = run(tmp_path, model, rows, out="out.jsonl", escape_formulas=escaped)
+    assert same["id"] == "=1+2"  # nothing runs JSON
+
+
+@pytest.mark.parametrize("limit", [{"most_cells": 5}, {"most_bytes": 20}])
+def test_results_may_have_a_limit(tmp_path, model, limit):
+    with pytest.raises(DataError, match=r"the results would be larger than \d+ (cells|bytes); score fewer rows"):
+        run(tmp_path, model, [{"text": "Camden"}] * 4, **limit)
 
 
 @pytest.mark.parametrize("out", ["out.csv", "out.parquet", "out.jsonl"])

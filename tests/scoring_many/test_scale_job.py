@@ -15,6 +15,7 @@ from tabsa.scoring import Counts, Layout, Progress, Request, request_identity, s
 from tabsa.scoring.many import Job, LocalPool, Standing, score_parts
 from tabsa.scoring.many.parts import Part
 from tabsa.scoring.many.worker import Kind, Outcome, Worker
+from unchecked import unchecked
 
 REQUEST = Request(targets={"Camden": ("NW1",), "Brixton": ()}, probabilities=True, chunk=8)
 TEXTS = ("Camden is nice, Brixton dear", "not cheap", "Brixton, far", "NW1 is safe")
@@ -342,7 +343,7 @@ def test_a_worker_with_another_model_says_so(model, tiny_model, tmp_path):
     job = job_of(model)
     assert Worker(job.plain()).prepare() == ""
     other = shutil.copytree(tiny_model, tmp_path / "other")
-    with (other / "config.json").open("a") as stream:
+    with (unchecked(other) / "config.json").open("a") as stream:
         stream.write("\n")
     error = Worker(replace(job, model=str(other)).plain()).prepare()
     assert error.startswith("the model is not the same on ")

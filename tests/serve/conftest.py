@@ -42,7 +42,7 @@ def make_client(settings: Callable[..., Settings]) -> Iterator[MakeClient]:
 
         def make(**given: Any) -> TestClient:
             app = create_app(settings(**given))
-            return stack.enter_context(TestClient(app, raise_server_exceptions=False))
+            return stack.enter_context(TestClient(app, "http://localhost", raise_server_exceptions=False))
 
         yield make
 
@@ -51,7 +51,7 @@ def make_client(settings: Callable[..., Settings]) -> Iterator[MakeClient]:
 def client(tiny_model: Path) -> Iterator[TestClient]:
     """A service as it comes, shared by the tests of a file."""
     app = create_app(Settings(model=str(tiny_model), threads=1))
-    with TestClient(app, raise_server_exceptions=False) as client:
+    with TestClient(app, "http://localhost", raise_server_exceptions=False) as client:
         yield client
 
 

@@ -37,7 +37,7 @@ def test_an_unforeseen_error_is_told_without_its_inside(client: TestClient, monk
 
 
 def test_there_is_no_cors_unless_told(client: TestClient) -> None:
-    response = client.post("/v1/predict", json=body(), headers={"Origin": "https://example.com"})
+    response = client.get("/v1/models", headers={"Origin": "https://example.com"})
     assert response.status_code == 200
     assert "access-control-allow-origin" not in response.headers
 
@@ -66,27 +66,6 @@ def test_pages_allowed_in_can_send_a_key_and_read_what_is_refused(make_client: A
     assert {answer.headers["access-control-allow-origin"] for answer in answers} == {"https://example.com"}
 
 
-def test_a_form_on_another_site_is_refused(client: TestClient) -> None:
-    headers = {"Sec-Fetch-Site": "cross-site", "Origin": "https://example.com"}
-    files = {"file": ("a.csv", b"text\nCamden\n")}
-    response = client.post("/v1/score", files=files, data={"targets": "Camden"}, headers=headers)
-    assert error_of(response, 403)["code"] == "other_site"
-    assert client.get("/healthz", headers=headers).status_code == 200
-
-
-def test_names_of_the_host(make_client: Any) -> None:
-    client = make_client(allowed_hosts=("localhost", "[::1]"))
-    for host, status in (
-        ("localhost", 200),
-        ("LOCALHOST:8000", 200),
-        ("[::1]:8000", 200),
-        ("evil.example", 400),
-        ("localhost.evil.example:80", 400),
-        ("", 400),
-    ):
-        assert client.get("/healthz", headers={"Host": host}).status_code == status, host
-
-
 @pytest.mark.parametrize("path", ["/v1/models", "/metrics", "/v1/jobs/aaaaaaaaaaaaaaaaaaaaaa", "/v1/nothing"])
 def test_a_key_is_asked_for_where_there_is_one(make_client: Any, path: str) -> None:
     client = make_client(api_key=KEY)
@@ -102,7 +81,7 @@ def test_a_key_is_asked_for_where_there_is_one(make_client: Any, path: str) -> N
 
 def test_the_key_is_asked_for_below_another_address_too(settings: Any) -> None:
     app = create_app(settings(api_key=KEY, max_body_bytes=100))
-    with TestClient(app, root_path="/tabsa") as client:
+    with TestClient(app, "http://localhost", root_path="/tabsa") as client:
         for path in ("/v1/models", "/metrics", "/v1/jobs/aaaaaaaaaaaaaaaaaaaaaa", "/nothing"):
             assert error_of(client.get(f"/tabsa{path}"), 401)["code"] == "unauthorised"
             assert client.get(f"/tabsa{path}", headers={"X-API-Key": KEY}).status_code in (200, 404)
@@ -154,7 +133,7 @@ def test_the_service_tells_of_itself(client: TestClient) -> None:
 
 @pytest.mark.parametrize(("model", "name"), [(None, "reader"), ("fast", "places")])
 def test_a_model_of_the_package_goes_by_its_own_name(model: str | None, name: str) -> None:
-    with TestClient(create_app(Settings(model=model, threads=1))) as client:
+    with TestClient(create_app(Settings(model=model, threads=1)), "http://localhost") as client:
         listing = client.get("/v1/models").json()
     assert (listing["default"], listing["models"][0]["name"]) == (name, name)
     assert listing["models"][0]["open_aspects"] == (name == "reader")

@@ -12,6 +12,7 @@ import pytest
 from fastapi import FastAPI
 
 from service_client import error_of
+from tabsa.encoding import Passage
 from tabsa.inference import Predictor
 from tabsa.serve.app import create_app
 from tabsa.serve.batching import BatchAnswer, Batcher, Question
@@ -37,7 +38,7 @@ def asking(settings: Settings, ask: Callable[[httpx2.AsyncClient, FastAPI], Awai
         transport = httpx2.ASGITransport(app=app)
         async with (
             app.router.lifespan_context(app),
-            httpx2.AsyncClient(transport=transport, base_url="http://a") as client,
+            httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client,
         ):
             return await ask(client, app)
 
@@ -118,12 +119,15 @@ class SlowPredictor:
         self._predictor, self._wait = predictor, wait
         self.calls: list[int] = []
 
-    def predict_many(self, texts: list[str], **options: Any) -> list[Any]:
-        self.calls.append(len(texts))
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._predictor, name)
+
+    def read(self, passages: list[Passage], aspects_of_each: Any, **options: Any) -> list[Any]:
+        self.calls.append(len(passages))
         self._wait()
-        if any("poison" in text for text in texts):
+        if any("poison" in token.text for passage in passages for token in passage.tokens):
             raise RuntimeError("poisoned")
-        return list(self._predictor.predict_many(texts, **options))
+        return self._predictor.read(passages, aspects_of_each, **options)
 
 
 def with_batcher(predictor: Any, settings: Settings, use: Callable[[Batcher], Awaitable[Any]]) -> Any:
@@ -182,7 +186,7 @@ def test_a_request_is_taken_whole_or_not_at_all(settings: Any, predictor: Predic
 
 def test_a_text_that_breaks_the_model_breaks_only_its_own_answer(settings: Any, predictor: Predictor) -> None:
     async def use(batcher: Batcher) -> list[Any]:
-        texts_sent = ["Camden is nice", "poison", "Leeds is far"]
+        texts_sent = ["Camden is nice", "Camden poison", "Leeds is far"]
         return list(
             await asyncio.gather(*(batcher.ask([question(text)]) for text in texts_sent), return_exceptions=True)
         )
@@ -216,7 +220,7 @@ def test_stopping_answers_what_is_waiting(settings: Any, predictor: Predictor) -
         return await asyncio.gather(*tasks)
 
     assert len(asyncio.run(run())) == 20
-    assert sum(slow.calls) == 20
+    assert len(slow.calls) == 5  # of four texts each
 
 
 def test_an_overloaded_service_says_when_to_come_again(settings: Any) -> None:
@@ -239,3 +243,87 @@ def test_an_overloaded_service_says_when_to_come_again(settings: Any) -> None:
     assert error_of(refused, 503)["code"] == "busy"
     assert refused.headers["retry-after"] == "1"
     assert ready.status_code == 503
+
+
+def test_a_small_request_does_not_wait_for_all_of_a_large_one(settings: Any, predictor: Predictor) -> None:
+    """Counted in model calls: the large request has dozens of them, the small one gets its answer within a few."""
+    slow = SlowPredictor(predictor)
+
+    async def use(batcher: Batcher) -> tuple[int, int]:
+        large = [question(" ".join(["Camden is dear ."] * 200)) for _ in range(60)]
+        first = asyncio.create_task(batcher.ask(large, "a"))
+        while not slow.calls:
+            await asyncio.sleep(0)
+        before = len(slow.calls)
+        await batcher.ask([question("Leeds is far .")], "b")
+        after = len(slow.calls)
+        await batcher.ask([question("Leeds is far .")], "a")  # of the same client, too
+        same = len(slow.calls)
+        await first
+        return after - before, same - after
+
+    others, own = with_batcher(slow, settings(batch_texts=4, batch_work=500), use)
+    assert len(slow.calls) > 40
+    assert others <= 4
+    assert own <= 4
+
+
+def test_clients_take_turns_whatever_each_asks(settings: Any, predictor: Predictor) -> None:
+    slow = SlowPredictor(predictor)
+    ended: list[str] = []
+
+    async def use(batcher: Batcher) -> None:
+        async def ask(client: str, count: int) -> None:
+            await batcher.ask([question(" ".join(["Camden is dear ."] * 200)) for _ in range(count)], client)
+            ended.append(client)
+
+        greedy = [asyncio.create_task(ask("greedy", 3)) for _ in range(6)]
+        await asyncio.sleep(0)
+        await asyncio.gather(ask("modest", 3), *greedy)
+
+    with_batcher(slow, settings(batch_texts=1, batch_work=1), use)
+    assert ended[0] == "modest"  # asked last, and as much as each of the other's six
+
+
+def test_work_is_counted_and_limited(settings: Any, predictor: Predictor) -> None:
+    """Word pieces, here words, times the passages they are read in, and questions."""
+    text = "Camden is dear ."
+    (passage,) = predictor.engine.cut(text, TargetFinder(NAMES).find(text))
+    work = len(passage.tokens) + len(predictor.aspects)
+    slow = SlowPredictor(predictor)
+
+    async def use(batcher: Batcher) -> Any:
+        assert len(await batcher.ask([question(text)] * 10)) == 10
+        calls = len(slow.calls)
+        with pytest.raises(Problem) as refused:
+            await batcher.ask([question(text)] * 11)
+        assert len(slow.calls) == calls  # before anything is read
+        assert batcher.waiting == 0
+        with pytest.raises(Problem):
+            await batcher.ask([question(text)._replace(aspects=("price",), of=("Camden", "price"))] * 4)
+        return refused.value
+
+    problem = with_batcher(slow, settings(max_work=10 * work), use)
+    assert (problem.status_code, problem.code) == (422, "limit")
+    assert f"over {10 * work:,} word pieces to read and questions to answer" in problem.message
+
+
+def test_parts_of_a_passage_answer_as_the_whole(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many questions of one passage are asked in several calls; nothing changes by that, to the last bit."""
+    from tabsa.inference import load
+    from tabsa.serve import asked, batching
+
+    monkeypatch.setattr(asked, "_MOST_QUESTIONS", 4)
+    monkeypatch.setattr(asked, "_BUNCH", 1)
+    monkeypatch.setattr(batching, "_KEPT", 0)  # and texts are cut again
+    model = load("reader", threads=1)
+    aspects = ("price", "safety", "noise", "looks", *(f"thing {number}" for number in range(29)))
+    text = "Camden and Leeds are dear, Camden is loud. " * 3
+
+    async def use(batcher: Batcher) -> list[BatchAnswer]:
+        return await batcher.ask([Question(text, TargetFinder(NAMES), aspects=aspects)])
+
+    slow = SlowPredictor(model)
+    (answer,) = with_batcher(slow, settings(batch_work=1), use)
+    assert len(slow.calls) > 1
+    assert answer.prediction.to_dict() == model.predict(text, NAMES, aspects).to_dict()

@@ -120,7 +120,7 @@ def test_a_body_that_does_not_say_its_size_is_read_no_further_than_allowed(make_
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/v1/predict", "query_string": b"", "root_path": ""}
-    headers = [(b"host", b"testserver"), (b"content-type", b"application/json")]
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
     client.portal.call(client.app, scope | {"headers": headers, "client": ("testclient", 50000)}, receive, send)
     assert sent[0]["status"] == 413
     assert json.loads(sent[1]["body"])["error"]["code"] == "too_large"

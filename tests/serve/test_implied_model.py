@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 from tabsa.inference import Predictor, load
 from tabsa.serve.app import create_app
 from tabsa.serve.settings import Settings
+from unchecked import unchecked
 
 TEXT = "It is not cheap, but it is safe."
 
@@ -21,7 +22,7 @@ TEXT = "It is not cheap, but it is safe."
 @pytest.fixture(scope="module")
 def implied_model(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Predictor:
     folder = tmp_path_factory.mktemp("implied") / "model"
-    shutil.copytree(tiny_model, folder)
+    unchecked(Path(shutil.copytree(tiny_model, folder)))
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     (folder / "config.json").write_text(json.dumps(config | {"implied": True, "named": False}), encoding="utf-8")
     return load(folder, threads=1)
@@ -30,7 +31,7 @@ def implied_model(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture(scope="module")
 def service(implied_model: Predictor) -> Iterator[TestClient]:
     app = create_app(Settings(model=str(implied_model.folder.path), threads=1))
-    with TestClient(app, raise_server_exceptions=False) as client:
+    with TestClient(app, "http://localhost", raise_server_exceptions=False) as client:
         yield client
 
 

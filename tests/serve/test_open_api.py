@@ -26,7 +26,9 @@ TARGETS = ["Pixel", "Nokia"]
 
 @pytest.fixture(scope="module")
 def client(open_model: Path) -> Iterator[TestClient]:
-    with TestClient(create_app(Settings(model=str(open_model))), raise_server_exceptions=False) as client:
+    with TestClient(
+        create_app(Settings(model=str(open_model))), "http://localhost", raise_server_exceptions=False
+    ) as client:
         yield client
 
 
@@ -92,7 +94,7 @@ def test_what_is_not_right_is_told_in_one_line(client: TestClient, fields: Any, 
 )
 def test_limits(open_model: Path, setting: str, most: int, fields: dict[str, Any]) -> None:
     app = create_app(Settings(model=str(open_model), **{setting: most}))  # type: ignore[arg-type]
-    with TestClient(app) as client:
+    with TestClient(app, "http://localhost") as client:
         error = error_of(client.post("/v1/predict", json={"text": TEXT, "targets": ["Pixel", "N16"]} | fields), 422)
     assert error["code"] == "limit"
     assert f"{most}" in error["message"]
@@ -108,7 +110,7 @@ def test_the_service_tells_that_aspects_are_open(client: TestClient) -> None:
 
 
 def test_a_closed_model_offers_only_lists_that_it_knows(tiny_model: Path) -> None:
-    with TestClient(create_app(Settings(model=str(tiny_model), threads=1))) as client:
+    with TestClient(create_app(Settings(model=str(tiny_model), threads=1)), "http://localhost") as client:
         (described,) = client.get("/v1/models").json()["models"]
         assert (described["open_aspects"], described["aspect_lists"]) == (False, {})
         request = {"text": TEXT, "targets": TARGETS, "aspect_list": "places"}
@@ -125,7 +127,7 @@ def test_clients_with_aspects_of_their_own_are_read_together(open_model: Path, m
         transport = httpx2.ASGITransport(app=app)
         async with (
             app.router.lifespan_context(app),
-            httpx2.AsyncClient(transport=transport, base_url="http://a") as client,
+            httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client,
         ):
             bodies = [{"text": TEXT, "targets": TARGETS, "aspects": asked[n % 4]} for n in range(24)]
             return await asyncio.gather(*(client.post("/v1/predict", json=one) for one in bodies))

@@ -49,7 +49,7 @@ OPERATIONS = (
 def operations(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """What the document of a running service offers; its limits are small, so that what is beyond them is tried too."""
     corrections = str(tmp_path_factory.mktemp("kept") / "corrections.jsonl")
-    limits = {"max_texts": 3, "max_targets": 5, "max_text_characters": 100}
+    limits = {"max_texts": 3, "max_targets": 5, "max_text_characters": 100, "allowed_hosts": ("testserver",)}
     app = create_app(Settings(model=str(tiny_model), threads=1, corrections=corrections, **limits))
     with TestClient(app):
         document = schemathesis.openapi.from_asgi("/openapi.json", app)

@@ -11,8 +11,8 @@ import httpx2
 import pytest
 from typer.testing import CliRunner
 
-from tabsa.cli import app
 from tabsa.cli import serve as module
+from tabsa.cli.commands import app
 from tabsa.errors import ConfigError, ModelError, TabsaError
 from tabsa.serve.schema import PredictRequest, ScoreForm
 from tabsa.serve.settings import Settings
@@ -73,9 +73,9 @@ def test_a_port_that_is_taken(tiny_model: Path) -> None:
     assert "cannot listen on" in str(failure("--host", "no.such.host.invalid", "--model", str(tiny_model)))
 
 
-def test_on_this_machine_it_goes_by_this_machines_names_only(started: dict[str, Any], tiny_model: Path) -> None:
+def test_on_this_machine_it_is_unless_told_otherwise(started: dict[str, Any], tiny_model: Path) -> None:
     CliRunner().invoke(app, ["serve", "--model", str(tiny_model)], catch_exceptions=False)
-    assert started["settings"].allowed_hosts == ("127.0.0.1", "localhost", "[::1]")
+    assert started["settings"].allowed_hosts == ("127.0.0.1",)
     assert (started["host"], started["port"], started["workers"]) == ("127.0.0.1", 8000, 1)
     assert started["settings"].precision == "auto"
 
@@ -85,7 +85,7 @@ def test_options_and_the_environment_become_settings(started: dict[str, Any], ti
     command += ["--threads", "3", "--precision", "float32", "--set", "max_targets=7", "--host", "0.0.0.0"]
     result = CliRunner().invoke(app, command, env={"TABSA_API_KEY": "k"}, catch_exceptions=False)
     settings = started["settings"]
-    assert (settings.cors_origins, settings.allowed_hosts) == (("https://a.example",), ("b.example",))
+    assert (settings.cors_origins, settings.allowed_hosts) == (("https://a.example",), ("b.example", "0.0.0.0"))
     assert (settings.threads, settings.max_targets, settings.api_key) == (3, 7, "k")
     assert settings.precision == "float32"
     assert "anyone" not in result.output
@@ -96,7 +96,32 @@ def test_a_service_open_to_all_is_warned_of(started: dict[str, Any], tiny_model:
         app, ["serve", "--host", "0.0.0.0", "--model", str(tiny_model)], env={"TABSA_API_KEY": ""}
     )
     assert "TABSA_API_KEY" in result.output
-    assert started["settings"].allowed_hosts == ()
+    assert started["settings"].allowed_hosts == ("0.0.0.0",)
+
+
+def test_the_key_may_lie_in_a_file_but_not_on_the_command_line(
+    started: dict[str, Any], tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "key"
+    monkeypatch.delenv("TABSA_API_KEY", raising=False)
+    monkeypatch.setenv("TABSA_API_KEY_FILE", str(file))
+    assert "cannot be read" in str(failure("--model", str(tiny_model)))
+    file.write_text("\n")
+    assert "is empty" in str(failure("--model", str(tiny_model)))
+    file.write_text("s3cret\n")
+    CliRunner().invoke(app, ["serve", "--model", str(tiny_model)], catch_exceptions=False)
+    assert started["settings"].api_key == "s3cret"
+    error = failure("--model", str(tiny_model), "--set", "api_key=s3cret")
+    assert "TABSA_API_KEY" in str(error)
+    assert "s3cret" not in str(error)
+
+
+def test_the_environment_may_name_the_port(started: dict[str, Any], tiny_model: Path) -> None:
+    command = ["serve", "--model", str(tiny_model)]
+    CliRunner().invoke(app, command, env={"TABSA_PORT": "9000"}, catch_exceptions=False)
+    assert started["port"] == 9000
+    CliRunner().invoke(app, [*command, "--port", "9001"], env={"TABSA_PORT": "9000"}, catch_exceptions=False)
+    assert started["port"] == 9001
 
 
 def test_help_has_examples() -> None:

@@ -214,25 +214,6 @@ def refused(connection: socket.socket, sent: bytes) -> bool:
     return answer.endswith(b"503")
 
 
-def test_too_many_connections_are_told_so(serve: Any) -> None:
-    service = serve("--set", "max_connections=2")
-    host, port = service.address.removeprefix("http://").split(":")
-    with ExitStack() as stack:
-        for _ in range(2):
-            connection = stack.enter_context(socket.create_connection((host, int(port)), timeout=LONGEST))
-            connection.sendall(GET)
-            assert answer(connection).startswith(b"HTTP/1.1 200")
-        response = httpx2.get(f"{service.address}/healthz")
-        assert (response.status_code, response.headers["retry-after"]) == (503, "1")
-        assert response.headers["connection"] == "close"
-        assert response.json()["error"]["code"] == "busy"
-        connection.close()
-        time.sleep(0.1)
-        assert httpx2.get(f"{service.address}/healthz").status_code == 200
-        assert 'status="503"} 1.0' in httpx2.get(f"{service.address}/metrics").text
-    assert not any("Exceeded" in line for line in service.log)
-
-
 def test_workers_have_the_same_patience(serve: Any, tmp_path: Path) -> None:
     service = serve("--workers", "2", f"--read-timeout={SECONDS}", "--set", f"folder={tmp_path / 'made'}", ready=2)
     host, port = service.address.removeprefix("http://").split(":")

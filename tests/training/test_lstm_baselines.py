@@ -22,6 +22,7 @@ from tabsa.training.preparation import Prepared, prepare
 from tabsa.training.result import write_result
 from tabsa.training.validation import predict
 from tabsa.training.words import Trainer
+from unchecked import unchecked
 
 KINDS = ["lstm-final", "lstm-loc", "lstm-ta-sa", "sentic-lstm"]
 ASPECTS = ["general", "price"]
@@ -148,7 +149,7 @@ def test_a_folder_without_its_concepts_is_refused(sentic, tmp_path):
     trainer = Trainer(of, prepared, (1,))
     trainer.validate([0.0], 0.0)
     folder = write_result(tmp_path / "model", of, prepared, kept, (1,), trainer.progress, trainer.best)
-    (folder.path / "concepts.safetensors").unlink()
+    (unchecked(folder.path) / "concepts.safetensors").unlink()
     with pytest.raises(ModelError, match=r"has no concepts\.safetensors"):
         export(read_folder(folder.path))
     (folder.path / "concepts.safetensors").write_bytes(b"broken")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tabsa.cli.console import err, warn
+from tabsa.cli.score_options import EscapeFormulas
 from tabsa.errors import OutputError
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def command(
         int, typer.Option(min=0, metavar="N", help="Sentences to show of each target, aspect and polarity.")
     ] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON, shares as fractions.")] = False,
+    escape_formulas: EscapeFormulas = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
 ) -> None:
     """Say what a scored table says: who is judged how on what, how sure that is, and the sentences behind it.
@@ -103,7 +105,7 @@ def command(
     with _rows_read() as show:
         summary = summarise(scored, title=title or "", columns=names, telling=telling, on_progress=show)
     if page and numbers:
-        summary.write_csv(numbers)
+        summary.write_csv(numbers, escape_formulas=escape_formulas)
         summary.write_html(page, beside=numbers.name)
     if plot:
         summary.plot(plot)

@@ -16,6 +16,7 @@ from tabsa.cli.score_options import (
     Chunk,
     Engine,
     EngineName,
+    EscapeFormulas,
     Every,
     IdColumn,
     ImpliedColumn,
@@ -64,6 +65,7 @@ def command(
     evidence: WithEvidence = False,
     keep: Keep = None,
     prefix: Prefix = "",
+    escape_formulas: EscapeFormulas = False,
     rejects: Rejects = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
@@ -114,6 +116,7 @@ def command(
         evidence=evidence,
         keep=keep or None,
         prefix=prefix,
+        escape_formulas=escape_formulas,
         chunk=chunk,
     )
     runner = Runner(model, threads, precision)
@@ -137,10 +140,13 @@ def _score_one(
     overwrite: bool,
 ) -> None:
     """Score one table, and print what it came to."""
-    from tabsa.scoring import rejects_file, score
+    from tabsa.scoring import is_finished, rejects_file, score
 
     if out is not None:
         rejects = rejects or rejects_file(out)
+        if resume and is_finished(out):
+            typer.echo(f"{out} is finished, and there is nothing to resume", err=True)
+            return
     predictor = runner.load()
     started = time.perf_counter()
     with _progress_bar() as show:

@@ -75,6 +75,12 @@ Keep: TypeAlias = Annotated[
     typer.Option(metavar="C", help="A column of IN to keep, beside id and text; repeatable. [default: all]"),
 ]
 Prefix: TypeAlias = Annotated[str, typer.Option(metavar="TEXT", help="Goes before the name of each new column.")]
+EscapeFormulas: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas", help="In CSV, put an apostrophe before text that a spreadsheet would take for a formula."
+    ),
+]
 Rejects: TypeAlias = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Where bad rows go. [default: OUT.rejects.jsonl]", show_default=False),

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,15 +11,19 @@ import typer
 from tabsa.cli.console import err, warn
 from tabsa.cli.options import ModelName, Precision
 from tabsa.errors import ConfigError
+from tabsa.files import reason
 
 _KEY = "TABSA_API_KEY"
+_KEY_FILE = "TABSA_API_KEY_FILE"
 _NEEDED = ("fastapi", "httptools", "uvicorn", "python_multipart", "prometheus_client")
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 def command(
     host: Annotated[str, typer.Option(metavar="NAME", help="Where to listen; 0.0.0.0 is every network.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes any free one.")] = 8000,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", envvar="TABSA_PORT", help="0 takes any free one.")
+    ] = 8000,
     model: ModelName = None,
     workers: Annotated[int, typer.Option(min=1, metavar="N", help="Processes, each with the model.")] = 1,
     threads: Annotated[
@@ -30,7 +35,7 @@ def command(
     ] = None,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="Answer only to this name; repeatable."),
+        typer.Option("--allow-host", metavar="NAME", help="Answer to this name too; repeatable."),
     ] = None,
     read_timeout: Annotated[
         float | None,
@@ -47,8 +52,9 @@ def command(
 ) -> None:
     """Start the page and the API.
 
-    It listens on this machine only unless told otherwise. With TABSA_API_KEY in the environment, clients must send
-    that key. Stop it with Ctrl-C or SIGTERM: it answers what it has taken first.
+    It listens on this machine only unless told otherwise. With TABSA_API_KEY in the environment, or a file that
+    TABSA_API_KEY_FILE names, clients must send that key. Stop it with Ctrl-C or SIGTERM: it answers what it has taken
+    first.
 
     Examples: `tabsa serve`, `tabsa serve --corrections corrections.jsonl`,
     `tabsa serve --port 9000 --workers 2 --set max_targets=20`,
@@ -60,12 +66,10 @@ def command(
         threads=threads,
         precision=precision,
         cors_origins=cors,
-        allowed_hosts=allow_host,
+        allowed_hosts=[*(allow_host or ()), host],  # the name that it listens by is one of its own
         read_timeout=read_timeout,
         corrections=corrections,
     )
-    if host in _LOCAL and "allowed_hosts" not in values:
-        values["allowed_hosts"] = ["127.0.0.1", "localhost", "[::1]"]  # a web page may give this machine any name
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise ConfigError(f"tabsa serve needs {missing[0]}; install it with `pip install 'tabsa[serve]'`")
@@ -88,10 +92,27 @@ def _values(settings: Sequence[str], **options: Any) -> dict[str, Any]:
     """The settings given, by name; options go before the environment, and `--set` before both."""
     from tabsa.config import override
 
+    if any(setting.partition("=")[0].strip() == "api_key" for setting in settings):
+        raise ConfigError(f"a key on the command line can be read by everyone on this machine; set {_KEY} instead")
     values = {name: value for name, value in options.items() if value is not None}
-    if key := os.environ.get(_KEY):
+    if key := os.environ.get(_KEY) or _key_of_file():
         values["api_key"] = key
     return override(values, settings)
+
+
+def _key_of_file() -> str | None:
+    """The key in the file that the environment names; without a key in it, nothing starts."""
+    name = os.environ.get(_KEY_FILE)
+    if not name:
+        return None
+    try:
+        key = Path(name).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as e:
+        why = reason(e) if isinstance(e, OSError) else "it is no text"
+        raise ConfigError(f"{name} of {_KEY_FILE} cannot be read: {why}") from e
+    if not key:
+        raise ConfigError(f"{name} of {_KEY_FILE} is empty; expected the key that clients must send")
+    return key
 
 
 def _say(address: str) -> None:

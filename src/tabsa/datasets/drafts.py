@@ -158,6 +158,6 @@ def _overlaps(span: Span, others: Iterable[Span]) -> bool:
     return any(span.start < other.end and other.start < span.end for other in others)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _finder_of(names: tuple[tuple[str, tuple[str, ...]], ...]) -> TargetFinder:
     return TargetFinder(dict(names))

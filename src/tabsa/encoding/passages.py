@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tabsa.encoding.runs import shorten_runs
 from tabsa.schema import Span, Target
 from tabsa.text import Token, split_sentences, tokenise_marked
 
@@ -29,10 +30,15 @@ class Passage:
     targets: tuple[str, ...]  # in the order of their slots
     gates: NDArray[np.float32] | None = None  # (directions, tokens, chains), once a model with gates has read it
 
+    @property
+    def size(self) -> int:
+        """How much there is to read: its tokens."""
+        return len(self.tokens)
+
 
 def passages(text: str, targets: Sequence[Target], *, at_once: int, max_length: int) -> Iterator[Passage]:
     """Cut a text; each passage names the targets it is read for, at most `at_once`; a `max_length` of 0 is no limit."""
-    tokens = tokenise_marked(text, targets)
+    tokens = shorten_runs(text, tokenise_marked(text, targets), lambda token: token.target is not None)
     implied = [index for index, target in enumerate(targets) if target.implied and not target.mentions]
     for part in _parts(text, tokens, max_length):
         mentioned = dict.fromkeys(token.target for token in part if token.target is not None)
@@ -54,11 +60,11 @@ def _slotted(text: str, tokens: Sequence[Token], slots: dict[int, int]) -> Itera
             yield Token(inner.text, token.start + inner.start, token.start + inner.end)
 
 
-def _parts(text: str, tokens: list[Token], max_length: int) -> list[list[Token]]:
+def _parts(text: str, tokens: Sequence[Token], max_length: int) -> list[list[Token]]:
     """The tokens in runs that end where a sentence does, or at `_LONGEST`."""
     most = max_length or _LONGEST
     if len(tokens) <= most:
-        return [tokens] if tokens else []
+        return [list(tokens)] if tokens else []
     parts: list[list[Token]] = [[]]
     for sentence in _by_sentence(split_sentences(text), tokens):
         for start in range(0, len(sentence), max(most, _LONGEST)):

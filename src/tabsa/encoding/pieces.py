@@ -8,14 +8,18 @@ it that names a target, so that "it" is read for whom it means.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Final
 
 from tabsa.encoding.passages import Passage
+from tabsa.encoding.runs import shorten_runs
 from tabsa.encoding.windows import NO_SLOT, Piece, Window, overlapping, sentence_windows
 from tabsa.schema import Target
 from tabsa.text import Token
 from tabsa.text.wordpieces import WordPieces
+
+_LONGEST_REMEMBERED: Final = 128  # characters of a wording whose pieces are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,15 @@ class PiecePassage(Passage):
 
     pieces: tuple[Piece, ...] = ()
 
+    @property
+    def size(self) -> int:
+        """How much there is to read: its word pieces."""
+        return len(self.pieces)
+
+
+def _ids(wordpieces: WordPieces, text: str) -> tuple[int, ...]:
+    return tuple(piece.id for piece in wordpieces.cut(text))
+
 
 class PieceReader:
     """Cuts texts into word pieces with a `tokenizer.json`; safe to use from several threads."""
@@ -31,6 +44,7 @@ class PieceReader:
     def __init__(self, wordpieces: WordPieces) -> None:
         self.wordpieces = wordpieces
         self.first, self.last = wordpieces.around
+        self._short_word = lru_cache(maxsize=4096)(partial(_ids, wordpieces))  # its own: it goes when the reader does
 
     @classmethod
     def read(cls, path: Path) -> "PieceReader":
@@ -45,9 +59,8 @@ class PieceReader:
         """The pieces of a few words, without those around a text."""
         return self._word(text)
 
-    @lru_cache(maxsize=4096)  # noqa: B019 (readers live as long as the process)
     def _word(self, text: str) -> tuple[int, ...]:
-        return tuple(piece.id for piece in self.wordpieces.cut(text))
+        return self._short_word(text) if len(text) <= _LONGEST_REMEMBERED else _ids(self.wordpieces, text)
 
     def pieces(
         self, text: str, targets: Sequence[Target], slots: dict[int, int], *, widest: bool = False
@@ -99,7 +112,7 @@ class PieceReader:
         implied = [target.name for target in targets if target.implied and not target.mentions]
         room = max(1, longest - 2)
         # Slots are numbered anew in each passage, and it must not get longer by that.
-        pieces = self.pieces(text, targets, named, widest=True)
+        pieces = shorten_runs(text, self.pieces(text, targets, named, widest=True), lambda piece: piece.slot != NO_SLOT)
         if windows and len(pieces) > windows[0]:
             parts = sentence_windows(text, pieces, window=min(windows[1], room), longest=room)
         else:

@@ -20,6 +20,7 @@ from tabsa.models import system_of
 from tabsa.schema import UNNAMED, Target
 from tabsa.text import TargetFinder, all_targets
 from tabsa.text.aspects import clean_aspects
+from tabsa.text.tokens import ordered_mentions
 
 # Names to look for, names with aliases, or targets with their mentions already marked.
 Targets: TypeAlias = Iterable[str] | Mapping[str, Iterable[str]] | Sequence[Target]
@@ -27,8 +28,8 @@ Targets: TypeAlias = Iterable[str] | Mapping[str, Iterable[str]] | Sequence[Targ
 _WINDOW = 1024  # texts of `predict_many` that are sorted and batched together
 
 
-class _Query(NamedTuple):
-    """One text with what it is read for."""
+class Query(NamedTuple):
+    """One text with what it is read for; `Predictor.read` answers its passages."""
 
     text: str
     names: tuple[str, ...]
@@ -132,21 +133,31 @@ class Predictor:
         """A window of texts at a time: cut into passages, read, put together again."""
         while window := [self.query(text, finder, aspects) for text, finder, aspects in islice(texts, _WINDOW)]:
             for item, answers in zip(window, self._read(window, explain), strict=True):
-                yield self._prediction(item, answers, explain)
+                yield self.prediction(item, answers, explain=explain)
 
-    def query(self, text: str, finder: "_Finder", aspects: tuple[str, ...]) -> _Query:
+    def query(self, text: str, finder: "_Finder", aspects: tuple[str, ...]) -> Query:
         """What is read of a text, for whom, and on what."""
-        return _Query(text, finder.names, list(self.engine.cut(text, finder.find(text))), aspects)
+        return Query(text, finder.names, list(self.engine.cut(text, finder.find(text))), aspects)
 
-    def _read(self, window: Sequence[_Query], explain: bool) -> list[list[PassageAnswer]]:
+    def marked_query(self, text: str, targets: Sequence[Target], aspects: tuple[str, ...]) -> Query:
+        """The same for targets whose mentions are known, and aspects that `choose_aspects` gave."""
+        return self.query(text, _Finder(targets), aspects)
+
+    def read(
+        self, passages: Sequence[Passage], aspects_of_each: Sequence[Sequence[str]], *, explain: bool = False
+    ) -> list[PassageAnswer]:
+        """What is said of passages of any texts, read together; nothing depends on what is read beside it."""
+        return self.engine.read_passages(passages, aspects_of_each=aspects_of_each, gates=explain)
+
+    def _read(self, window: Sequence[Query], explain: bool) -> list[list[PassageAnswer]]:
         """What is said of each text's passages, all of them read together."""
         cut = [(passage, item.aspects) for item in window for passage in item.passages]
-        asked = [aspects for _, aspects in cut]
-        answers = self.engine.read_passages([passage for passage, _ in cut], aspects_of_each=asked, gates=explain)
+        answers = self.read([passage for passage, _ in cut], [aspects for _, aspects in cut], explain=explain)
         rest = iter(answers)
         return [list(islice(rest, len(item.passages))) for item in window]
 
-    def _prediction(self, item: _Query, answers: list[PassageAnswer], explain: bool) -> Prediction:
+    def prediction(self, item: Query, answers: Sequence[PassageAnswer], *, explain: bool = False) -> Prediction:
+        """What is said of a text, from what was said of each of its passages."""
         aspects = item.aspects
         best = _strongest(item.passages, answers)
         silent = np.zeros((len(aspects), len(self.labels)), np.float32)
@@ -205,6 +216,7 @@ class _Finder:
 
     def find(self, text: str) -> Sequence[Target]:
         if self.finder is None:
+            ordered_mentions(text, self.marked)  # refuses those that are not in the text
             return self.marked
         found = self.finder.find(text) if self.looked_for else ()
         return all_targets(self.names, found, implied=True) if self.implied else found

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tabsa.checkpoint import GRAPHS, ModelFolder, Precision
-from tabsa.errors import ModelError
-from tabsa.files import replacing
+from tabsa.checkpoint import GRAPHS, ModelFolder, Precision, add_files
+from tabsa.config import build_saved
+from tabsa.errors import ConfigError, ModelError
+from tabsa.models.onnx.graph_file import graph_content
 from tabsa.models.registry import SYSTEMS, system_of
 
 
@@ -33,13 +34,34 @@ def export(folder: ModelFolder, precision: Precision = "float32") -> Path:
     for name, array in folder.weights.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ModelError(f"{folder.path}: '{name}' of the weights holds something that is not a finite number")
+    _check_options(folder)
     try:
         built = system.build_graph(folder, precision)
-    except (KeyError, IndexError, ValueError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as e:
+    except (
+        KeyError,
+        IndexError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        onnx.checker.ValidationError,
+        onnx.shape_inference.InferenceError,
+    ) as e:
         first_line = (str(e).splitlines() or [""])[0]
         raise ModelError(f"{folder.path}: the weights do not fit config.json ({first_line})") from e
     models: dict[str, Any] = built if isinstance(built, dict) else {GRAPHS[precision]: built}
-    for name, model in models.items():
-        with replacing(folder.path / name, "wb") as stream:
-            stream.write(model.SerializeToString())
+    files = {name: model.SerializeToString() for name, model in models.items()}
+    for name, content in files.items():
+        if strange := graph_content(content).operators - system.operators:
+            raise AssertionError(f"{name} has the operators {sorted(strange)}, which the registry does not name")
+    add_files(folder, files)
     return folder.path / next(iter(models))
+
+
+def _check_options(folder: ModelFolder) -> None:
+    """Refuse options of a network that its family has not; an encoder's sizes, which are none, its builder checks."""
+    options = {name: value for name, value in folder.config.model.items() if name != "shape"}
+    try:
+        build_saved(system_of(folder).config_class, options, "model.")
+    except ConfigError as e:
+        raise ModelError(f"{folder.path / 'config.json'}: {e}") from e

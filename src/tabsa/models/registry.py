@@ -16,6 +16,7 @@ from tabsa.errors import ModelError
 from tabsa.models.entnet.config import DelayedEntNetConfig, EntNetConfig
 from tabsa.models.linear.config import LRConfig
 from tabsa.models.lstm.config import LSTMConfig, LSTMTASAConfig
+from tabsa.models.onnx import operators
 from tabsa.models.reader.config import ContextualEntNetConfig, ReaderConfig
 from tabsa.models.sentic.config import SenticLSTMConfig
 
@@ -39,6 +40,7 @@ class System:
     config_class: type[Any]
     network: str = ""  # a subclass of `models.base.Model`; without one, regressions are fitted (`training.logistic`)
     graph: str = ""  # makes the ONNX graph of a model folder
+    operators: frozenset[str] = frozenset()  # all that its graphs are built of
     engine: str = _ONNX_ENGINE  # runs a model folder
     concepts: bool = False  # whether it reads a table of concepts besides the words
     gates: bool = False  # whether its memory has gates to look at
@@ -91,6 +93,7 @@ _ALL: Final = (
         config_class=LSTMConfig,
         network="tabsa.models.lstm.final:LSTMFinal",
         graph="tabsa.models.lstm.onnx:graph",
+        operators=operators.LSTM,
     ),
     System(
         name="lstm-loc",
@@ -100,6 +103,7 @@ _ALL: Final = (
         config_class=LSTMConfig,
         network="tabsa.models.lstm.loc:LSTMLoc",
         graph="tabsa.models.lstm.onnx:graph",
+        operators=operators.LSTM,
     ),
     System(
         name="lstm-ta-sa",
@@ -109,6 +113,7 @@ _ALL: Final = (
         config_class=LSTMTASAConfig,
         network="tabsa.models.lstm.ta_sa:LSTMTASA",
         graph="tabsa.models.lstm.onnx:graph",
+        operators=operators.LSTM,
     ),
     System(
         name="sentic-lstm",
@@ -118,6 +123,7 @@ _ALL: Final = (
         config_class=SenticLSTMConfig,
         network="tabsa.models.sentic.network:SenticLSTM",
         graph="tabsa.models.sentic.onnx:graph",
+        operators=operators.SENTIC,
         concepts=True,
     ),
     System(
@@ -128,6 +134,7 @@ _ALL: Final = (
         config_class=EntNetConfig,
         network="tabsa.models.entnet.network:EntNet",
         graph="tabsa.models.entnet.onnx:graph",
+        operators=operators.ENTNET,
         gates=True,
         int8=True,
     ),
@@ -139,6 +146,7 @@ _ALL: Final = (
         config_class=DelayedEntNetConfig,
         network="tabsa.models.entnet.delayed:DelayedEntNet",
         graph="tabsa.models.entnet.onnx:graph",
+        operators=operators.ENTNET,
         gates=True,
         int8=True,
     ),
@@ -151,6 +159,7 @@ _ALL: Final = (
             config_class=ReaderConfig,
             network="tabsa.models.reader.network:Reader",
             graph="tabsa.models.reader.onnx:graph",
+            operators=operators.READER,
             engine=_READER_ENGINE,
             int8=True,
             open_aspects=True,

@@ -8,6 +8,7 @@ from typing import Final
 
 DAY, WEEK, MONTH, QUARTER, YEAR = "day", "week", "month", "quarter", "year"
 _LIMITS: Final = ((DAY, 31), (WEEK, 190), (MONTH, 1100), (QUARTER, 3700))  # the longest range of each, in days
+_LONGEST_REMEMBERED: Final = 64  # characters of a cell that is remembered
 _FIRST_YEAR, _LAST_YEAR = 1900, 2200
 _ISO: Final = re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?(?:[T ].*)?\Z")
 _NUMERIC: Final = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})(?:[,T ].*)?\Z")
@@ -32,10 +33,15 @@ def parse_date(value: object, *, day_first: bool = False) -> date | None:
         return value
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    return _parse(str(value).strip(), day_first)
+    text = str(value).strip()
+    return _remembered(text, day_first) if len(text) <= _LONGEST_REMEMBERED else _parse(text, day_first)
 
 
 @lru_cache(maxsize=8192)
+def _remembered(text: str, day_first: bool) -> date | None:
+    return _parse(text, day_first)
+
+
 def _parse(text: str, day_first: bool) -> date | None:
     try:
         return _parts(text, day_first)

@@ -1,6 +1,7 @@
 """Scored tables, row by row: what each says of whom, in whatever layout it was written."""
 
 import glob
+import math
 import os
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
@@ -10,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 from tabsa.errors import DataError, DataNotFoundError
 from tabsa.report.columns import LONG, AnswerColumn, ColumnNames, ScoredColumns, find_scored_columns, names_in
 from tabsa.schema import NONE, UNNAMED
-from tabsa.tables.fields import is_blank
+from tabsa.tables.fields import is_blank, is_whole
 from tabsa.tables.kinds import INPUT_SUFFIXES, input_suffix_of
 from tabsa.tables.rows import Row, Values, as_text, every_row
 
@@ -44,9 +45,10 @@ class ScoredFile:
         rows = every_row(path)
         self._first = list(islice(rows, _FIRST))
         self._rest = rows
-        readable = [row for row in self._first if isinstance(row, Row)]
+        readable = [row for row in self._first if isinstance(row, Row) and is_whole(row.values)]
         if not readable and self._first:
-            raise DataError(f"no row of {path} can be read, the first: {getattr(self._first[0], 'error', '')}")
+            why = getattr(self._first[0], "error", "half a character (a lone surrogate) is in it")
+            raise DataError(f"no row of {path} can be read, the first: {why}")
         self.columns: ScoredColumns | None = find_scored_columns(path, readable, given) if readable else None
 
     def pairs(self) -> Iterator[tuple[str, str]]:
@@ -61,7 +63,7 @@ class ScoredFile:
             return
         said = _long if columns.layout == LONG else _own if columns.targets else _wide
         for row in chain(self._first, self._rest):
-            if not isinstance(row, Row):
+            if not isinstance(row, Row) or not is_whole(row.values):
                 self.unreadable += 1
                 continue
             values = row.values
@@ -115,9 +117,10 @@ def _own(values: Values, columns: ScoredColumns) -> list[Said]:
 
 def _number(value: object) -> float | None:
     try:
-        return float(value) if isinstance(value, str | int | float) else None
-    except ValueError:
+        number = float(value) if isinstance(value, str | int | float) else math.nan
+    except (ValueError, OverflowError):
         return None
+    return number if math.isfinite(number) else None
 
 
 # ---- files

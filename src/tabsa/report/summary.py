@@ -219,11 +219,14 @@ class Summary:
 
         return write_page(self, path, beside)
 
-    def write_csv(self, path: str | Path) -> Path:
-        """Write the numbers of every target and aspect: .csv, or any other format that tables are written in."""
+    def write_csv(self, path: str | Path, *, escape_formulas: bool = False) -> Path:
+        """Write the numbers of every target and aspect: .csv, or any other format that tables are written in.
+
+        With `escape_formulas`, text of a CSV that a spreadsheet would take for a formula has an apostrophe before it.
+        """
         from tabsa.report.table import write_numbers
 
-        return write_numbers(self, path)
+        return write_numbers(self, path, escape_formulas=escape_formulas)
 
     def plot(self, path: str | Path) -> Path:
         """Draw the heat map as .png or .svg; needs matplotlib."""

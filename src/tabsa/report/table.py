@@ -21,8 +21,11 @@ _FIGURES: dict[str, type] = {
 _DIGITS = 6
 
 
-def write_numbers(summary: Summary, path: str | Path) -> Path:
-    """Write a row for each target and aspect, in the format that the name tells."""
+def write_numbers(summary: Summary, path: str | Path, *, escape_formulas: bool = False) -> Path:
+    """Write a row for each target and aspect, in the format that the name tells.
+
+    With `escape_formulas`, text of a CSV that a spreadsheet would take for a formula has an apostrophe before it.
+    """
     path = check_table_name(path)
     if path.is_dir():
         raise OutputError(f"{path} is a folder; expected the name of a file")
@@ -37,7 +40,7 @@ def write_numbers(summary: Summary, path: str | Path) -> Path:
                 tally = summary.cells[target, aspect].tally
                 numbers: Values = {column: tally.counts.get(polarity, 0) for polarity, column in counts.items()}
                 rows.append({"target": target or None, "aspect": aspect, **numbers, **_figures(tally)})
-    return write_table(path, types, rows)
+    return write_table(path, types, rows, escape_formulas=escape_formulas)
 
 
 def _column(polarity: str) -> str:

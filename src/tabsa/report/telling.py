@@ -2,12 +2,12 @@
 
 import heapq
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from tabsa.errors import DataError
 from tabsa.schema import UNNAMED, Span
 from tabsa.text import TargetFinder, split_sentences
+from tabsa.text.caching import remember_short
 
 _LONGEST: Final = 400  # characters of a sentence that is shown
 _KEPT: Final = 4000  # of a text while it may still be pushed out
@@ -145,7 +145,7 @@ def _named(finder: TargetFinder | None, text: str) -> tuple[Span, ...]:
     return found[0].mentions if found else ()
 
 
-@lru_cache(maxsize=4096)
+@remember_short(entries=1024, longest=200)
 def _finder(target: str) -> TargetFinder | None:
     if target == UNNAMED:
         return None

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tabsa import __version__
-from tabsa.checkpoint import GRAPHS, READER_GRAPHS
+from tabsa.checkpoint import ANSWERING, GRAPHS, READER_GRAPHS
 from tabsa.errors import DataError, OutputError
-from tabsa.files import sha256
 from tabsa.inference import Predictor
 from tabsa.scoring.reading import InputTable
 from tabsa.scoring.request import Request
@@ -17,16 +16,9 @@ from tabsa.scoring.scorer import Scorer, is_implied
 from tabsa.tables import parquet
 from tabsa.tables.kinds import suffix_of
 from tabsa.tables.rows import warn_of_guess
-from tabsa.tables.saving import Counts, FileOutput, StandardOutput
+from tabsa.tables.saving import Counts, FileOutput, StandardOutput, working_files
 
 _STREAM_SUFFIX: Final = ".jsonl"  # of standard output
-_MODEL_FILES: Final = (
-    "config.json",
-    "weights.safetensors",
-    "vectors.safetensors",
-    "concepts.safetensors",
-    "tokenizer.json",
-)
 
 
 class Progress(NamedTuple):
@@ -116,14 +108,27 @@ def _output(
         return StandardOutput(rejects, overwrite=overwrite)
     if paths[0].resolve() == paths[1].resolve():
         raise OutputError(f"{out} cannot hold both the output and the rejects", code="rejects_in_the_way")
+    _refuse_clashes(source, *paths)
     return FileOutput(*paths, resume=resume, overwrite=overwrite)
+
+
+def _refuse_clashes(source: Path, out: Path, rejects: Path) -> None:
+    """Refuse names under which the run keeps files of its own: one would be written over the other."""
+    own = {path.resolve() for path in working_files(out)}
+    of_rejects = working_files(rejects)[0].resolve()
+    if rejects.resolve() in own or of_rejects in own | {out.resolve()}:
+        raise OutputError(f"{rejects} is in the way of the files beside {out}", code="rejects_in_the_way")
+    if source.resolve() in own | {of_rejects}:
+        raise OutputError(f"{source} is the input, and has the name of a file that grows beside {out}; rename one")
 
 
 def request_identity(predictor: Predictor, request: Request) -> dict[str, Any]:
     """All that decides, beside the input, what the output is; a run can be resumed only where it is the same."""
-    folder = predictor.folder.path
-    files = (*_MODEL_FILES, GRAPHS[predictor.precision], *READER_GRAPHS[predictor.precision])
-    model = {name: sha256(folder / name) for name in files if (folder / name).is_file()}
+    folder = predictor.folder
+    others = {name for names in (GRAPHS.values(), *READER_GRAPHS.values()) for name in names}
+    others -= {GRAPHS[predictor.precision], *READER_GRAPHS[predictor.precision]}
+    files = (name for name in ANSWERING if name not in others)
+    model = {name: folder.files.digest(name) for name in files if (folder.path / name).is_file()}
     targets = json.dumps([(name, *aliases) for name, aliases in (request.targets or {}).items()])
     return {
         "the precision": predictor.precision,
@@ -141,6 +146,7 @@ def request_identity(predictor: Predictor, request: Request) -> dict[str, Any]:
         "whether `none` is written": request.every,
         "whether evidence is written": request.evidence,
         "the prefix": request.prefix,
+        "whether formulas are escaped": request.escape_formulas,
         "the size of a chunk": request.chunk,
         "the version of tabsa": __version__,
     }

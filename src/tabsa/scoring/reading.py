@@ -16,8 +16,7 @@ from tabsa.tables.fields import is_blank
 from tabsa.tables.kinds import input_suffix_of
 from tabsa.tables.rows import BadRow, Row, Values, every_row, warn_of_guess
 
-_CHUNK_CHARACTERS = 4_000_000  # ends a chunk before its rows do, so that long texts do not fill the memory
-_LONGEST_TEXT = 1_000_000  # characters
+_CHUNK_CHARACTERS = 4_000_000  # ends a chunk before its rows do, so that long texts and names do not fill the memory
 
 
 class InputTable:
@@ -55,8 +54,8 @@ class InputTable:
         characters = 0
         for row in every_row(self.path, self._file, on_guess=self._on_guess):
             chunk.append(row)
-            values = row.values.values() if isinstance(row, Row) else ()
-            characters += sum(len(value) for value in values if isinstance(value, str))
+            values = row.values.items() if isinstance(row, Row) else ()
+            characters += sum(len(name) + (len(value) if isinstance(value, str) else 0) for name, value in values)
             if len(chunk) == size or characters > _CHUNK_CHARACTERS:
                 self._reached = row.number
                 yield chunk
@@ -84,6 +83,7 @@ class TableColumns:
     text: str
     id: str | None
     kept: frozenset[str] | None = None  # those that go to the output; None is all, of later rows too
+    longest: int = 1_000_000  # characters of a text
 
     def keep(self, values: Values) -> Values:
         """The part of a row that goes to the output."""
@@ -101,8 +101,8 @@ class TableColumns:
             raise DataError(f"no text in {self.text!r}")
         if not isinstance(text, str):
             raise DataError(f"{self.text!r} is not text")
-        if len(text) > _LONGEST_TEXT:
-            raise DataError(f"the text is longer than {_LONGEST_TEXT:,} characters")
+        if len(text) > self.longest:
+            raise DataError(f"the text is longer than {self.longest:,} characters")
         return text
 
 
@@ -116,7 +116,7 @@ def find_columns(path: Path, rows: Sequence[Row], request: Request) -> TableColu
     identity = request.id_column or ("id" if "id" in names else None)
     text = request.text_column or _text_column(path, rows, names, identity, request)
     kept = None if request.keep is None else frozenset((text, *request.keep, *([identity] if identity else ())))
-    return TableColumns(names, text, identity, kept)
+    return TableColumns(names, text, identity, kept, request.longest_text)
 
 
 def _text_column(path: Path, rows: Sequence[Row], names: Sequence[str], identity: str | None, request: Request) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tabsa.errors import ConfigError
+from tabsa.tables.fields import is_whole
 
 
 class Layout(StrEnum):
@@ -34,7 +35,13 @@ class Request:
     evidence: bool = False  # beside each opinion, the sentence that carries it
     keep: Sequence[str] | None = None  # columns of the input to keep beside its id and text; all by default
     prefix: str = ""  # goes before the name of each added column
+    escape_formulas: bool = False  # in a CSV, text that a spreadsheet would take for a formula has an apostrophe first
     chunk: int = 1024  # rows that are read, scored and saved together
+    longest_text: int = 1_000_000  # characters; a row with more is rejected
+    most_targets: int | None = None  # of a row's own; one with more is rejected
+    longest_name: int | None = None  # characters of a row's own targets
+    most_cells: int | None = None  # of the results, new ones; where there are more, scoring ends with an error
+    most_bytes: int | None = None  # of the results
 
     def __post_init__(self) -> None:
         if (self.targets is None) == (self.target_column is None):
@@ -43,3 +50,6 @@ class Request:
             raise ConfigError("no target is asked for; name at least one")
         if self.chunk < 1:
             raise ConfigError(f"a chunk is {self.chunk} rows; expected at least 1")
+        named = (*(self.targets or ()), *(self.aspects or ()), self.prefix)
+        if broken := [name for name in named if not is_whole({"": name})]:
+            raise ConfigError(f"half a character (a lone surrogate) is in {broken[0]!r}; write it as UTF-8")

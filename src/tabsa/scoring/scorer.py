@@ -19,7 +19,9 @@ from tabsa.tables.saving import Counts
 from tabsa.text import split_sentences
 
 _MANY_COLUMNS: Final = 500
-_CHUNK_CELLS: Final = 4_000_000  # new ones; where the output is very wide, a chunk has fewer rows for it
+# Of a chunk's new cells, with their names; where the output is very wide, a chunk has fewer rows for it.
+_CHUNK_CELLS: Final = 500_000
+_CHUNK_CHARACTERS: Final = 16_000_000
 _SHOWN: Final = 2000  # characters of a line that could not be read
 _FLAGS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -52,15 +54,27 @@ class Scorer:
         self._aspects = predictor.choose_aspects(request.aspects)
         self._shared = SharedTargets(request.targets) if request.targets is not None else None
         self._implied = is_implied(predictor, request)
-        self._targets: Targets = self._shared or OwnTargets(request.target_column or "")
+        self._targets: Targets = self._shared or OwnTargets(
+            request.target_column or "", most=request.most_targets, longest=request.longest_name
+        )
+        self._cells = self._bytes = 0  # that were written
+
+    @property
+    def columns(self) -> int:
+        """How many new columns the results have, at least."""
+        request = self._request
+        if request.layout is Layout.LONG:
+            return 0
+        pairs = len(self._shared.names if self._shared else "1") * len(self._aspects)
+        return pairs * (1 + len(self._predictor.labels) * request.probabilities + request.evidence)
 
     @property
     def chunk(self) -> int:
         """How many rows to score at a time."""
-        wide = self._shared if self._request.layout is Layout.WIDE else None
-        pairs = len(wide.names) * len(self._aspects) if wide else 1
-        columns = pairs * (1 + len(self._predictor.labels) * self._request.probabilities)
-        return max(1, min(self._request.chunk, _CHUNK_CELLS // columns))
+        columns = max(1, self.columns)
+        names = self._shared.names if self._shared else ("",)
+        length = len(self._request.prefix) + max(map(len, names)) + max(map(len, self._aspects))
+        return max(1, min(self._request.chunk, _CHUNK_CELLS // columns, _CHUNK_CHARACTERS // (columns * (length + 16))))
 
     def settle(self, chunk: Sequence[Row | BadRow]) -> None:
         """Decide on the columns by the first chunk that has a row; to be called on each, in order."""
@@ -76,7 +90,9 @@ class Scorer:
             self._predictor.labels,
             nested=self._suffix.startswith((".jsonl", ".ndjson")),
         )
-        self._form = make_format(self._suffix, self._source, rows, self._maker)
+        self._form = make_format(
+            self._suffix, self._source, rows, self._maker, escape_formulas=self._request.escape_formulas
+        )
         self._settled = True
         if len(self._maker.added) > _MANY_COLUMNS:
             message = f"{len(self._maker.added):,} new columns; the long layout has a row for each opinion instead"
@@ -106,13 +122,32 @@ class Scorer:
             explain=self._request.evidence,
         )
         results: list[Values] = []
+        written = 0
         for item in items:
             prediction = next(predictions) if item.read_for else None
             opinions = prediction.opinions if prediction else ()
             sentences = carrying_sentences(prediction) if prediction and self._request.evidence else {}
             counts.opinions += sum(opinion.polarity != NONE for opinion in opinions)
-            results.extend(self._maker.rows(item, opinions, sentences))
-        return Scored(self._form.encode(results, first=first), b"".join(rejects), counts)
+            for result in self._maker.rows(item, opinions, sentences):
+                results.append(result)
+                written += len(result) - len(item.kept)
+            self._refuse_more(written)
+        output = self._form.encode(results, first=first)
+        self._cells += written
+        self._bytes += len(output)
+        self._refuse_more()
+        return Scored(output, b"".join(rejects), counts)
+
+    def _refuse_more(self, written: int = 0) -> None:
+        """Raise where the results are larger than was allowed."""
+        for most, count, what in (
+            (self._request.most_cells, self._cells + written, "cells"),
+            (self._request.most_bytes, self._bytes, "bytes"),
+        ):
+            if most is not None and count > most:
+                raise DataError(
+                    f"the results would be larger than {most:,} {what}; score fewer rows, targets or aspects at a time"
+                )
 
     def _item(self, row: Row | BadRow) -> Item:
         if isinstance(row, BadRow):

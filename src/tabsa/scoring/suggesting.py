@@ -12,6 +12,7 @@ from tabsa.scoring.reading import InputTable, TableColumns, find_columns
 from tabsa.scoring.request import Request
 from tabsa.scoring.scorer import is_implied
 from tabsa.scoring.targets import OwnTargets, SharedTargets, Targets
+from tabsa.tables.fields import is_whole
 from tabsa.tables.rows import Row, Values
 from tabsa.tables.writing import check_table_name, write_table
 
@@ -114,7 +115,7 @@ def _asked(
     implied = is_implied(predictor, request)
     columns: TableColumns | None = None
     for chunk in table.chunks(request.chunk):
-        rows = [row for row in chunk if isinstance(row, Row)]
+        rows = [row for row in chunk if isinstance(row, Row) and is_whole(row.values)]
         counts.rows += len(chunk)
         counts.unread += len(chunk) - len(rows)
         if columns is None and rows:

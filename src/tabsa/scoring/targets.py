@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from tabsa.errors import DataError
 from tabsa.files import read_text
@@ -12,6 +12,8 @@ from tabsa.tables.fields import is_blank, parse_json
 from tabsa.tables.rows import Values
 from tabsa.text import TargetFinder
 from tabsa.text.aspects import without_comment
+
+_REMEMBERED: Final = 200  # characters of names whose finder is kept for the next row
 
 
 class Targets(Protocol):
@@ -45,8 +47,8 @@ class SharedTargets:
 class OwnTargets:
     """Each row's own, from one of its columns: one name, several with `;` between them, or a list."""
 
-    def __init__(self, column: str) -> None:
-        self.column = column
+    def __init__(self, column: str, *, most: int | None = None, longest: int | None = None) -> None:
+        self.column, self._most, self._longest = column, most, longest
 
     def of(self, values: Values, text: str, *, implied: bool = False) -> tuple[tuple[str, ...], tuple[Target, ...]]:
         """See `Targets`."""
@@ -67,11 +69,20 @@ class OwnTargets:
         names = tuple(dict.fromkeys(name.strip() for name in listed if name.strip()))
         if not names:
             raise DataError(f"no target in {self.column!r}")
+        if self._most is not None and len(names) > self._most:
+            raise DataError(f"{len(names):,} targets in {self.column!r}; at most {self._most:,} are allowed")
+        if self._longest is not None and (longest := max(map(len, names))) > self._longest:
+            raise DataError(f"a target in {self.column!r} has {longest:,} characters; at most {self._longest:,}")
         return names
 
 
-@lru_cache(maxsize=1024)
 def _finder(names: tuple[str, ...]) -> TargetFinder:
+    """What finds the names; that of many or long ones is not kept."""
+    return _remembered_finder(names) if sum(map(len, names)) <= _REMEMBERED else TargetFinder(names)
+
+
+@lru_cache(maxsize=256)
+def _remembered_finder(names: tuple[str, ...]) -> TargetFinder:
     return TargetFinder(names)
 
 

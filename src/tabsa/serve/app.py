@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from tabsa import __version__
 from tabsa.inference import Predictor, load
-from tabsa.serve import corrections, results, routes, tables, uploads
+from tabsa.serve import corrections, folders, results, routes, tables
 from tabsa.serve.batching import Batcher
 from tabsa.serve.guard import Guard
 from tabsa.serve.jobs import Jobs
@@ -98,9 +97,11 @@ async def _service(settings: Settings, metrics: Metrics) -> AsyncIterator[Servic
     """The parts of the service, while it runs."""
     predictor = await run_in_threadpool(_loaded, settings)
     with contextlib.ExitStack() as stack:
-        folder = Path(settings.folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="tabsa-")))
+        folder = Path(settings.folder or stack.enter_context(folders.service_folder(None)))
         for name in ("jobs", "uploads"):
             (folder / name).mkdir(parents=True, exist_ok=True)
+        folders.sweep(folder / "uploads")  # of a worker that was killed, whose place this one may take
+        uploads = stack.enter_context(folders.own_folder("worker-", folder / "uploads"))
         batcher = Batcher(predictor, settings, metrics)
         jobs = Jobs(folder / "jobs", predictor, settings, metrics)
         name = predictor.folder.path.resolve().name
@@ -108,7 +109,7 @@ async def _service(settings: Settings, metrics: Metrics) -> AsyncIterator[Servic
         batcher.start()
         sweeper = asyncio.create_task(_sweep_on(jobs, folder))
         try:
-            yield Service(name, settings, predictor, batcher, jobs, metrics, folder / "uploads", kept)
+            yield Service(name, settings, predictor, batcher, jobs, metrics, uploads, kept)
         finally:
             sweeper.cancel()
             await batcher.stop()
@@ -135,4 +136,4 @@ def _sweep(jobs: Jobs, folder: Path) -> None:
     for name in ("jobs", "uploads"):
         os.utime(folder / name)  # what empties the system's temporary folder spares what is in use
     jobs.sweep()
-    uploads.sweep(folder / "uploads")
+    folders.sweep(folder / "uploads")

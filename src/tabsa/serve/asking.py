@@ -25,7 +25,7 @@ async def only_json(request: Request) -> None:
 def check_predict(request: PredictRequest, predictor: Predictor, settings: Settings) -> list[Question]:
     """The questions of a request, one a text."""
     texts = [request.text] if request.text is not None else request.texts or []
-    _refuse_more("texts", len(texts), settings.max_texts, "texts")
+    refuse_more("texts", len(texts), settings.max_texts, "texts")
     for place, text in enumerate(texts):
         check_text(text, settings, "text" if request.texts is None else f"texts.{place}")
     aspects = check_aspects(request.aspects, request.aspect_list, predictor, settings)
@@ -44,6 +44,7 @@ def check_predict(request: PredictRequest, predictor: Predictor, settings: Setti
 def check_evidence(request: EvidenceRequest, predictor: Predictor, settings: Settings) -> Question:
     """The question of a request for evidence: the cell alone is asked, of the text read as for all."""
     (question,) = check_predict(request, predictor, settings)
+    refuse_more("of.target", len(request.of.target or ""), settings.max_name_characters, "characters of a name")
     target, (aspect,) = request.of.target, check_aspects([request.of.aspect], None, predictor, settings, "of.aspect")
     if target is None and question.finder.names:
         raise Problem(422, "invalid", "'of.target': null is for a question without targets; name one", "of.target")
@@ -56,12 +57,12 @@ def check_evidence(request: EvidenceRequest, predictor: Predictor, settings: Set
 
 def check_text(text: str, settings: Settings, field: str = "text") -> None:
     """Refuse a text that is too long."""
-    _refuse_more(field, len(text), settings.max_text_characters, "characters")
+    refuse_more(field, len(text), settings.max_text_characters, "characters")
 
 
 def check_texts(texts: Sequence[str], settings: Settings, field: str = "texts") -> None:
     """Refuse too many texts, and those that are too long."""
-    _refuse_more(field, len(texts), settings.max_texts, "texts")
+    refuse_more(field, len(texts), settings.max_texts, "texts")
     for text in texts:
         check_text(text, settings, field)
 
@@ -70,11 +71,11 @@ def check_targets(
     targets: Sequence[tuple[str, Sequence[str]]], settings: Settings, field: str = "targets"
 ) -> TargetFinder:
     """What finds these targets, each given as a name and its aliases."""
-    _refuse_more(field, len(targets), settings.max_targets, "targets")
+    refuse_more(field, len(targets), settings.max_targets, "targets")
     for name, aliases in targets:
-        _refuse_more(field, len(aliases), settings.max_aliases, "aliases of one target")
+        refuse_more(field, len(aliases), settings.max_aliases, "aliases of one target")
         for spelling in (name, *aliases):
-            _refuse_more(field, len(spelling), settings.max_name_characters, "characters of a name")
+            refuse_more(field, len(spelling), settings.max_name_characters, "characters of a name")
     names = dict(targets)
     if len(names) < len(targets):
         raise Problem(422, "invalid", f"'{field}': a name is given twice; give it once, with all its aliases", field)
@@ -104,13 +105,13 @@ def check_aspects(
         field = "aspect_list"
         if aspects is not None:
             raise Problem(422, "invalid", "give either aspects or 'aspect_list', the name of a list", field)
-        _refuse_more(field, len(name), settings.max_name_characters, "characters of a name")
+        refuse_more(field, len(name), settings.max_name_characters, "characters of a name")
     try:
         wanted = aspects if name is None else named_aspects(name)
         if wanted is not None:
-            _refuse_more(field, len(wanted), settings.max_aspects, "aspects")
+            refuse_more(field, len(wanted), settings.max_aspects, "aspects")
             for aspect in wanted:
-                _refuse_more(field, len(aspect), settings.max_aspect_characters, "characters of an aspect")
+                refuse_more(field, len(aspect), settings.max_aspect_characters, "characters of an aspect")
         return predictor.choose_aspects(wanted)
     except DataError as e:
         raise Problem(422, "invalid", f"'{field}': {e}", field) from e
@@ -120,6 +121,7 @@ def _with_aliases(target: str | TargetWithAliases) -> tuple[str, list[str]]:
     return (target, []) if isinstance(target, str) else (target.name, target.aliases)
 
 
-def _refuse_more(field: str, count: int, most: int, what: str) -> None:
+def refuse_more(field: str, count: int, most: int, what: str) -> None:
+    """Raise a Problem where there is more of something than is allowed."""
     if count > most:
         raise Problem(422, "limit", f"'{field}': {count:,} {what}; at most {most:,} are allowed", field)

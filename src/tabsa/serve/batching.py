@@ -1,46 +1,34 @@
-"""The requests of many clients in one model call.
+"""The requests of many clients in one model call, in fair turns.
 
-Texts wait in a line, and one thread reads them, as many at a time as there are up to `batch_texts`. While it reads,
-more gather. Only when the last call had company does the next one wait a moment (`batch_window_ms`) for stragglers, so
-that a lone client never waits. What is read beside a text does not change its answer (see `Engine.read_passages`).
+A request's texts are first cut into what is read at once, so that the work it makes is known: word pieces to read and
+questions to answer. Then they are read, a bounded piece of work a call, in one thread; clients take turns, and so do
+the requests of one client, so that nobody waits for all of a large request. While the thread reads, more gather. Only
+when the last call had company does the next one wait a moment (`batch_window_ms`) for stragglers, so that a lone client
+never waits. What is read beside a text does not change its answer (see `Engine.read_passages`). Evidence, which costs
+several readings, has a line and a thread of its own.
 """
 
 import asyncio
 import contextlib
+import threading
 import time
-from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeAlias
 
-from tabsa.inference import Evidence, Prediction, Predictor
+from tabsa.inference import Predictor
+from tabsa.inference.predictor import Query
 from tabsa.schema import UNNAMED, Target
+from tabsa.serve.asked import BatchAnswer, Question, ReadingPart, WaitingRequest, WaitingText, bunches, cut_parts
 from tabsa.serve.metrics import Metrics
 from tabsa.serve.problems import busy
 from tabsa.serve.settings import Settings
-from tabsa.text import TargetFinder, all_targets
+from tabsa.serve.turns import FairLine
+from tabsa.text import all_targets
 
+__all__ = ["BatchAnswer", "Batcher", "Question"]
 
-class Question(NamedTuple):
-    """One text, who may be judged in it, and on what."""
-
-    text: str
-    finder: TargetFinder  # of no names: what the text is about and does not name is asked about
-    explain: bool = False
-    aspects: tuple[str, ...] | None = None  # the model's own by default
-    implied: bool = False  # whether a text that does not name a target is about it
-    of: tuple[str, str] | None = None  # the target and aspect whose answer is looked into
-
-
-class BatchAnswer(NamedTuple):
-    """What is said of every target, and where the text mentions them."""
-
-    prediction: Prediction
-    found: tuple[Target, ...]
-    evidence: Evidence | None = None
-
-
-_Future: TypeAlias = "asyncio.Future[BatchAnswer]"
+_CUT_CHARACTERS = 10_000  # of texts that are cut in one turn, or one text
+_KEPT = 200_000  # word pieces that are kept cut until they are read; of more, texts are cut again
 
 
 class Batcher:
@@ -49,103 +37,241 @@ class Batcher:
     def __init__(self, predictor: Predictor, settings: Settings, metrics: Metrics) -> None:
         self._predictor, self._metrics = predictor, metrics
         self._most, self._texts = settings.max_waiting, settings.batch_texts
+        self._call_work, self._request_work = settings.batch_work, settings.max_work
         self._window = settings.batch_window_ms / 1000
-        self._line: deque[tuple[Question, _Future]] = deque()
-        self._some = asyncio.Event()  # is in the line
+        # The lines belong to the event loop and the model's thread alike.
+        self._lock = threading.Lock()
+        self._to_cut: FairLine[WaitingText] = FairLine()
+        self._to_read: FairLine[Sequence[ReadingPart]] = FairLine()
+        self._to_explain: FairLine[WaitingText] = FairLine()
+        self._kept = 0
+        self._some, self._explainable = asyncio.Event(), asyncio.Event()  # whether there is work
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
-        self.waiting = 0  # texts without an answer, in the line or being read
+        self._explainer = ThreadPoolExecutor(1, thread_name_prefix="evidence")
+        self.waiting = 0  # texts without an answer, in a line or being read
 
     def start(self) -> None:
         """Begin to read."""
-        self._task = asyncio.create_task(self._read_on())
+        self._tasks = [asyncio.create_task(self._read_on()), asyncio.create_task(self._explain_on())]
 
     async def stop(self) -> None:
         """Stop, once everything in the line has its answer."""
-        while self.waiting and not self._task.done():
+        while self.waiting and self.alive:
             await asyncio.sleep(0.01)
-        self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._task
+        for task in self._tasks:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
         self._thread.shutdown()
+        self._explainer.shutdown()
 
     @property
     def alive(self) -> bool:
         """Whether questions are being answered."""
-        return not self._task.done()
+        return not any(task.done() for task in self._tasks)
 
     @property
     def full(self) -> bool:
         """Whether another question would be refused."""
         return self.waiting >= self._most
 
-    async def ask(self, questions: Sequence[Question]) -> list[BatchAnswer]:
-        """The answers, in order; raises a Problem at once where too much is waiting."""
+    async def ask(self, questions: Sequence[Question], client: str = "") -> list[BatchAnswer]:
+        """The answers, in order; raises a Problem at once where too much is waiting.
+
+        `client` is who asks: those that ask much do not keep the others waiting.
+        """
         if self.waiting + len(questions) > self._most:
             raise busy("too many texts are waiting; come again in a moment")
-        loop = asyncio.get_running_loop()
-        futures: list[_Future] = [loop.create_future() for _ in questions]
-        self._line.extend(zip(questions, futures, strict=True))
+        request = WaitingRequest(client, questions, asyncio.get_running_loop().create_future())
+        with self._lock:
+            self._to_cut.add(client, request, request.texts)
         self._count(len(questions))
         self._some.set()
-        return await asyncio.gather(*futures)
+        try:
+            return await request.future
+        finally:
+            self._forget(request)
 
     def _count(self, more: int) -> None:
         self.waiting += more
         self._metrics.waiting.set(self.waiting)
+
+    def _forget(self, request: WaitingRequest) -> None:
+        """Nothing more is done for a request that has its answer, or will have none."""
+        with self._lock:
+            for line in (self._to_cut, self._to_read, self._to_explain):
+                line.drop(request.client, request)
+            for text in request.texts:
+                self._release(text)
+        self._count(-request.left)
+        request.left = 0
+
+    def _release(self, text: WaitingText) -> None:
+        self._kept -= text.kept
+        text.query, text.kept = None, 0
 
     async def _read_on(self) -> None:
         loop = asyncio.get_running_loop()
         crowd = False
         while True:
             await self._some.wait()
-            if crowd and self._window and len(self._line) < self._texts:
+            if crowd and self._window and len(self._to_cut) + len(self._to_read) < self._texts:
                 await asyncio.sleep(self._window)
-            batch = [self._line.popleft() for _ in range(min(len(self._line), self._texts))]
-            if not self._line:
-                self._some.clear()
-            crowd = len(batch) > 1
-            answers = await loop.run_in_executor(self._thread, self._answers, [question for question, _ in batch])
-            for (_, future), answer in zip(batch, answers, strict=True):
-                if future.done():  # whoever asked is gone
-                    continue
-                if isinstance(answer, BatchAnswer):
-                    future.set_result(answer)
-                else:
-                    future.set_exception(answer)
-            self._count(-len(batch))
+            ended, count = await loop.run_in_executor(self._thread, self._turn)
+            crowd = count > 1
+            for text in ended:
+                self._end(text)
+            with self._lock:
+                if not self._to_cut and not self._to_read:
+                    self._some.clear()
 
-    def _answers(self, questions: Sequence[Question]) -> Sequence[BatchAnswer | Exception]:
-        """In the model's thread: read together or, should that fail, one by one, so that a failure is its own only."""
-        try:
-            return self._read(questions)
-        except Exception as error:
-            if len(questions) == 1:
-                return [error]
-            return [answer for question in questions for answer in self._answers([question])]
+    async def _explain_on(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._explainable.wait()
+            with self._lock:
+                text = self._to_explain.take()
+            if text is None:
+                self._explainable.clear()
+                continue
+            await loop.run_in_executor(self._explainer, self._explain, text)
+            self._end(text)
+
+    def _end(self, text: WaitingText) -> None:
+        """In the event loop: a text has been read, or cannot be."""
+        request = text.request
+        if request.future.done():  # whoever asked is gone
+            return
+        if text.error is not None:
+            request.future.set_exception(text.error)
+        elif text.answer is not None and text.question.of is not None and text.answer.evidence is None:
+            with self._lock:
+                self._to_explain.add(request.client, request, [text])
+            self._explainable.set()
+        else:
+            self._metrics.texts.inc()
+            request.left -= 1
+            self._count(-1)
+            if not request.left:
+                request.future.set_result([one.answer for one in request.texts if one.answer is not None])
+
+    def _turn(self) -> tuple[list[WaitingText], int]:
+        """In the model's thread: cut some texts, read some parts; the texts that are done, and how many were read."""
+        started = time.perf_counter()
+        ended = self._cut_some()
+        with self._lock:
+            parts = self._some_parts()
+        read = {part.text for part in parts}
+        self._read(parts)
+        ended += [text for text in read if text.done]
+        count = len(read.union(text for text in ended if text.error is None))
+        if count:
+            self._metrics.batch.observe(count)
+            self._metrics.model.observe(time.perf_counter() - started)
+        return ended, count
+
+    def _cut_some(self) -> list[WaitingText]:
+        ended: list[WaitingText] = []
+        characters = taken = 0
+        while characters < _CUT_CHARACTERS and taken < self._texts:
+            with self._lock:
+                text = self._to_cut.take()
+            if text is None:
+                break
+            characters, taken = characters + len(text.question.text), taken + 1
+            request = text.request
+            try:
+                self._cut(text)
+                parts = cut_parts(text, split=self._predictor.open_aspects)
+                request.count(parts, self._request_work)
+            except Exception as error:  # it is of this request alone
+                text.error = error
+                ended.append(text)
+                continue
+            text.left = len(parts)
+            request.uncut -= 1
+            if not parts:
+                self._answer(text)
+                ended.append(text)
+            with self._lock:
+                request.parts += parts
+                if not request.uncut:  # now it is known that it may be read
+                    self._to_read.add(request.client, request, bunches(request.parts))
+                    request.parts = []
+                if self._kept > _KEPT:
+                    self._release(text)
+        return ended
+
+    def _cut(self, text: WaitingText) -> Query:
+        question = text.question
+        text.found = question.finder.find(question.text)
+        targets = self._asked_of(question, text.found) or (Target(UNNAMED, implied=True),)
+        aspects = self._predictor.choose_aspects(question.aspects)
+        query = self._predictor.marked_query(question.text, targets, aspects)
+        with self._lock:
+            self._release(text)
+            text.query, text.kept = query, sum(passage.size for passage in query.passages)
+            self._kept += text.kept
+        return query
 
     def _asked_of(self, question: Question, found: tuple[Target, ...]) -> tuple[Target, ...]:
         if question.implied:
             return self._predictor.implied_targets(question.finder.names, found)
         return all_targets(question.finder.names, found)
 
-    def _read(self, questions: Sequence[Question]) -> list[BatchAnswer]:
-        started = time.perf_counter()
-        found = [question.finder.find(question.text) for question in questions]
-        targets_of_each = [
-            self._asked_of(question, targets) or (Target(UNNAMED, implied=True),)
-            for question, targets in zip(questions, found, strict=True)
-        ]
-        predictions = self._predictor.predict_many(
-            [question.text for question in questions],
-            targets_of_each=targets_of_each,
-            aspects_of_each=[question.aspects for question in questions],
-            explain=any(question.explain or question.of for question in questions),
-        )
-        answers = [
-            BatchAnswer(prediction, targets, prediction.evidence(*question.of) if question.of else None)
-            for question, prediction, targets in zip(questions, predictions, found, strict=True)
-        ]
-        self._metrics.texts.inc(len(questions))
-        self._metrics.batch.observe(len(questions))
-        self._metrics.model.observe(time.perf_counter() - started)
-        return answers
+    def _some_parts(self) -> list[ReadingPart]:
+        """What is read in one call: somebody's bunch, and others' as long as the work is not too much."""
+        parts: list[ReadingPart] = []
+        texts: set[WaitingText] = set()
+
+        def fits(bunch: Sequence[ReadingPart]) -> bool:
+            """What is too much for a call is read alone, so that nobody waits for it besides."""
+            return not parts or sum(part.work for part in (*parts, *bunch)) <= self._call_work
+
+        while len(texts) < self._texts and (bunch := self._to_read.take(fits)) is not None:
+            parts += bunch
+            texts.add(bunch[0].text)
+        return parts
+
+    def _read(self, parts: Sequence[ReadingPart]) -> None:
+        """Read together or, should that fail, one by one, so that a failure is its own only."""
+        if not parts:
+            return
+        try:
+            answers = self._predictor.read(
+                [self._query(part.text).passages[part.place] for part in parts],
+                [part.aspects for part in parts],
+                explain=any(part.text.explained for part in parts),
+            )
+        except Exception as error:
+            if len(parts) == 1:
+                parts[0].text.error = error
+                return
+            for part in parts:
+                self._read([part])
+            return
+        for part, answer in zip(parts, answers, strict=True):
+            part.text.add(part, answer)
+            if not part.text.left:
+                self._answer(part.text)
+
+    def _query(self, text: WaitingText) -> Query:
+        return text.query or self._cut(text)
+
+    def _answer(self, text: WaitingText) -> None:
+        try:
+            prediction = self._predictor.prediction(self._query(text), text.answers(), explain=text.explained)
+            text.answer = BatchAnswer(prediction, text.found)
+        except Exception as error:
+            text.error = error
+        with self._lock:
+            self._release(text)
+
+    def _explain(self, text: WaitingText) -> None:
+        """In the thread for evidence."""
+        answer, of = text.answer, text.question.of
+        try:
+            if answer is not None and of is not None:
+                text.answer = answer._replace(evidence=answer.prediction.evidence(*of))
+        except Exception as error:
+            text.error = error

@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from tabsa.errors import ConfigError, OutputError
 from tabsa.files import reason
 from tabsa.inference import Predictor
-from tabsa.serve.asking import check_aspects, check_targets, check_text, only_json
+from tabsa.serve.asking import check_aspects, check_targets, check_text, only_json, refuse_more
 from tabsa.serve.problems import Problem
 from tabsa.serve.schema import CorrectionRequest, StatusResponse
 from tabsa.serve.service import TheService, problems
@@ -126,6 +126,7 @@ def correction_line(request: CorrectionRequest, predictor: Predictor, settings: 
     (aspect,) = check_aspects([request.aspect], None, predictor, settings, "aspect")
     for field in ("polarity", "said"):
         given = getattr(request, field)
+        refuse_more(field, len(given or ""), settings.max_name_characters, "characters of a label")
         if given is not None and given not in predictor.labels:
             expected = ", ".join(predictor.labels)
             raise Problem(422, "invalid", f"'{field}': '{given}' is no label of the model; expected {expected}", field)

@@ -32,6 +32,7 @@ class AskedFile:
     name: str
     request: Request
     date_column: str | None = None
+    escape_formulas: bool = False  # in what is written for whoever sent it; what the service reads itself is as it was
 
     def columns(self) -> ColumnNames:
         """What the columns of the results are for."""
@@ -50,7 +51,7 @@ def write_findings(folder: Path, result: Path, asked: AskedFile, on_progress: Ca
     columns = asked.columns()
     title = asked.name[:_LONGEST_NAME] or "A table"
     summary = summarise(result, title=title, columns=columns, on_progress=on_progress)
-    write_numbers(summary, folder / NUMBERS)
+    write_numbers(summary, folder / NUMBERS, escape_formulas=asked.escape_formulas)
     write_page(summary, folder / REPORT, f"{NUMBERS}, which can be downloaded, too")
     write_index(folder / INDEX, result, columns, asked.request.targets)
     with replacing(folder / SUMMARY) as stream:  # last: where it is, so are the others

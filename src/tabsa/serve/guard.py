@@ -5,6 +5,7 @@ import logging
 import secrets
 import time
 from typing import Final
+from urllib.parse import quote
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
@@ -13,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tabsa.serve.metrics import Metrics
 from tabsa.serve.problems import Problem
 from tabsa.serve.settings import Settings
+from tabsa.serve.sites import Sites
 
 _log = logging.getLogger("uvicorn.error")
 
@@ -30,9 +32,9 @@ _HEADERS: Final = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
 _PRIVATE: Final = ((b"cache-control", b"no-store"),)
+_HEALTH: Final = frozenset({"/healthz", "/readyz", "/metrics"})  # answered however many are connected
 _UPLOADS: Final = frozenset({"/v1/score", "/v1/csv"})
 _OPEN: Final = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})  # without a key, as are the page's own files
-_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _CLOSE: Final = {"Connection": "close"}
 _LEAST_PACE: Final = 1024  # bytes of a body a second
 CROWDED: Final = "crowded"  # what a request's state has where there are too many connections
@@ -43,7 +45,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
-        self._hosts = frozenset(host.lower() for host in settings.allowed_hosts)
+        self._sites = Sites(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -52,11 +54,14 @@ class Guard:
             return
         started = time.perf_counter()
         path = _path(scope)
-        reply = _Reply(send, private=path.startswith("/v1/"))
+        # Who asks for the head of an answer gets that of the whole one.
+        bare = scope["method"] == "HEAD"
+        asked = {**scope, "method": "GET"} if bare else scope
+        reply = _Reply(send, private=path.startswith("/v1/"), bare=bare)
         try:
-            await self._answer(path, scope, receive, reply)
+            await self._answer(path, asked, receive, reply)
         finally:
-            route = _route(path, scope)
+            route = _route(path, asked)
             self._metrics.requests.labels(_method(scope), route, str(reply.status)).inc()
             self._metrics.seconds.labels(route).observe(time.perf_counter() - started)
 
@@ -71,19 +76,17 @@ class Guard:
             if reply.status:  # the answer has begun: only breaking it off says that it is not whole
                 raise
             if not isinstance(error, Problem):
-                _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+                _log.error("%s %s failed", scope["method"], quote(scope["path"]), exc_info=error)
                 error = Problem(500, "internal", "something went wrong in the service; its log says more")
             await error.response()(scope, receive, reply.send)
 
     def _check(self, path: str, scope: Scope, headers: Headers) -> int:
         """Raise a Problem, or say how many bytes the body may have."""
         settings = self._settings
-        if scope.get("state", {}).get(CROWDED):
+        if scope.get("state", {}).get(CROWDED) and path not in _HEALTH:
             message = "there are too many connections; come again in a moment"
             raise Problem(503, "busy", message, headers={"Retry-After": "1", **_CLOSE})
-        if self._hosts and _host(headers.get("host", "")) not in self._hosts:
-            raise Problem(400, "bad_host", "the service does not go by that name; its operator can allow it")
-        self._refuse_other_sites(scope, headers)
+        self._sites.check(scope["method"], headers, health=path in _HEALTH)
         if settings.api_key is not None and path not in _OPEN and not path.startswith("/static/"):
             self._check_key(headers, settings.api_key)
         limit = settings.max_body_bytes + (settings.max_upload_bytes if path in _UPLOADS else 0)
@@ -91,14 +94,6 @@ class Guard:
         if length.isdecimal() and (len(length) > 18 or int(length) > limit):
             raise _too_large(limit)
         return limit
-
-    def _refuse_other_sites(self, scope: Scope, headers: Headers) -> None:
-        """A page of another site may send a form without asking; browsers say so, and it is not wanted."""
-        if scope["method"] in _SAFE or headers.get("sec-fetch-site") != "cross-site":
-            return
-        allowed = self._settings.cors_origins
-        if "*" not in allowed and headers.get("origin") not in allowed:
-            raise Problem(403, "other_site", "pages of other sites may not use the service; its operator can allow one")
 
     @staticmethod
     def _check_key(headers: Headers, key: str) -> None:
@@ -113,8 +108,8 @@ class Guard:
 class _Reply:
     """Adds the headers to an answer and remembers its status, 0 while there is none."""
 
-    def __init__(self, send: Send, *, private: bool) -> None:
-        self._send, self._private = send, private
+    def __init__(self, send: Send, *, private: bool, bare: bool) -> None:
+        self._send, self._private, self._bare = send, private, bare
         self.status = 0
 
     async def send(self, message: Message) -> None:
@@ -125,6 +120,8 @@ class _Reply:
             there = {name.lower() for name, _ in own}
             added = (*_HEADERS, *(_PRIVATE if self._private else ()))
             message["headers"] = [*own, *(header for header in added if header[0] not in there)]
+        elif self._bare and "body" in message:
+            message = {**message, "body": b""}
         await self._send(message)
 
 
@@ -171,12 +168,6 @@ def _path(scope: Scope) -> str:
     path: str = scope["path"]
     root = scope.get("root_path", "").rstrip("/")
     return path.removeprefix(root) if path.startswith(f"{root}/") else path
-
-
-def _host(header: str) -> str:
-    """The name of a Host header, without the port."""
-    name = header.lower()
-    return name.partition("]")[0] + "]" if name.startswith("[") else name.partition(":")[0]
 
 
 def _method(scope: Scope) -> str:

@@ -15,10 +15,11 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from tabsa.errors import TabsaError
+from tabsa.errors import OutputError, TabsaError
 from tabsa.files import replacing
 from tabsa.inference import Predictor
 from tabsa.scoring import Progress, rejects_file, score
@@ -27,6 +28,7 @@ from tabsa.serve.metrics import Metrics, is_alive
 from tabsa.serve.problems import Problem, busy
 from tabsa.serve.schema import JobStatus
 from tabsa.serve.settings import Settings
+from tabsa.tables.writing import escape_file
 
 _log = logging.getLogger("uvicorn.error")
 
@@ -57,12 +59,14 @@ class Jobs:
         self._closing = threading.Event()
 
     def make_folder(self) -> Path:
-        """A folder for a new job, named by its id; raises a Problem where there are too many jobs."""
+        """A folder for a new job, named by its id; raises a Problem where too many run, or take all the room."""
         self.sweep()
         with self._making:
-            if sum(1 for _ in self._folder.iterdir()) >= self._settings.max_jobs:
-                message = f"there are {self._settings.max_jobs} jobs already; delete one, or come again later"
+            if self._running() >= self._settings.max_jobs:
+                message = f"{self._settings.max_jobs} jobs are running already; delete one, or come again later"
                 raise busy(message, _RETRY_SECONDS, status=429)
+            if not self._make_room(1):
+                raise busy("running jobs take all the room there is; come again later", _RETRY_SECONDS, status=429)
             folder = self._folder / secrets.token_urlsafe(16)
             folder.mkdir()
         self._mine.add(folder.name)
@@ -91,6 +95,8 @@ class Jobs:
 
         def save(progress: Progress) -> None:
             go_on()
+            if not self._make_room():
+                raise OutputError("there is no room for the results; send the file again later, or less at a time")
             status.scored, status.rejected = progress.counts.scored, progress.counts.rejected
             status.share = progress.share
             self._save(folder, status, form)
@@ -104,6 +110,8 @@ class Jobs:
             status.no_summary = (
                 self._find(folder, result, asked, lambda _: go_on()) if ended.counts.opinions else _SILENT
             )
+            if asked.escape_formulas:
+                escape_file(result)  # last: the summary is of what was there
             status.state, status.share, status.summary = "done", 1.0, status.no_summary is None
             self._metrics.rows.inc(ended.counts.rows)
         except _StoppedError:
@@ -198,6 +206,31 @@ class Jobs:
             if changed < oldest and not running:
                 shutil.rmtree(folder, ignore_errors=True)
 
+    def _running(self) -> int:
+        return sum(self._state_of(folder)[0] for folder in self._folder.iterdir())
+
+    def _state_of(self, folder: Path) -> tuple[bool, float]:
+        """Whether a job is running, and when that was last written down."""
+        try:
+            running = self._read(folder.name)[1]["state"] == "running"
+            return running, (folder / _STATE).stat().st_mtime
+        except (Problem, FileNotFoundError):  # deleted, or another worker was faster
+            return False, _changed(folder)
+
+    def _make_room(self, more: int = 0) -> bool:
+        """Remove finished jobs, the oldest first, as long as there are too many; tells whether there is room then."""
+        sizes = {folder: _size(folder) for folder in self._folder.iterdir()}
+        ended = sorted(
+            (changed, folder) for folder in sizes for running, changed in [self._state_of(folder)] if not running
+        )
+        total, kept = sum(sizes.values()), len(ended)
+        for _, folder in ended:
+            if total <= self._settings.max_jobs_bytes and kept + more <= self._settings.max_kept_jobs:
+                break
+            shutil.rmtree(folder, ignore_errors=True)
+            total, kept = total - sizes[folder], kept - 1
+        return total <= self._settings.max_jobs_bytes
+
     def close(self) -> None:
         """Stop what is running, after its present chunk of rows."""
         self._closing.set()
@@ -222,6 +255,15 @@ def _changed(folder: Path) -> float:
         return folder.stat().st_mtime
     except FileNotFoundError:
         return 0.0
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    with suppress(OSError):  # another worker removes it
+        for entry in os.scandir(folder):
+            with suppress(OSError):
+                total += entry.stat(follow_symlinks=False).st_size
+    return total
 
 
 def _result(folder: Path, form: str) -> Path:

@@ -1,6 +1,6 @@
 """Every error of the service in one form: `{"error": {"code", "message", "field"}}`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -14,7 +14,8 @@ _MESSAGES = {
     404: "there is nothing here; see /openapi.json for what there is",
     405: "the method does not fit the address; see /openapi.json",
 }
-_UNION_PARTS = frozenset({"str", "TargetWithAliases"})  # pydantic names the branch of a union that did not fit
+_LONGEST_MESSAGE = 600  # characters: what a client sent may be in it
+_LONGEST_FIELD = 200
 
 
 class Problem(HTTPException):
@@ -29,8 +30,11 @@ class Problem(HTTPException):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(status, message, dict(headers) if headers else None)
-        self.code, self.message = code, _clean(" ".join(message.split()))
-        self.field = None if field is None else _clean(field)
+        self.code, self.message = (
+            code,
+            _clean(_cut(" ".join(message[: 4 * _LONGEST_MESSAGE].split()), _LONGEST_MESSAGE)),
+        )
+        self.field = None if field is None else _clean(_cut(field, _LONGEST_FIELD))
 
     def response(self) -> JSONResponse:
         """The problem as an answer."""
@@ -58,7 +62,7 @@ def handle_problems(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        return of_validation(error.errors()[0]).response()
+        return of_validation(_telling(error.errors())).response()
 
 
 def _clean(text: str) -> str:
@@ -66,14 +70,39 @@ def _clean(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}…"
+
+
+def _telling(errors: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The first error; where an object is no name, that it is none of a target with aliases either says more."""
+    first, *others = errors
+    if others and first["type"] == "string_type" and isinstance(first.get("input"), dict):
+        return others[0]
+    return first
+
+
+def _without_branch(path: Sequence[str | int]) -> list[str | int]:
+    """A place without the branch of a union that did not fit: what of `targets` comes behind the number, if no name."""
+    if len(path) > 2 and path[0] == "targets" and isinstance(path[1], int) and path[2] != "name":
+        return [*path[:2], *path[3:]]
+    return list(path)
+
+
 def of_validation(error: Mapping[str, Any]) -> Problem:
     """One of pydantic's errors, told in our form; the first part of its place says only that it is the body."""
     if error["type"] == "json_invalid":
         place = error["loc"][-1]
         return Problem(400, "bad_json", f"the body is not JSON: {error['ctx']['error']} (character {place})")
-    _, *path = error["loc"]
-    field = ".".join(str(part) for part in path if part not in _UNION_PARTS) or None
+    path = _without_branch(error["loc"][1:])
+    field = ".".join(map(str, path)) or None
     message = str(error["msg"]).removeprefix("Value error, ")
+    if (
+        len(path) == 2
+        and path[0] == "targets"
+        and error["type"] in ("string_type", "model_type", "model_attributes_type")
+    ):
+        message = "expected a name, or an object with a name and aliases"
     if error["type"] == "missing" and field is None:
         message = "the body is empty; expected a JSON object"
     elif field is not None:

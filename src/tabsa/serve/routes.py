@@ -3,13 +3,14 @@
 import math
 from typing import Any
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from tabsa.inference import Predictor
 from tabsa.serve import answers
 from tabsa.serve.asking import check_evidence, check_predict, check_text, check_texts, only_json
 from tabsa.serve.batching import BatchAnswer
+from tabsa.serve.crowd import client_name
 from tabsa.serve.metrics import CONTENT_TYPE
 from tabsa.serve.problems import busy
 from tabsa.serve.schema import (
@@ -37,17 +38,22 @@ _JSON = [Depends(only_json)]
 @router.post(
     "/predict", dependencies=_JSON, response_model=PredictOne | PredictMany, responses=problems(403, 408, 413, 415, 422)
 )
-async def predict(request: PredictRequest, service: TheService) -> Response:
+async def predict(request: PredictRequest, service: TheService, http: Request) -> Response:
     """Say who is judged, on what, and how.
 
     With `text`, one result; with `texts`, `{"results": [...]}`, one a text. Every target-aspect pair is answered; the
     polarity `none` means that the text is silent. Offsets count Unicode code points.
     """
     questions = check_predict(request, service.predictor, service.settings)
-    found = await service.batcher.ask(questions)
+    found = await service.batcher.ask(questions, _client(http))
     if request.texts is not None or request.explain:  # long, maybe: other clients need not wait while it is written
         return await run_in_threadpool(_written, request, found, service)
     return _written(request, found, service)
+
+
+def _client(request: Request) -> str:
+    """Who asks: an address. What comes through a proxy is one client, whose requests take turns all the same."""
+    return client_name(request.client.host if request.client else None)
 
 
 def _written(request: PredictRequest, found: list[BatchAnswer], service: Service) -> Response:
@@ -56,13 +62,13 @@ def _written(request: PredictRequest, found: list[BatchAnswer], service: Service
 
 
 @router.post("/evidence", dependencies=_JSON, response_model=EvidenceOut, responses=problems(403, 408, 413, 415, 422))
-async def evidence(request: EvidenceRequest, service: TheService) -> Response:
+async def evidence(request: EvidenceRequest, service: TheService, http: Request) -> Response:
     """Say what carries one answer of `/v1/predict`: its words, phrases and sentences, and what was not read.
 
     A weight is measured on the model: how many points of the answer's probability are lost without the words.
     """
     question = check_evidence(request, service.predictor, service.settings)
-    (answer,) = await service.batcher.ask([question])
+    (answer,) = await service.batcher.ask([question], _client(http))
     return answers.to_json(None if answer.evidence is None else answer.evidence.to_dict())
 
 

@@ -1,29 +1,29 @@
 """Run the service: a socket, one process or several, signals.
 
-Several workers are uvicorn's: a parent holds the socket, starts a worker in the place of one that dies, and passes
-SIGTERM on. A worker that is told to stop takes no more connections and answers what it has taken.
+Several workers have a parent that holds the socket (`supervisor.py`). Whoever is told to stop answers what it has taken
+and what is on its way, and takes no more connections (`server.py`).
 """
 
 import functools
 import os
 import socket
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 import uvicorn
-from uvicorn.supervisors import Multiprocess
 
 from tabsa.errors import ConfigError
 from tabsa.files import reason
 from tabsa.serve.connection import Connection
+from tabsa.serve.crowd import Crowd
+from tabsa.serve.folders import service_folder
+from tabsa.serve.logs import LOGGING
 from tabsa.serve.metrics import SHARED
+from tabsa.serve.server import Server
 from tabsa.serve.settings import Settings
-
-_HEALTHCHECK_SECONDS: Final = 60  # a worker that is only slow, or still starting, must not be taken for dead
+from tabsa.serve.supervisor import Supervisor
 
 
 def run(
@@ -47,29 +47,28 @@ def run(
         if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: ends a connection whose other side takes nothing
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * settings.write_timeout))
         if workers > 1:
-            if settings.folder:
-                Path(settings.folder).mkdir(parents=True, exist_ok=True)
-            own = stack.enter_context(tempfile.TemporaryDirectory(prefix="tabsa-", dir=settings.folder))
+            own = stack.enter_context(service_folder(settings.folder))
             os.environ[SHARED] = f"{own}/metrics"
             Path(own, "metrics").mkdir()
-            settings = replace(settings, folder=settings.folder or own, threads=settings.threads or _share(workers))
+            folder = settings.folder or str(own)
+            settings = replace(settings, folder=folder, threads=settings.threads or _share(workers))
         config = uvicorn.Config(
             functools.partial(create_app, settings),
             factory=True,
             workers=workers,
             access_log=access_log,
             server_header=False,
-            http=functools.partial(Connection, settings),  # type: ignore[arg-type]  # it is only called
+            log_config=LOGGING,
+            http=functools.partial(Connection, settings, Crowd(settings)),  # type: ignore[arg-type]  # it is only called
             ws="none",
             timeout_graceful_shutdown=settings.shutdown_seconds,
-            timeout_worker_healthcheck=_HEALTHCHECK_SECONDS,
         )
         on_listening(_address(host, listener))
         if workers > 1:
-            Multiprocess(config, sockets=[listener]).run()
+            Supervisor(config, listener, own).run()
         else:
             with suppress(KeyboardInterrupt):  # how uvicorn ends when it was stopped so
-                uvicorn.Server(config).run(sockets=[listener])
+                Server(config).run(sockets=[listener])
 
 
 def _listen(host: str, port: int) -> socket.socket:

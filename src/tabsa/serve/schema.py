@@ -157,6 +157,9 @@ class ScoreForm(BaseModel):
     prefix: Text = Field("", description="Goes before the name of each new column.")
     probabilities: bool = Field(False, description="Add each label's probability to the wide layout, too.")
     evidence: bool = Field(False, description="Add the sentence that carries each opinion; takes about twice as long.")
+    escape_formulas: bool = Field(
+        False, description="In CSV, put an apostrophe before text that a spreadsheet would take for a formula."
+    )
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,20 +1,27 @@
 """What the app is made of, where every route finds it."""
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import Depends, Request
 
 from tabsa.inference import Predictor
 from tabsa.serve.batching import Batcher
+from tabsa.serve.crowd import client_name
 from tabsa.serve.jobs import Jobs
 from tabsa.serve.metrics import Metrics
+from tabsa.serve.problems import busy
 from tabsa.serve.schema import ErrorResponse
 from tabsa.serve.settings import Settings
 
 if TYPE_CHECKING:
     from tabsa.serve.corrections import CorrectionsFile
+
+_RETRY_SECONDS: Final = 10
 
 
 @dataclass(slots=True)
@@ -31,9 +38,34 @@ class Service:
     corrections: "CorrectionsFile | None" = None
     streams: int = 0  # files that are being scored for a waiting client
 
+    receiving: Counter[str] = field(default_factory=Counter)  # files that are being sent, by client
+
+    def check_streams(self) -> None:
+        """Raise a Problem where as many files are being scored as may be."""
+        if self.streams >= self.settings.max_scoring:
+            raise busy("too many files are being scored; come again later", _RETRY_SECONDS)
+
+    def begin_stream(self) -> None:
+        """One file more, which is there, because who sends slowly takes no place; raises a Problem as above."""
+        self.check_streams()
+        self.streams += 1
+
     def end_stream(self) -> None:
         """One file fewer."""
         self.streams -= 1
+
+    @contextmanager
+    def receive(self, request: Request) -> Iterator[None]:
+        """While a client sends a file; raises a Problem where it, or all together, send too many."""
+        client, most = client_name(request.client.host if request.client else None), self.settings.max_uploads
+        if self.receiving.total() >= most or self.receiving[client] >= max(1, most // 4):
+            raise busy("too many files are being sent; come again later", _RETRY_SECONDS)
+        self.receiving[client] += 1
+        try:
+            yield
+        finally:
+            self.receiving[client] -= 1
+            self.receiving += Counter()  # forgets who sends nothing
 
 
 async def _service(request: Request) -> Service:

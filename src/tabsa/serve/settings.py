@@ -18,7 +18,9 @@ class Settings:
 
     api_key: str | None = option(None, "asked of every client of the API; better set as TABSA_API_KEY")
     cors_origins: tuple[str, ...] = option((), "web pages of these origins may use the API; '*' means all")
-    allowed_hosts: tuple[str, ...] = option((), "names that requests may address; none given means any")
+    allowed_hosts: tuple[str, ...] = option(
+        (), "names that requests may address beside localhost and addresses; '*' means any"
+    )
 
     max_body_bytes: int = option(1_048_576, "a JSON body, or a form beside its file", low=1)
     max_text_characters: int = option(10_000, "a text", low=1)
@@ -29,13 +31,18 @@ class Settings:
     max_aspects: int = option(100, "aspects of one request", low=1)
     max_aspect_characters: int = option(100, "the words of an aspect", low=1, high=LONGEST_ASPECT)
     max_opinions: int = option(50_000, "answers of one request: texts x targets x aspects", low=1)
+    max_work: int = option(200_000, "of one request: word pieces to read and questions to answer", low=1)
 
     batch_texts: int = option(32, "texts of one model call; 1: no batching", low=1)
+    batch_work: int = option(1_024, "word pieces and questions of one model call, after which others are next", low=1)
     batch_window_ms: float = option(
         2.0, "how long a call waits for more texts while many clients ask", low=0, high=1000
     )
     max_waiting: int = option(512, "texts that may wait for an answer; more are refused with 503", low=1)
-    max_connections: int = option(512, "connections of one worker; more are refused with 503", low=1)
+    max_connections: int = option(512, "connections of one worker; those that wait give way, else 503", low=1)
+    max_client_connections: int = option(256, "those of one client; as above", low=1)
+    max_head_bytes: int = option(32_768, "the head of a request; more is 431", low=1024)
+    max_head_fields: int = option(100, "fields of a head; more are 431", low=1)
 
     read_timeout: float = option(
         30.0, "seconds for the head of a request, and that its body may pause; then 408", low=0.1, high=86_400
@@ -44,9 +51,18 @@ class Settings:
 
     max_upload_bytes: int = option(104_857_600, "a file to score, unpacked", low=1)
     max_rows: int = option(1_000_000, "lines of a file to score", low=1)
+    max_row_characters: int = option(100_000, "the text of a row; one with more is rejected", low=1)
+    max_column_characters: int = option(1_000, "the name of a column, in a form", low=1)
+    max_result_cells: int = option(50_000_000, "new cells of the results of one file", low=1)
+    max_result_bytes: int = option(524_288_000, "the results of one file", low=1)
+    max_uploads: int = option(16, "files that one worker receives at a time, of one client a quarter", low=1)
     max_scoring: int = option(2, "files that one worker scores at a time", low=1)
-    max_jobs: int = option(16, "jobs that are kept, running or done; more are refused with 429", low=1)
-    job_minutes: float = option(60.0, "how long the results of a job are kept", low=0)
+    max_jobs: int = option(16, "jobs that run or wait to; more are refused with 429", low=1)
+    max_kept_jobs: int = option(64, "finished jobs that are kept; of more, the oldest are removed", low=1)
+    max_jobs_bytes: int = option(
+        4_294_967_296, "all jobs' files; finished jobs are removed for it, the oldest first", low=1
+    )
+    job_minutes: float = option(60.0, "how long the results of a job are kept, where there is room", low=0)
     folder: str | None = option(None, "where jobs lie, the same for all workers; none means a temporary folder")
 
     corrections: str | None = option(

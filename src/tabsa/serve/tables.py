@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -11,13 +12,11 @@ from fastapi.responses import FileResponse, JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from tabsa.errors import TabsaError
-from tabsa.scoring import Layout
-from tabsa.scoring import Request as ScoreRequest
-from tabsa.serve.asking import check_aspects, check_targets, parse_targets
 from tabsa.serve.findings import AskedFile
+from tabsa.serve.forms import refuse_large, score_request
 from tabsa.serve.jobs import shown_error
-from tabsa.serve.problems import Problem, busy
-from tabsa.serve.schema import JobAccepted, JobStatus, ScoreForm
+from tabsa.serve.problems import Problem
+from tabsa.serve.schema import JobAccepted, JobStatus
 from tabsa.serve.service import Service, TheService, problems
 from tabsa.serve.streaming import RowsResponse, scored
 from tabsa.serve.uploads import FILE_FORM, FORM, make_folder, pieces, read_file, read_form, store
@@ -26,8 +25,6 @@ from tabsa.tables.kinds import WORKBOOK
 router = APIRouter(prefix="/v1")
 Identity = Annotated[str, PathParameter(alias="id", description="What `POST /v1/score?job=true` answered.")]
 _TYPES: Final = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
-_CHUNK: Final = 256  # rows at a time: fewer than on the command line, because somebody watches
-_RETRY_SECONDS: Final = 10
 _FILE: Final[dict[str, Any]] = {"content": {"text/csv": {}, "application/x-ndjson": {}}, "description": "The results."}
 _STARTED: Final[dict[str, Any]] = {"model": JobAccepted, "description": "The job has begun."}
 
@@ -64,15 +61,15 @@ async def _as_job(request: Request, service: Service) -> Response:
 
 async def _at_once(request: Request, service: Service) -> Response:
     """The first results are there before the answer begins: what is wrong with most files can still be told."""
-    if service.streams >= service.settings.max_scoring:
-        raise busy("too many files are being scored; come again later", _RETRY_SECONDS)
-    service.streams += 1
+    service.check_streams()
     with ExitStack() as stack:
-        stack.callback(service.end_stream)
         folder = make_folder(service.uploads)
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         source, form, asked = await _received(request, folder, service)
-        rows = scored(source, f".{form}", service.predictor, asked.request, on_rows=service.metrics.rows.inc)
+        service.begin_stream()
+        stack.callback(service.end_stream)
+        made = replace(asked.request, escape_formulas=asked.escape_formulas)
+        rows = scored(source, f".{form}", service.predictor, made, on_rows=service.metrics.rows.inc)
         stack.callback(rows.close)
         try:
             first = await run_in_threadpool(next, rows)
@@ -85,9 +82,12 @@ async def _at_once(request: Request, service: Service) -> Response:
 
 async def _received(request: Request, folder: Path, service: Service) -> tuple[Path, str, AskedFile]:
     """The uploaded file in its folder, the format of the results, and what to ask."""
-    async with read_form(request, service.settings) as (file, form):
-        asked = AskedFile(file.filename or "", _score_request(form, service), form.date_column)
-        source = await run_in_threadpool(store, file.file, asked.name, folder, service.settings)
+    with service.receive(request):
+        async with read_form(request, service.settings) as (file, form):
+            escaped = form.escape_formulas and form.format == "csv"
+            asked = AskedFile(file.filename or "", score_request(form, service), form.date_column, escaped)
+            source = await run_in_threadpool(store, file.file, asked.name, folder, service.settings)
+    await run_in_threadpool(refuse_large, source, asked.request, service)
     return source, form.format, asked
 
 
@@ -99,45 +99,21 @@ async def _received(request: Request, folder: Path, service: Service) -> tuple[P
 )
 async def as_csv(request: Request, service: TheService) -> Response:
     """Give the first sheet of an Excel workbook as CSV, in UTF-8, to look at it before it is scored."""
-    if service.streams >= service.settings.max_scoring:
-        raise busy("too many files are being read; come again later", _RETRY_SECONDS)
-    service.streams += 1
+    service.check_streams()
     with ExitStack() as stack:
-        stack.callback(service.end_stream)
         folder = make_folder(service.uploads)
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        async with read_file(request) as file:
-            name = file.filename or ""
-            if not name.lower().endswith(WORKBOOK):
-                raise Problem(415, "unknown_format", f"expected an Excel workbook, {WORKBOOK}", "file")
-            path = await run_in_threadpool(store, file.file, name, folder, service.settings)
+        with service.receive(request):
+            async with read_file(request) as file:
+                name = file.filename or ""
+                if not name.lower().endswith(WORKBOOK):
+                    raise Problem(415, "unknown_format", f"expected an Excel workbook, {WORKBOOK}", "file")
+                service.begin_stream()
+                stack.callback(service.end_stream)
+                path = await run_in_threadpool(store, file.file, name, folder, service.settings)
         response = RowsResponse(b"", pieces(path), stack.pop_all().close, _TYPES["csv"])
     response.headers["Content-Disposition"] = 'attachment; filename="table.csv"'
     return response
-
-
-def _score_request(form: ScoreForm, service: Service) -> ScoreRequest:
-    settings = service.settings
-    aspects = check_aspects(form.aspect or None, form.aspect_list, service.predictor, settings, "aspect")
-    targets = parse_targets(form.targets)
-    check_targets(targets, settings)
-    implied = service.predictor.implied if form.implied is None else form.implied
-    if not targets and form.target_column is None and not implied:
-        message = "give either 'targets', names to look for in every row, or 'target_column'"
-        raise Problem(422, "invalid", message)
-    return ScoreRequest(
-        targets=dict(targets) if form.target_column is None else None,
-        target_column=form.target_column,
-        implied=implied,
-        aspects=aspects,
-        text_column=form.text_column,
-        id_column=form.id_column,
-        layout=Layout(form.layout),
-        probabilities=form.probabilities,
-        evidence=form.evidence,
-        prefix=form.prefix,
-        chunk=_CHUNK,
-    )
 
 
 @router.get("/jobs/{id}", responses=problems(404, 422))

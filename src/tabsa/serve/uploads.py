@@ -2,8 +2,6 @@
 
 import csv
 import gzip
-import os
-import shutil
 import tempfile
 import zlib
 from collections.abc import AsyncIterator, Iterator
@@ -16,7 +14,6 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
 from tabsa.errors import DataError
-from tabsa.serve.metrics import is_alive
 from tabsa.serve.problems import Problem, of_validation
 from tabsa.serve.schema import ScoreForm
 from tabsa.serve.settings import Settings
@@ -83,16 +80,8 @@ def _fields(form: FormData) -> ScoreForm:
 
 
 def make_folder(parent: Path) -> Path:
-    """A folder for a file to score; its name tells whose it is."""
-    return Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=parent))
-
-
-def sweep(parent: Path) -> None:
-    """Remove the folders of workers that were killed."""
-    for folder in parent.iterdir():
-        worker = folder.name.partition("-")[0]
-        if worker.isdecimal() and not is_alive(int(worker)):
-            shutil.rmtree(folder, ignore_errors=True)
+    """A folder for a file to score."""
+    return Path(tempfile.mkdtemp(dir=parent))
 
 
 def store(file: IO[bytes], name: str, folder: Path, settings: Settings) -> Path:

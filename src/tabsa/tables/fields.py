@@ -25,6 +25,18 @@ def parse_json(text: str, where: str) -> object:
         raise DataError(f"{where} is not usable JSON: {e}") from e
 
 
+def is_whole(values: Mapping[str, object]) -> bool:
+    """Whether no half of a character (a lone surrogate) is in a row, which no file or page can hold."""
+    for piece in (*values, *values.values()):
+        written = json.dumps(piece, ensure_ascii=False, default=str) if isinstance(piece, list | dict) else piece
+        if isinstance(written, str) and not written.isascii():
+            try:
+                written.encode()
+            except UnicodeEncodeError:
+                return False
+    return True
+
+
 def members(record: object, where: str) -> Mapping[str, object]:
     """The record, which must be an object."""
     if not isinstance(record, Mapping):

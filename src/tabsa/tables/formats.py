@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from tabsa.errors import DataError
 from tabsa.tables import parquet
+from tabsa.tables.formulas import escape_formula
 from tabsa.tables.kinds import input_suffix_of, suffix_of
 from tabsa.tables.rows import Row, Values, as_text
 
@@ -31,8 +32,13 @@ class OutputColumns(Protocol):
     added: dict[str, type]  # those that are not the input's, and what they hold
 
 
-def make_format(suffix: str, source: Path, rows: Sequence[Row], maker: OutputColumns) -> Format:
-    """The format of files whose names end so; `rows` are the input's first."""
+def make_format(
+    suffix: str, source: Path, rows: Sequence[Row], maker: OutputColumns, *, escape_formulas: bool = False
+) -> Format:
+    """The format of files whose names end so; `rows` are the input's first.
+
+    With `escape_formulas`, a CSV's or TSV's text that a spreadsheet would take for a formula has an apostrophe first.
+    """
     plain, compressed = suffix.removesuffix(".gz"), suffix.endswith(".gz")
     if plain == ".parquet":
         kept = _kept(maker)
@@ -41,7 +47,8 @@ def make_format(suffix: str, source: Path, rows: Sequence[Row], maker: OutputCol
         types = parquet.types_of_file(source, kept) if typed else parquet.types_of_values(kept, values)
         return ParquetFormat(types, maker)
     if plain in (".csv", ".tsv"):
-        return CsvFormat(maker, "," if plain == ".csv" else "\t", compressed=compressed)
+        separator = "," if plain == ".csv" else "\t"
+        return CsvFormat(maker, separator, compressed=compressed, escape_formulas=escape_formulas)
     return JsonFormat(maker.added, compressed=compressed)
 
 
@@ -76,8 +83,11 @@ class JsonFormat(_TextFormat):
 class CsvFormat(_TextFormat):
     """A header, then the same columns in each row."""
 
-    def __init__(self, maker: OutputColumns, delimiter: str, *, compressed: bool) -> None:
+    def __init__(
+        self, maker: OutputColumns, delimiter: str, *, compressed: bool, escape_formulas: bool = False
+    ) -> None:
         super().__init__(compressed=compressed)
+        self._text = _escaped_text if escape_formulas else as_text
         self._columns, self._kept, self._delimiter = maker.columns, frozenset(_kept(maker)), delimiter
 
     def check(self, values: Values) -> None:
@@ -86,15 +96,20 @@ class CsvFormat(_TextFormat):
 
     def encode(self, rows: Sequence[Values], *, first: bool) -> bytes:
         """See `Format`."""
-        lines = _WrittenLines()
+        lines = WrittenLines()
         writer = csv.writer(lines, delimiter=self._delimiter)
         if first:
-            writer.writerow(self._columns)
-        writer.writerows([as_text(row.get(name)) for name in self._columns] for row in rows)
+            writer.writerow([self._text(name) for name in self._columns])
+        writer.writerows([self._text(row.get(name)) for name in self._columns] for row in rows)
         return self._bytes("".join(lines.written), first=first)
 
 
-class _WrittenLines:
+def _escaped_text(value: object) -> str:
+    text = as_text(value)
+    return text if isinstance(value, int | float) else escape_formula(text)
+
+
+class WrittenLines:
     """Takes a CSV writer's lines and ends them in one character.
 
     Were the writer told to end them so, Python 3.11 would leave a field with the other one without quotes.
@@ -104,6 +119,7 @@ class _WrittenLines:
         self.written: list[str] = []
 
     def write(self, line: str) -> None:
+        """Take a line."""
         self.written.append(line.removesuffix("\r\n") + "\n")
 
 

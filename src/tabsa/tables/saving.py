@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -207,20 +208,40 @@ class StandardOutput:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._rejects:
-            self._rejects.close()
+            with suppress(OSError):  # what could not be written was told of when it was
+                self._rejects.close()
 
     def begin(self, identity: dict[str, Any]) -> None:
         """Start."""
 
     def save(self, output: bytes, rejects: bytes) -> None:
         """Write the results of a chunk."""
-        sys.stdout.buffer.write(output)
-        sys.stdout.buffer.flush()
+        try:
+            sys.stdout.buffer.write(output)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:  # who reads has enough: no error
+            raise
+        except OSError as e:
+            raise OutputError(f"cannot write to standard output: {reason(e)}") from e
         if self._rejects:
-            self._rejects.write(rejects)
+            try:
+                self._rejects.write(rejects)
+                self._rejects.flush()
+            except OSError as e:
+                raise OutputError(f"cannot write {self._rejects.name}: {reason(e)}") from e
 
     def finish(self) -> None:
         """All rows are done."""
+
+
+def is_finished(out: Path) -> bool:
+    """Whether an output is there, and no run into it that was stopped."""
+    return out.exists() and not any(path.exists() for path in working_files(out))
+
+
+def working_files(out: Path) -> tuple[Path, Path]:
+    """What lies beside an output while it grows: its part and its state."""
+    return _beside(out, ".part"), _beside(out, ".state.json")
 
 
 def _beside(path: Path, suffix: str) -> Path:

@@ -1,6 +1,5 @@
 """Find where a text names its targets, or take the places as given."""
 
-import functools
 import operator
 import re
 import unicodedata
@@ -9,6 +8,7 @@ from typing import Final
 
 from tabsa.errors import DataError
 from tabsa.schema import Span, Target
+from tabsa.text.caching import remember_short
 from tabsa.text.tokens import MARKS, UNSPACED, ordered_mentions
 
 # Character classes, written to stand inside [...].
@@ -212,10 +212,12 @@ def _units(text: str) -> tuple[list[str], list[tuple[int, int]]]:
     return folded, spans
 
 
-@functools.lru_cache(maxsize=1 << 16)
 def _fold(unit: str) -> str:
     """Without case and accents; equal for all that counts as the same name."""
-    if unit.isascii():
-        return unit.lower()
+    return unit.lower() if unit.isascii() else _fold_letters(unit)
+
+
+@remember_short(entries=1 << 14, longest=40)
+def _fold_letters(unit: str) -> str:
     folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", unit).casefold())
     return _DROPPED.sub("", folded).translate(_ALIKE)

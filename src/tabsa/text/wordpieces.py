@@ -14,6 +14,7 @@ from unicodedata import category, normalize
 
 from tabsa.errors import ModelError
 from tabsa.files import read_text
+from tabsa.text.caching import remember_short
 
 _ASCII: Final = re.compile(r"[0-9A-Za-z]+|[!-/:-@\[-`{-~]")  # words and marks of plain text
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -22,7 +23,10 @@ _UNSPACED: Final = (  # Chinese characters, each a word
     (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
     (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
 )  # fmt: skip
-_REMEMBERED: Final = 50_000  # words whose pieces are kept
+# Words whose pieces are kept: so many, and none that is long, so that what is kept has a limit in bytes.
+_REMEMBERED: Final = 20_000
+_LONGEST_REMEMBERED: Final = 24  # characters
+_MOST: Final = 1 << 31  # pieces of a vocabulary
 
 
 class WordPiece(NamedTuple):
@@ -48,7 +52,7 @@ class WordPieces:
         """Those of a `tokenizer.json`; a one-line ModelError where it is no uncased WordPiece."""
         try:
             return cls.of(json.loads(read_text(path, ModelError)))
-        except (ValueError, KeyError, TypeError, AttributeError) as e:
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as e:
             raise ModelError(f"{path} does not describe word pieces ({type(e).__name__}: {e})") from e
 
     @classmethod
@@ -61,6 +65,8 @@ class WordPieces:
         vocabulary = {str(piece): int(number) for piece, number in model["vocab"].items()}
         for added in values.get("added_tokens") or ():
             vocabulary.setdefault(str(added["content"]), int(added["id"]))
+        if not all(0 <= number < _MOST for number in vocabulary.values()):
+            raise ValueError(f"a piece's number is not from 0 to {_MOST:,}")
         pair = [vocabulary[str(piece)] for piece in _around(values["post_processor"])]
         if len(pair) != 2:
             raise ValueError(f"it puts {len(pair)} pieces around a text; expected two")
@@ -83,9 +89,10 @@ class WordPieces:
         found = self.known.get(word)
         if found is None:
             found = tuple(self._split(word))
-            if len(self.known) >= _REMEMBERED:
-                self.known = {}
-            self.known[word] = found
+            if len(word) <= _LONGEST_REMEMBERED:
+                if len(self.known) >= _REMEMBERED:
+                    self.known = {}
+                self.known[word] = found
         start = 0
         for number, end in found:
             yield number, start, end
@@ -132,8 +139,13 @@ def _words(text: str) -> Iterator[tuple[str, list[int]]]:
         yield "".join(word), places
 
 
-def _normal(original: str) -> Iterator[tuple[str, bool]]:
+@remember_short(entries=4096, longest=1)
+def _normal(original: str) -> tuple[tuple[str, bool], ...]:
     """A character without accents and in lower case, and whether it stands for itself; white space is a space."""
+    return tuple(_decomposed(original))
+
+
+def _decomposed(original: str) -> Iterator[tuple[str, bool]]:
     if original in "\t\n\r" or category(original) == "Zs":
         yield " ", True
         return

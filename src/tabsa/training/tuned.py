@@ -120,7 +120,7 @@ def write_tuned(path: Path, tuned: Tuned, metrics: dict[str, Any], card: str) ->
         named=any_named(data),
         windows=base.config.windows,
     )
-    tokenizer = (base.path / TOKENIZER).read_bytes()
+    tokenizer = base.files.checked(TOKENIZER).read_bytes()
     folder = write_reader_folder(path, config, tuned.weights, tokenizer, metrics, card, _storage(base))
     export(folder)
     if tuned.model.get("rounded"):

@@ -47,7 +47,7 @@ def begin_whole(config: RunConfig, texts: LabelledTexts, device: str) -> WholeTu
     if not learnt:
         raise DataError(f"{texts.data.name}: no text is left to learn from")
     train: Dataset = replace(texts.data, split="learnt", examples=tuple(learnt))
-    reader = PieceReader.read(base.path / TOKENIZER)
+    reader = PieceReader.read(base.files.checked(TOKENIZER))
     prepared = prepare_datasets(config, reader, [(train, 1)], (texts.held,), labels)
     options = dict(base.config.model)
     shape = EncoderShape(**options.pop("shape"))

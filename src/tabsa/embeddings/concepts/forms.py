@@ -5,8 +5,9 @@ a form that is another word (`evening` is no form of `even`): the commonest of t
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Final
+
+from tabsa.text.caching import remember_short
 
 _SHORTEST: Final = 3  # letters of a stem: `red` is no past of `r`
 _OTHER_WORDS: Final = (
@@ -80,7 +81,7 @@ _IRREGULAR: Final = {
 }
 
 
-@lru_cache(maxsize=1 << 16)
+@remember_short(entries=1 << 15, longest=40)
 def forms(word: str) -> tuple[str, ...]:
     """The forms of a word in lower case, itself first: `cheaper` -> cheaper, cheape, cheap, ..."""
     found = [word]

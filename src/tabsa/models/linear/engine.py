@@ -12,6 +12,7 @@ from tabsa.encoding import passages as cut_passages
 from tabsa.errors import ModelError
 from tabsa.models.linear.model import LinearModel, read_model
 from tabsa.models.linear.tagging import Tagger, tagger_for
+from tabsa.models.onnx.session import shares
 from tabsa.schema import Target
 
 
@@ -55,7 +56,8 @@ class LinearEngine:
         if not passages:
             return []
         columns = asked_columns(self.folder.config.aspects, len(passages), aspects, aspects_of_each)
-        probabilities = self.model.predict(passages, self.tagger).astype(np.float32)
+        said = self.model.predict(passages, self.tagger).astype(np.float32)
+        probabilities = shares(said, said.shape, self.folder.path)
         ends = np.cumsum([len(passage.targets) for passage in passages])
         parts = zip(np.split(probabilities, ends[:-1]), columns, strict=True)
         return [PassageAnswer(part[:, own], None) for part, own in parts]

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,17 @@ from tabsa.embeddings import WordVectors, lookup
 from tabsa.encoding import Passage, PassageAnswer, asked_columns, neighbours, passage_words, slots
 from tabsa.encoding import passages as cut_passages
 from tabsa.errors import ModelError
-from tabsa.models.onnx.session import open_session
+from tabsa.models.onnx.session import open_session, running, shares
+from tabsa.models.registry import system_of
 from tabsa.schema import Target
 from tabsa.text import Token
 
 # Tokens in a batch, padding included. At most: small enough for the cache. At least: large enough for full products.
 _MOST_TOKENS, _LEAST_TOKENS = 1024, 256
+_LEAST_ROWS = 8  # of a batch, where there are as many of like length for each thread
 _UNKNOWN, _END = -1, -2  # in place of a word's row: it has none; the passage has ended
-_REMEMBERED = 20_000  # words outside the vectors whose fallbacks are kept
+# Words outside the vectors whose fallbacks are kept: so many, and none that is long.
+_REMEMBERED, _LONGEST_REMEMBERED = 10_000, 40
 _COMPANY = Passage(0, 1, (Token(".", 0, 1),), ())  # read with a passage that would be read alone
 _NEEDED = frozenset({"words", "lengths"})  # what every graph reads
 _OFFERED = _NEEDED | {"slots", "neighbours", "concepts"}  # what a graph may read
@@ -48,9 +52,15 @@ class OnnxEngine:
     @cached_property
     def session(self) -> Any:
         """The onnxruntime session, made at first use."""
-        session = open_session(self.folder.path / GRAPHS[self.precision], self._remedy)
+        operators = system_of(self.folder).operators
+        session = open_session(self.folder, GRAPHS[self.precision], self._remedy, operators)
         self._check(session)
         return session
+
+    @property
+    def _path(self) -> Path:
+        """Where the graph is."""
+        return self.folder.path / GRAPHS[self.precision]
 
     @property
     def _remedy(self) -> str:
@@ -73,10 +83,7 @@ class OnnxEngine:
             and len(vectors) > 0
         )
         if not fits:
-            raise ModelError(
-                f"{self.folder.path / GRAPHS[self.precision]} does not fit the folder's other files; make it again "
-                f"with `{self._remedy}`"
-            )
+            raise ModelError(f"{self._path} does not fit the folder's other files; make it again with `{self._remedy}`")
 
     @cached_property
     def input_names(self) -> frozenset[str]:
@@ -93,8 +100,10 @@ class OnnxEngine:
         """The share of each chain in each question, (K, A, n); the same for every text."""
         if "attention" not in self.outputs:
             return None
-        (attention,) = self.session.run(["attention"], self.inputs([_COMPANY]))
-        return np.asarray(attention)
+        session, inputs = self.session, self.inputs([_COMPANY])
+        with running(self._path):
+            (attention,) = session.run(["attention"], inputs)
+        return shares(attention, np.shape(attention), self._path)
 
     def inputs(self, passages: Sequence[Passage]) -> dict[str, NDArray[Any]]:
         """What the graph reads of a batch."""
@@ -162,7 +171,15 @@ class OnnxEngine:
         company = [_COMPANY] if len(passages) == 1 else []
         inputs = self.inputs([*passages, *company])
         wanted = ["probabilities", "gates"] if gates and "gates" in self.outputs else ["probabilities"]
-        answers = dict(zip(wanted, session.run(wanted, inputs), strict=True))
+        with running(self._path):
+            answers = dict(zip(wanted, session.run(wanted, inputs), strict=True))
+        config, count = self.folder.config, len(passages) + len(company)
+        shape = (count, config.targets, len(config.aspects), len(config.labels))
+        answers["probabilities"] = shares(answers["probabilities"], shape, self._path)
+        if "gates" in answers:
+            gated = np.shape(answers["gates"])
+            expected = (count, *gated[1:2], inputs["words"].shape[1], *gated[3:4])
+            answers["gates"] = shares(answers["gates"], expected, self._path)
         results = []
         for row, passage in enumerate(passages):
             # A copy, because a part of the array would keep the whole batch's in memory.
@@ -176,9 +193,13 @@ def _batches(lengths: Sequence[int], threads: int = 1) -> Iterator[list[int]]:
     rounds = math.ceil(sum(lengths) / (_MOST_TOKENS * threads))
     most = min(_MOST_TOKENS, max(_LEAST_TOKENS, math.ceil(sum(lengths) / max(1, rounds * threads))))
     order = sorted(range(len(lengths)), key=lambda n: -lengths[n])
+    # Long passages are read side by side, too: a step of a recurrence costs hardly more for several.
+    least = max(1, min(_LEAST_ROWS, -(-len(order) // threads)))
     start = 0
     while start < len(order):
-        count = max(1, most // max(1, lengths[order[start]]))
+        longest = lengths[order[start]]
+        alike = sum(2 * lengths[number] >= longest for number in order[start : start + least])
+        count = max(1, alike, most // max(1, longest))
         yield order[start : start + count]
         start += count
 
@@ -212,7 +233,8 @@ class _Words:
         vector = self.unknown.get(word)
         if vector is None:
             vector = lookup([word], self.known).matrix[0]
-            if len(self.unknown) >= _REMEMBERED:
-                self.unknown = {}
-            self.unknown[word] = vector
+            if len(word) <= _LONGEST_REMEMBERED:
+                if len(self.unknown) >= _REMEMBERED:
+                    self.unknown = {}
+                self.unknown[word] = vector
         return vector

@@ -19,9 +19,11 @@ from tabsa.encoding.pieces import PiecePassage, PieceReader
 from tabsa.encoding.questions import wording
 from tabsa.errors import ModelError
 from tabsa.evaluation.calibration import PresenceCalibration
-from tabsa.models.onnx.session import open_session
+from tabsa.models.onnx.runtime import load_onnxruntime
+from tabsa.models.onnx.session import open_session, running, shares
 from tabsa.models.reader.opened import ReaderPassage
 from tabsa.models.reader.storage import ALONG, DIGEST, PLACES, TOKENIZER, UNHEARD, WORDS, dimensions, stored_tensors
+from tabsa.models.registry import system_of
 from tabsa.schema import Target
 
 Floats = NDArray[np.float32]
@@ -30,8 +32,9 @@ Floats = NDArray[np.float32]
 _MOST_PIECES, _LEAST_PIECES = 512, 256
 _MOST_QUESTIONS: Final = 1024  # asked at a time
 _MOST_ASPECTS: Final = 256
-_OPEN: Final = 8  # passages that stay open
-_REMEMBERED: Final = 10_000  # aspects whose vectors are kept
+# Passages that stay open: so many, of so many word pieces in all.
+_OPEN, _OPEN_PIECES = 8, 1024
+_REMEMBERED: Final = 4096  # aspects whose vectors are kept
 
 
 class KeptPassage(NamedTuple):
@@ -81,7 +84,7 @@ class ReaderEngine:
     @cached_property
     def pieces(self) -> PieceReader:
         """What cuts texts into word pieces."""
-        path = self.folder.path / TOKENIZER
+        path = self.folder.files.checked(TOKENIZER)
         if not path.is_file():
             raise ModelError(f"{self.folder.path} has no {TOKENIZER}; the folder is incomplete")
         return PieceReader.read(path)
@@ -99,9 +102,9 @@ class ReaderEngine:
         return read, ask
 
     def _session(self, name: str, digest: str) -> Any:
-        path = self.folder.path / name
+        path, operators = self.folder.path / name, system_of(self.folder).operators
         remedy = f"tabsa export {self.folder.path}" + (" --precision int8" if self.precision == "int8" else "")
-        session = open_session(path, remedy)
+        session = open_session(self.folder, name, remedy, operators, outside=True)
         facts = session.get_modelmeta().custom_metadata_map
         names = (value.name for value in (*session.get_inputs(), *session.get_outputs()))
         kept = {name for name in names if name.startswith(("keys.", "values."))}
@@ -157,6 +160,8 @@ class ReaderEngine:
             opened = ReaderPassage(self, passage)
             with self.lock:
                 self.open.append((passage, opened))
+                while len(self.open) > 1 and sum(known.size for known, _ in self.open) > _OPEN_PIECES:
+                    self.open.popleft()
         return opened
 
     def open_states(self, passage: PiecePassage) -> tuple[Floats, dict[str, Any]]:
@@ -170,8 +175,8 @@ class ReaderEngine:
         """The graph's own answer to some questions, without calibration, (P, A, labels)."""
         session = self.sessions[1]
         known = {value.name for value in (*session.get_inputs(), *session.get_overridable_initializers())}
-        (answer,) = session.run(["probabilities"], {name: value for name, value in inputs.items() if name in known})
-        return np.asarray(answer, np.float32)
+        asked = {name: value for name, value in inputs.items() if name in known}
+        return self._answers(asked, len(inputs["targets"]), len(inputs["aspects"]))
 
     def kept(self, passages: Sequence[PiecePassage]) -> Iterator[tuple[int, KeptPassage]]:
         """What was read of each passage, with its number, the longest first: heard (layers x 2, T, d), biases in it."""
@@ -227,8 +232,7 @@ class ReaderEngine:
 
     def _read(self, texts: Sequence[Sequence[int]], wanted: str, *kept: str) -> tuple[Floats, list[Any]]:
         """States of texts as word pieces, (T, B, d), by their name; and what is kept, which onnxruntime still holds."""
-        from onnxruntime import OrtValue
-
+        values_of = load_onnxruntime().OrtValue
         reader, session = self.pieces, self.sessions[0]
         lengths = np.array([len(ids) + 2 for ids in texts], np.int64)
         rows = np.zeros((lengths.max(), len(texts)), np.int64)
@@ -237,9 +241,14 @@ class ReaderEngine:
         embedded = self.embeddings(rows)
         embedded[np.arange(len(rows))[:, None] >= lengths] = embedded[0, 0]  # the first piece, as the graph wants it
         inputs = {"embedded": embedded, "lengths": lengths}
-        values = {name: OrtValue.ortvalue_from_numpy(array) for name, array in inputs.items()}
-        states, *others = session.run_with_ort_values([wanted, *kept], values)
-        return states.numpy(), others
+        values = {name: values_of.ortvalue_from_numpy(array) for name, array in inputs.items()}
+        path = self.folder.path / READER_GRAPHS[self.precision][0]
+        with running(path):
+            states, *others = session.run_with_ort_values([wanted, *kept], values)
+            found = states.numpy()
+        if found.shape != embedded.shape:
+            raise ModelError(f"{path} answers with {list(found.shape)} numbers; expected {list(embedded.shape)}")
+        return found, others
 
     def _answer_batch(
         self, vectors: Mapping[tuple[str, ...], Floats], batch: Sequence[tuple[PiecePassage, tuple[str, ...]]]
@@ -273,6 +282,13 @@ class ReaderEngine:
         counts = np.diff(pairs.first, append=len(rows))[:, None].astype(np.float32)
         return np.add.reduceat(rows, pairs.first).astype(np.float32) / counts if len(rows) else rows, pairs
 
+    def _answers(self, inputs: Mapping[str, Any], pairs: int, aspects: int) -> Floats:
+        """What the graph that asks says, looked over: (P, A, labels)."""
+        path, session = self.folder.path / READER_GRAPHS[self.precision][1], self.sessions[1]
+        with running(path):
+            (answer,) = session.run(["probabilities"], inputs)
+        return shares(answer, (pairs, aspects, self.sizes.labels), path)
+
     def _ask(
         self, inputs: dict[str, Any], texts: NDArray[np.int64], targets: Floats, aspects: Floats, said: Floats
     ) -> None:
@@ -289,7 +305,7 @@ class ReaderEngine:
                 pairs = slice(pair, pair + step)
                 more = {"targets": targets[pairs], "aspects": asked, "texts": texts[pairs]}
                 chosen = {name: array for name, array in more.items() if name in named}
-                (answer,) = session.run(["probabilities"], inputs | chosen)
+                answer = self._answers(inputs | chosen, len(targets[pairs]), len(asked))
                 said[pairs, start : start + len(some)] = answer[:, : len(some)]
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint import ModelConfig, ModelFolder, write_folder
+from tabsa.checkpoint import ModelConfig, ModelFolder, shown, write_folder
 from tabsa.embeddings.packing import BLOCK, SCALE, WeightStorage, pack_weights
 from tabsa.errors import ModelError
 from tabsa.files import reason
@@ -25,6 +25,7 @@ UNHEARD: Final = "unheard"  # what a graph adds to the scores of pieces that a q
 BEHIND: Final = -50.0  # that much, and added to the scores of what lies behind a text's end
 WORDS, PLACES, DISTANCES = "encoder.words", "encoder.places", "encoder.distances"
 _MOST: Final = 1 << 20  # of anything that is counted: more than any encoder has
+_MOST_LAYERS: Final = 1 << 10
 _BYTES: Final = {"F32": 4, "F16": 2, "I8": 1, "U8": 1}
 
 
@@ -94,17 +95,17 @@ def dimensions(folder: ModelFolder) -> Dimensions:
         raise ModelError(f"{path}: 'model' has no 'shape'; expected the sizes of a reader's encoder")
 
     def count(values: Mapping[str, Any], name: str, low: int = 1) -> int:
-        value = values.get(name)
-        if type(value) is not int or not low <= value <= _MOST:
-            raise ModelError(f"{path}: '{name}' of the model is {value!r}; expected a whole number from {low}")
+        value, high = values.get(name), _MOST_LAYERS if name in ("layers", "along") else _MOST
+        if type(value) is not int or not low <= value <= high:
+            raise ModelError(f"{path}: '{name}' of the model is {shown(value)}; expected a whole number from {low}")
         return value
 
     kind: Any = shape.get("kind")
     epsilon: Any = shape.get("epsilon")
-    if kind not in ("bert", "mpnet"):
-        raise ModelError(f"{path}: the encoder is a {kind!r}; expected a bert or an mpnet")
+    if not isinstance(kind, str) or kind not in ("bert", "mpnet"):
+        raise ModelError(f"{path}: the encoder is a {shown(kind)}; expected a bert or an mpnet")
     if type(epsilon) not in (int, float) or not 0 < epsilon < 1:
-        raise ModelError(f"{path}: 'epsilon' of the model is {epsilon!r}; expected a small number")
+        raise ModelError(f"{path}: 'epsilon' of the model is {shown(epsilon)}; expected a small number")
     sizes = {name: count(shape, name) for name in ("size", "layers", "heads", "inner", "vocabulary", "positions")}
     if sizes["size"] % sizes["heads"] or sizes["positions"] < 8:
         raise ModelError(f"{path}: {sizes['heads']} heads of {sizes['size']} numbers are of no encoder")
@@ -134,7 +135,7 @@ class StoredTensor(NamedTuple):
 
 def stored_tensors(folder: ModelFolder) -> tuple[dict[str, StoredTensor], str]:
     """Where each array of the weights' file lies, and a digest of that; all of a reader's are there, and fit."""
-    path = folder.path / WEIGHTS
+    path = folder.files.checked(WEIGHTS)
     try:
         with path.open("rb") as stream:
             length = int.from_bytes(stream.read(8), "little")
@@ -144,6 +145,8 @@ def stored_tensors(folder: ModelFolder) -> tuple[dict[str, StoredTensor], str]:
         found = {}
         for name, entry in entries.items():
             first, last = entry["data_offsets"]
+            if not all(type(number) is int and number >= 0 for number in (first, last, *entry["shape"])):
+                raise ValueError(f"'{name}' has a size that is no whole number")
             tensor = StoredTensor(entry["dtype"], tuple(entry["shape"]), 8 + length + first, last - first)
             if (
                 tensor.size != math.prod(tensor.shape) * _BYTES[tensor.kind]

@@ -13,6 +13,8 @@ import { NOT_READ, percent, look } from "./states.js";
 
 const MOST_EXPLAINED = 40; // answers whose words are looked for
 const AT_ONCE = 2;
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
+const NUMBER = /^[+-]?(\d[\d,]*(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?%?$/;
 const CSV_COLUMNS = ["target", "aspect", "polarity", "probability", "read", "carried_by"];
 
 /**
@@ -44,7 +46,7 @@ export function attachExport({ shown, evidence, say }) {
   async function copy() {
     const now = shown();
     if (!now) return;
-    const rows = tableOf(now);
+    const rows = tableOf(now).map((row) => row.map(asText));
     const plain = rows.map((row) => row.map((cell) => cell.replace(/[\t\n]/g, " ")).join("\t")).join("\n");
     tell((await toClipboard(rows, plain)) || copied(plain) ? "Copied." : "This browser does not let the page copy.");
   }
@@ -108,7 +110,16 @@ function toCsv(_, lines) {
 
 /** @param {string} cell */
 function quotedCell(cell) {
-  return /[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+  const text = asText(cell);
+  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/**
+ * Text that a spreadsheet would take for a formula has an apostrophe before it, as in `tabsa score --escape-formulas`.
+ * @param {string} cell
+ */
+function asText(cell) {
+  return FORMULA.test(cell) && !NUMBER.test(cell) ? `'${cell}` : cell;
 }
 
 /** @param {Shown} shown @param {Line[]} lines */

@@ -143,6 +143,7 @@ export function attachFile({ state, implied, start, walk, suggest, problem }) {
     aspects?.forEach((aspect) => form.append("aspect", aspect));
     form.append("layout", choices.layout);
     form.append("format", choices.format);
+    form.append("escape_formulas", "true");
     form.append("file", file); // last, so that the service knows what is asked before it reads
     start(form, file, table.columns, { ...choices });
   }

@@ -1,20 +1,9 @@
-"""The model folder: the only thing that training and use share. Plain files, nothing that can run.
-
-config.json           kind, options, aspects, labels, text processing, format version
-weights.safetensors   the trained numbers
-vectors.safetensors   words and their vectors, in float16
-concepts.safetensors  concepts and their vectors, in float16, where the model reads them
-tokenizer.json        how a text is cut into word pieces, where the model reads those; it then has no vectors
-model.onnx            the trained network as a graph, and model.int8.onnx the same in eight bits, where exported;
-                      readers have read.onnx and ask.onnx, whose numbers lie in weights.safetensors
-metrics.json          how well it does, and what it was trained on
-README.md             a model card
-"""
+"""The model folder: opened, read when its parts are asked for, and written."""
 
 import dataclasses
+import hashlib
 import json
-import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,17 +13,18 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tabsa.checkpoint.checksums import CHECKSUMS, FolderFiles, is_regular, read_checksums, read_json, write_checksums
+from tabsa.checkpoint.config import FORMAT, ModelConfig, model_config, shown
 from tabsa.embeddings import VectorSource, WordVectors
 from tabsa.embeddings.concepts import ConceptTable
 from tabsa.embeddings.packing import unpack_weights
 from tabsa.embeddings.storage import Storage, pack, unpack
 from tabsa.errors import ModelError, OutputError
-from tabsa.files import read_text, reason, replacing
+from tabsa.files import reason, replacing
 
-FORMAT: Final = "tabsa model 1"
 DEFAULT: Final = "reader"  # the model in the box
 ALIASES: Final[Mapping[str, str]] = MappingProxyType({"fast": "places"})  # other names of models in the package
-_SHIPPED: Final = Path(__file__).parent / "pretrained"
+_SHIPPED: Final = Path(__file__).parents[1] / "pretrained"
 Precision: TypeAlias = Literal["float32", "int8"]  # of a graph's products
 AskedPrecision: TypeAlias = Literal["auto", "float32", "int8"]  # auto: what the model was trained for
 GRAPHS: Final[dict[Precision, str]] = {"float32": "model.onnx", "int8": "model.int8.onnx"}
@@ -43,30 +33,10 @@ READER_GRAPHS: Final[dict[Precision, tuple[str, str]]] = {
     "float32": ("read.onnx", "ask.onnx"),
     "int8": ("read.int8.onnx", "ask.int8.onnx"),
 }
-_OF_ANOTHER_MODEL: Final = (  # may be left where a folder is written again
-    *("config.json", "concepts.safetensors", "vectors.safetensors", "tokenizer.json", *GRAPHS.values()),
-    *(name for names in READER_GRAPHS.values() for name in names),
+ANSWERING: Final = (  # the files that an answer comes from
+    *("config.json", "weights.safetensors", "vectors.safetensors", "concepts.safetensors", "tokenizer.json"),
+    *(*GRAPHS.values(), *(name for names in READER_GRAPHS.values() for name in names)),
 )
-
-
-@dataclass(frozen=True)
-class ModelConfig:
-    """What `config.json` says."""
-
-    kind: str
-    model: dict[str, Any]
-    aspects: tuple[str, ...]
-    labels: tuple[str, ...]
-    targets: int
-    max_length: int
-    temperature: float = 1.0  # what logits are divided by, so that probabilities are calibrated
-    bias: tuple[float, ...] = ()  # what is added to them after that, one number a label, or none
-    tokeniser: str = "treebank, case folded"
-    calibration: dict[str, float] | None = None  # a reader's: the fields of `evaluation`'s PresenceCalibration
-    implied: bool = False  # whether in use a target that a text does not name is what the text is about, unless told
-    named: bool = True  # whether it learnt from targets that texts name; where not, it looks for none that is implied
-    windows: tuple[int, ...] = ()  # a reader's: pieces of a text that is read whole, and of a window of a longer one
-    format: str = FORMAT
 
 
 @dataclass(frozen=True)
@@ -77,12 +47,17 @@ class ModelFolder:
     config: ModelConfig
 
     @cached_property
+    def files(self) -> FolderFiles:
+        """Its files, which are checked before they are read."""
+        return FolderFiles(self.path)
+
+    @cached_property
     def _stored_weights(self) -> dict[str, NDArray[Any]]:
         return self.stored_weights()
 
     def stored_weights(self, *names: str) -> dict[str, NDArray[Any]]:
         """Some of the numbers as they are stored, or all; names that the file has not are passed over."""
-        return _read_arrays(self.path / "weights.safetensors", names)[0]
+        return _read_arrays(self.files.checked("weights.safetensors"), names)[0]
 
     @property
     def compact(self) -> bool:
@@ -100,7 +75,7 @@ class ModelFolder:
     @cached_property
     def vectors(self) -> WordVectors:
         """The words the model knows."""
-        arrays, facts = _read_arrays(self.path / "vectors.safetensors")
+        arrays, facts = _read_arrays(self.files.checked("vectors.safetensors"))
         try:
             words = _lines(arrays["words"]) if arrays["words"].size else []
             source = VectorSource(**json.loads(facts["source"])) if facts.get("source") else None
@@ -108,14 +83,16 @@ class ModelFolder:
             if matrix.shape[:-1] != (len(words),) or not np.isfinite(matrix).all():
                 raise ValueError(f"{len(words)} words need as many rows of finite numbers")
             return WordVectors(tuple(words), matrix, float(facts["scale"]), source)
-        except (KeyError, ValueError, TypeError) as e:
+        except (KeyError, ValueError, TypeError, RecursionError) as e:
             raise ModelError(f"{self.path / 'vectors.safetensors'} does not hold word vectors ({e})") from e
 
     @cached_property
     def concepts(self) -> ConceptTable | None:
         """The concepts the model knows; None where it reads none."""
-        path = self.path / "concepts.safetensors"
+        path = self.files.checked("concepts.safetensors")
         if not path.exists():
+            if path.name in (read_checksums(self.path) or {}):
+                raise ModelError(f"{self.path} has no {path.name}; the folder is incomplete")
             return None
         arrays, facts = _read_arrays(path)
         try:
@@ -124,7 +101,7 @@ class ModelFolder:
             if matrix.ndim != 2 or not np.isfinite(matrix).all():
                 raise ValueError("a concept needs a vector of finite numbers")
             return ConceptTable(tuple(_lines(arrays["names"])), matrix, source)
-        except (KeyError, ValueError, TypeError) as e:
+        except (KeyError, ValueError, TypeError, RecursionError) as e:
             raise ModelError(f"{path} does not hold concepts ({e})") from e
 
     def precision(self, asked: AskedPrecision = "auto") -> Precision:
@@ -145,7 +122,7 @@ class ModelFolder:
     @cached_property
     def metrics(self) -> dict[str, Any]:
         """How well the model does, as training measured it."""
-        return _read_json(self.path / "metrics.json")
+        return read_json(self.path / "metrics.json")
 
 
 def open_folder(name: str | Path | None = None) -> ModelFolder:
@@ -177,12 +154,15 @@ def read_folder(path: Path) -> ModelFolder:
     """Open a model folder; raises a one-line ModelError where it is not one."""
     if not path.is_dir():
         raise ModelError(f"{path} is not a model folder; expected one that `tabsa train` made")
-    if not (path / "config.json").exists():
+    file = path / "config.json"
+    if not is_regular(file):
         raise ModelError(f"{path} has no config.json, so it is no model folder, or its training has not ended")
-    values = _read_json(path / "config.json")
+    values = read_json(file)
     if values.get("format") != FORMAT:
-        raise ModelError(f"{path} has format {values.get('format')!r}; this version reads '{FORMAT}'")
-    return ModelFolder(path, _model_config(values, path / "config.json"))
+        raise ModelError(f"{path} has format {shown(values.get('format'))}; this version reads '{FORMAT}'")
+    folder = ModelFolder(path, model_config(values, file))
+    folder.files.checked(file.name)
+    return folder
 
 
 def write_folder(
@@ -202,12 +182,16 @@ def write_folder(
     """
     from safetensors.numpy import save
 
+    digests: dict[str, str] = {}
+
     def write(name: str, content: bytes) -> None:
         with replacing(path / name, "wb") as stream:
             stream.write(content)
+        if name in ANSWERING:
+            digests[name] = hashlib.sha256(content).hexdigest()
 
     try:
-        for name in _OF_ANOTHER_MODEL:
+        for name in (*ANSWERING, CHECKSUMS):  # of another model, where a folder is written again
             (path / name).unlink(missing_ok=True)
     except OSError as e:
         raise OutputError(f"cannot write {path}: {reason(e)}") from e
@@ -223,58 +207,26 @@ def write_folder(
         write(name, content)
     write("metrics.json", _json(metrics))
     write("README.md", card.encode("utf-8"))
-    write("config.json", _json(dataclasses.asdict(config)))
+    content = _json(dataclasses.asdict(config))
+    write_checksums(path, digests | {"config.json": hashlib.sha256(content).hexdigest()})
+    write("config.json", content)
     return ModelFolder(path, config)
 
 
-def _model_config(values: Mapping[str, Any], path: Path) -> ModelConfig:
-    """What `config.json` says, checked: a folder may come from anyone."""
+def add_files(folder: ModelFolder, files: Mapping[str, bytes]) -> None:
+    """Write more files that an answer comes from, and their checksums beside those that are there.
 
-    def names(value: Any) -> bool:
-        return isinstance(value, list) and bool(value) and all(isinstance(name, str) for name in value)
-
-    def number(value: Any) -> bool:
-        return type(value) is int and value >= 0
-
-    right: dict[str, Callable[[Any], bool]] = {
-        "kind": lambda value: isinstance(value, str),
-        "model": lambda value: isinstance(value, dict),
-        "aspects": names,
-        "labels": names,
-        "targets": lambda value: number(value) and value > 0,
-        "max_length": number,
-        "temperature": lambda value: type(value) in (int, float) and 0 < value < math.inf,
-        "bias": lambda value: isinstance(value, list) and all(type(b) in (int, float) and abs(b) < 1e6 for b in value),
-        "tokeniser": lambda value: isinstance(value, str),
-        "calibration": lambda value: value is None or _is_calibration(value),
-        "implied": lambda value: type(value) is bool,
-        "named": lambda value: type(value) is bool,
-        "windows": lambda value: isinstance(value, list) and len(value) in (0, 2) and all(map(number, value)),
-    }
-    given: dict[str, Any] = {}
-    for field in dataclasses.fields(ModelConfig):
-        if field.name in values and field.name in right:
-            value = values[field.name]
-            if not right[field.name](value):
-                raise ModelError(f"{path}: '{field.name}' is {value!r}, which no model folder has")
-            given[field.name] = tuple(value) if isinstance(value, list) else value
-        elif field.default is dataclasses.MISSING:
-            raise ModelError(f"{path} has no '{field.name}'; the folder is incomplete")
-    config = ModelConfig(**given)
-    if config.bias and len(config.bias) != len(config.labels):
-        raise ModelError(f"{path}: 'bias' has {len(config.bias)} numbers; expected one for each of the labels, or none")
-    return config
-
-
-def _is_calibration(value: Any) -> bool:
-    """Whether it is what `PresenceCalibration` has, in numbers that are of use."""
-    names = {"presence_temperature", "presence_bias", "polarity_temperature"}
-    return (
-        isinstance(value, dict)
-        and value.keys() == names
-        and all(type(number) in (int, float) and abs(number) < 1e6 for number in value.values())
-        and min(value["presence_temperature"], value["polarity_temperature"]) > 0
-    )
+    A folder that has none yet gets those of all its files as they are.
+    """
+    before = read_checksums(folder.path)
+    if before is None:
+        there = [name for name in ANSWERING if name not in files and is_regular(folder.path / name)]
+        before = {name: folder.files.digest(name) for name in there}
+    for name, content in files.items():
+        with replacing(folder.path / name, "wb") as stream:
+            stream.write(content)
+    written = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    write_checksums(folder.path, written, before)
 
 
 def _source(source: VectorSource | None) -> dict[str, str]:
@@ -293,16 +245,6 @@ def _json(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(read_text(path, ModelError))
-    except json.JSONDecodeError as e:
-        raise ModelError(f"{path} is not valid JSON: {e}") from e
-    if not isinstance(value, dict):
-        raise ModelError(f"{path} holds no JSON object")
-    return value
-
-
 def _read_arrays(path: Path, names: Collection[str] = ()) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     from safetensors import SafetensorError, safe_open
 
@@ -314,5 +256,6 @@ def _read_arrays(path: Path, names: Collection[str] = ()) -> tuple[dict[str, NDA
             return arrays, stream.metadata() or {}
     except OSError as e:
         raise ModelError(f"cannot read {path}: {reason(e)}") from e
-    except (SafetensorError, TypeError, AttributeError) as e:  # the last two: a kind of number that NumPy has not
+    # TypeError, AttributeError: a kind of number that NumPy has not; the others: sizes that no array has.
+    except (SafetensorError, TypeError, AttributeError, ValueError, OverflowError, MemoryError) as e:
         raise ModelError(f"{path} is damaged ({e})") from e

@@ -1,0 +1,330 @@
+"""A soak of `tabsa serve`: full load on two workers, which are killed, among slow and hostile clients (`hostile.py`).
+
+    python benchmarks/soak.py [--minutes 10] [--model NAME]
+
+It fails unless every request of an honest client is answered, and as the Predictor does; no answer is a 5xx but 503;
+`/healthz` always answers; memory is flat; and the p99 of a client that asks five times a second is under five times
+that of the same client alone. Each client has an address of its own (127.0.0.0/8), as they would have elsewhere.
+
+A request that a kill cuts off is sent again, as clients do; one that is cut off without a kill is a failure.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from hostile import KINDS, Address, Client, go_on
+from machine import machine
+from service import sentences
+
+import tabsa
+
+RESULTS = Path(__file__).parent / "results" / "soak.json"
+WORKERS = 2
+_PATIENCE = 30.0  # seconds that a request is sent again and again
+_AFTER_KILL = 5.0  # seconds in which a connection may be cut
+_NEAR = 1e-6  # of a probability: it goes through JSON
+_MOST_GROWTH = 0.10
+_MOST_RATIO = 5.0
+
+
+@dataclass
+class Seen:
+    """What the honest clients saw."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    times: list[float] = field(default_factory=list)  # of the client that asks now and then
+    health: list[float] = field(default_factory=list)
+    memory: list[int] = field(default_factory=list)
+    killed: float = -1e9
+
+
+class Questions:
+    """What honest clients ask, and what the Predictor says to it."""
+
+    def __init__(self, model: str | None) -> None:
+        self.pairs = sentences()[:300]
+        predictor = tabsa.load(model, threads=1)
+        self.right = [predictor.predict(text, names).to_dict()["opinions"] for text, names in self.pairs]
+        self._right_bytes: dict[int, bytes] = {}
+
+    def is_right(self, number: int, body: bytes) -> bool:
+        """Whether an answer is the Predictor's; one that is as another that was is."""
+        if self._right_bytes.get(number) == body:
+            return True
+        found, right = json.loads(body)["opinions"], self.right[number]
+        if len(found) != len(right) or not all(map(_is_same, found, right)):
+            return False
+        self._right_bytes[number] = body
+        return True
+
+
+def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    same = all(one[name] == other[name] for name in ("target", "aspect", "polarity"))
+    shares = other["probabilities"]
+    return same and all(abs(one["probabilities"][label] - share) < _NEAR for label, share in shares.items())
+
+
+class Honest:
+    """A client that asks one thing after another over a connection, and comes back where that is cut."""
+
+    def __init__(self, address: Address, own: str, questions: Questions, seen: Seen) -> None:
+        self._address, self._own, self._questions, self._seen = address, own, questions, seen
+        self._pipe: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._chance = random.Random(own)
+
+    async def ask(self) -> float:
+        """Ask something until it is answered; the seconds that took."""
+        number = self._chance.randrange(len(self._questions.pairs))
+        text, names = self._questions.pairs[number]
+        counts, start = self._seen.counts, time.monotonic()
+        body = json.dumps({"text": text, "targets": names}).encode()
+        while time.monotonic() - start < _PATIENCE:
+            status, answer = await self.send("POST /v1/predict", body)
+            if status == 200:
+                counts["answered"] += 1
+                counts["wrong"] += not self._questions.is_right(number, answer)
+                return time.monotonic() - start
+            counts[f"status {status}" if status else self._cut()] += 1
+            await asyncio.sleep(0.1 if status else 0.01)
+        counts["lost"] += 1
+        return time.monotonic() - start
+
+    def _cut(self) -> str:
+        near = time.monotonic() - self._seen.killed < _AFTER_KILL
+        return "cut by a kill" if near else "cut without a kill"
+
+    async def send(self, line: str, body: bytes = b"") -> tuple[int, bytes]:
+        """The status and body of an answer; status 0 where the connection ended."""
+        try:
+            if self._pipe is None:
+                self._pipe = await asyncio.open_connection(*self._address, local_addr=(self._own, 0))
+            reader, writer = self._pipe
+            head = f"{line} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            got = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _PATIENCE)
+            length = re.search(rb"content-length: (\d+)", got, re.IGNORECASE)
+            content = await asyncio.wait_for(reader.readexactly(int(length[1]) if length else 0), _PATIENCE)
+            if b"connection: close" in got.lower():
+                self.close()
+            return int(got.split(b" ", 2)[1]), content
+        except (OSError, asyncio.IncompleteReadError, TimeoutError):
+            self.close()
+            return 0, b""
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._pipe is not None:
+            self._pipe[1].close()
+        self._pipe = None
+
+
+async def crowd(client: Honest) -> None:
+    """Full load: the next question as soon as one is answered."""
+    while True:
+        await client.ask()
+
+
+async def now_and_then(client: Honest, times: list[float]) -> None:
+    """Five questions a second."""
+    while True:
+        times.append(await client.ask())
+        await asyncio.sleep(0.2)
+
+
+async def health(client: Honest, seen: Seen) -> None:
+    """Whether the service says that it is there."""
+    while True:
+        start = time.monotonic()
+        status, _ = await client.send("GET /healthz")
+        if status == 200:
+            seen.health.append(time.monotonic() - start)
+        elif time.monotonic() - seen.killed > _AFTER_KILL:
+            seen.counts["health refused"] += 1
+        await asyncio.sleep(0.2)
+
+
+async def kills(process: int, seen: Seen, every: float) -> None:
+    """End a worker now and then, politely or not."""
+    for number in range(10**6):
+        await asyncio.sleep(every)
+        if running := workers_of(process):
+            seen.killed = time.monotonic()
+            with suppress(ProcessLookupError):
+                os.kill(random.choice(running), signal.SIGKILL if number % 2 == 0 else signal.SIGTERM)
+            seen.counts["kills"] += 1
+
+
+async def memory(process: int, seen: Seen) -> None:
+    """What all processes of the service take, every second."""
+    while True:
+        seen.memory.append(memory_of(process))
+        await asyncio.sleep(1)
+
+
+async def for_a_while(seconds: float, *coroutines: Any) -> None:
+    """Run them side by side for some time; the failure of one is ours."""
+    tasks = [asyncio.create_task(one) for one in coroutines]
+    done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+    for task in done:
+        task.result()
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks, timeout=5)
+
+
+def workers_of(process: int) -> list[int]:
+    """The workers of a service."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    with suppress(OSError):
+        return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return []
+
+
+def memory_of(process: int) -> int:
+    """The memory of a process and its children, in bytes; what they share counts once."""
+    total = 0
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    for one in (process, *children):
+        with suppress(OSError):
+            found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{one}/smaps_rollup").read_text(), re.MULTILINE)
+            total += 1024 * int(found[1]) if found else 0
+    return total
+
+
+@contextmanager
+def service(model: str | None) -> Iterator[tuple[Address, int]]:
+    """A running service of two workers: its address and its process; what it says goes to a file, which never fills."""
+    command = [sys.executable, "-m", "tabsa", "serve", "--port", "0", "--workers", str(WORKERS)]
+    command += ["--model", model] if model else []
+    with tempfile.TemporaryFile("w+") as log:
+        process = subprocess.Popen(command, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"})
+        try:
+            said = ""
+            while said.count("Application startup complete") < WORKERS:
+                time.sleep(0.2)
+                log.seek(0)
+                said = log.read()
+                if process.poll() is not None:
+                    sys.exit(f"the service did not start:\n{said}")
+            address = urlsplit(re.findall(r"http://[\d.]+:\d+", said)[0])
+            yield (address.hostname or "", address.port or 0), process.pid
+        finally:
+            process.terminate()
+            process.wait()
+
+
+async def soak(
+    address: Address, process: int, questions: Questions, minutes: float, clients: int, only: list[str]
+) -> dict[str, Any]:
+    """A client alone, then with a crowd, then with everybody."""
+    phase = min(60.0, 10 + minutes * 6)
+    alone, busy, seen = Seen(), Seen(), Seen()
+
+    def asker(place: int, into: Seen) -> Honest:
+        return Honest(address, f"127.0.0.{place}", questions, into)
+
+    for name, into, others in (("warm-up", Seen(), 0), ("alone", alone, 0), ("full load", busy, clients)):
+        print(f"{name} ...", file=sys.stderr)
+        among = [crowd(asker(20 + number, into)) for number in range(others)]
+        await for_a_while(3 if name == "warm-up" else phase, now_and_then(asker(2, into), into.times), *among)
+    kinds = [kind for kind in KINDS if not only or kind.__name__ in only]
+    hostile = {kind.__name__: Client(address, 10 + number) for number, kind in enumerate(kinds)}
+    print(f"soak, {minutes:g} minutes ...", file=sys.stderr)
+    began = time.monotonic()
+    await for_a_while(
+        60 * minutes,
+        now_and_then(asker(2, seen), seen.times),
+        health(asker(3, seen), seen),
+        *(crowd(asker(20 + number, seen)) for number in range(clients)),
+        *(go_on(kind, hostile[kind.__name__]) for kind in kinds),
+        kills(process, seen, max(10.0, 60 * minutes / 20)),
+        memory(process, seen),
+    )
+    took = time.monotonic() - began
+    return figures(alone, busy, seen) | {
+        "minutes": round(took / 60, 1),
+        "clients": clients,
+        "hostile": {name: dict(client.told) for name, client in hostile.items()},
+    }
+
+
+def p99(times: list[float]) -> float:
+    """In milliseconds."""
+    return round(1000 * statistics.quantiles(times, n=100, method="inclusive")[98], 1)
+
+
+def figures(alone: Seen, busy: Seen, seen: Seen) -> dict[str, Any]:
+    """What came of it."""
+    tenth = max(1, len(seen.memory) // 10)
+    early, late = seen.memory[2 * tenth : 4 * tenth], seen.memory[-2 * tenth :]
+    return {
+        "honest": dict(seen.counts),
+        "p99_ms": {"alone": p99(alone.times), "full load": p99(busy.times), "soak": p99(seen.times)},
+        "p50_ms": {name: round(1000 * statistics.median(one.times), 1) for name, one in
+                   (("alone", alone), ("full load", busy), ("soak", seen))},
+        "p99_ratio": round(p99(seen.times) / p99(alone.times), 2),
+        "healthz_p99_ms": p99(seen.health),
+        "healthz_slowest_ms": round(1000 * max(seen.health), 1),
+        "memory_mb": round(max(seen.memory) / 1e6),
+        "memory_growth": round(statistics.mean(late) / statistics.mean(early) - 1, 4),
+    }  # fmt: skip
+
+
+def failures(found: dict[str, Any]) -> list[str]:
+    """What is not as it should be."""
+    honest = found["honest"]
+    bad = [
+        f"{honest[name]} {name}"
+        for name in ("lost", "wrong", "cut without a kill", "health refused")
+        if honest.get(name)
+    ]
+    told = Counter({name: times for name, times in honest.items() if name.startswith("status 5")})
+    told.update({f"status {name}": n for of in found["hostile"].values() for name, n in of.items() if name[0] == "5"})
+    bad += [f"{times} {name}" for name, times in told.items() if name != "status 503"]
+    if found["memory_growth"] > _MOST_GROWTH:
+        bad.append(f"memory grew by {found['memory_growth']:.0%}")
+    if found["p99_ratio"] >= _MOST_RATIO:
+        bad.append(f"p99 is {found['p99_ratio']} times that of a client alone")
+    return bad
+
+
+def main() -> None:
+    """Parse, soak, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--model", help="a name or a folder; the model in the box by default")
+    parser.add_argument("--clients", type=int, default=4, help="honest ones that ask without a pause")
+    parser.add_argument("--only", action="append", choices=[kind.__name__ for kind in KINDS], help="of hostile ones")
+    arguments = parser.parse_args()
+    before = round(os.getloadavg()[0], 2)
+    questions = Questions(arguments.model)
+    with service(arguments.model) as (address, process):
+        asked = (arguments.minutes, arguments.clients, arguments.only or [])
+        found = asyncio.run(soak(address, process, questions, *asked))
+    bad = failures(found)
+    found |= {"failures": bad, "model": arguments.model or "reader", "facts": machine() | {"load_before": before}}
+    RESULTS.write_text(json.dumps(found, indent=2) + "\n")
+    print(json.dumps(found, indent=2))
+    if bad:
+        sys.exit(f"the soak failed: {'; '.join(bad)}")
+
+
+if __name__ == "__main__":
+    main()

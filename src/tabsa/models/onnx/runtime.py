@@ -1,0 +1,24 @@
+"""The one door to onnxruntime, which comes without its telemetry.
+
+As it comes, onnxruntime makes a device's id and a database in the user's cache when it is imported, and knows where to
+send what it gathers. The environment is asked before the import: `disable_telemetry_events()` alone comes too late.
+"""
+
+import os
+import sys
+from types import ModuleType
+from typing import Final
+
+_SWITCH: Final = "ORT_DISABLE_TELEMETRY"
+
+
+def load_onnxruntime() -> ModuleType:
+    """onnxruntime, imported at first use; who wants its telemetry sets ORT_DISABLE_TELEMETRY=0."""
+    if "onnxruntime" in sys.modules:  # whoever imported it chose
+        return sys.modules["onnxruntime"]
+    silent = os.environ.setdefault(_SWITCH, "1") != "0"
+    import onnxruntime
+
+    if silent:
+        onnxruntime.disable_telemetry_events()
+    return onnxruntime  # type: ignore[no-any-return]

@@ -1,0 +1,127 @@
+"""Several workers: a parent that holds the socket, replaces a worker that dies or hangs, and stops them all.
+
+A worker watches its parent in turn: where that is gone, it answers what it has taken and ends, and the port is free.
+"""
+
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+import time
+from contextlib import suppress
+from multiprocessing.connection import Connection as PipeEnd
+from multiprocessing.connection import wait
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+import uvicorn
+from uvicorn.config import STARTUP_FAILURE
+
+from tabsa.errors import ConfigError
+from tabsa.serve.folders import hold
+from tabsa.serve.server import Server
+
+_log = logging.getLogger("uvicorn.error")
+_TICK_SECONDS: Final = 0.1
+_BEAT_SECONDS: Final = 5
+_HUNG_SECONDS: Final = 60  # a worker that is only slow, or still starting, must not be taken for dead
+_LAST_SECONDS: Final = 10  # beyond the time of a stop, after which a worker is killed
+_SPAWN: Final = multiprocessing.get_context("spawn")
+_STOPS: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
+
+
+class _Worker:
+    """One process, as its parent sees it."""
+
+    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], folder: Path) -> None:
+        self._beats, theirs = _SPAWN.Pipe(duplex=False)
+        self.process = _SPAWN.Process(target=_work, args=(config, sockets, folder, theirs))
+        self.process.start()
+        theirs.close()
+        self._heard = time.monotonic()
+
+    def is_well(self) -> bool:
+        with suppress(OSError, EOFError):
+            while self._beats.poll():
+                self._beats.recv_bytes()
+                self._heard = time.monotonic()
+        return self.process.is_alive() and time.monotonic() - self._heard < _HUNG_SECONDS
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self._beats.close()
+
+
+class Supervisor:
+    """The parent of the workers."""
+
+    def __init__(self, config: uvicorn.Config, listener: socket.socket, folder: Path) -> None:
+        self._config, self._listener, self._folder = config, listener, folder
+        self._workers: list[_Worker] = []
+        self._told_to_stop = False
+
+    def run(self) -> None:
+        """Until a signal.
+
+        Raises:
+            ConfigError: a worker cannot start, and so no other could.
+        """
+        heeded = [number for number in _STOPS if signal.getsignal(number) != signal.SIG_IGN]  # `nohup` ignores one
+        before = {number: signal.signal(number, self._stop) for number in heeded}
+        try:
+            self._workers = [self._start() for _ in range(self._config.workers)]
+            while not self._told_to_stop:
+                wait([worker.process.sentinel for worker in self._workers], _TICK_SECONDS)
+                self._replace()
+        finally:
+            self._end()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _stop(self, _: int, __: FrameType | None) -> None:
+        self._told_to_stop = True
+
+    def _start(self) -> _Worker:
+        return _Worker(self._config, [self._listener], self._folder)
+
+    def _replace(self) -> None:
+        for number, worker in enumerate(self._workers):
+            if self._told_to_stop or worker.is_well():
+                continue
+            worker.end()
+            if worker.process.exitcode == STARTUP_FAILURE:
+                raise ConfigError("a worker of the service cannot start; its log says why")
+            _log.info("Worker [%s] died; another takes its place", worker.process.pid)
+            self._workers[number] = self._start()
+
+    def _end(self) -> None:
+        """The parent lets go of the socket first: what nobody would accept must not be connected."""
+        self._listener.close()
+        for worker in self._workers:
+            worker.process.terminate()
+        until = time.monotonic() + (self._config.timeout_graceful_shutdown or 0) + _LAST_SECONDS
+        for worker in self._workers:
+            worker.process.join(max(0.0, until - time.monotonic()))
+            worker.end()
+
+
+def _work(config: uvicorn.Config, sockets: list[socket.socket], folder: Path, beats: PipeEnd) -> None:
+    """In a worker: all it does."""
+    config.configure_logging()
+    threading.Thread(target=_watch, args=(beats,), daemon=True).start()
+    with suppress(KeyboardInterrupt), hold(folder):
+        Server(config).run(sockets)
+
+
+def _watch(beats: PipeEnd) -> None:
+    """Tell the parent that this worker is there, and stop it where there is no parent any more."""
+    parent = multiprocessing.parent_process()
+    while parent is not None and parent.is_alive():
+        with suppress(OSError):
+            beats.send_bytes(b".")
+        parent.join(_BEAT_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,217 @@
+"""That a model folder's files are those that were written."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tabsa import load
+from tabsa.checkpoint import ANSWERING, CHECKSUMS, read_folder, shipped_models
+from tabsa.errors import ModelError
+from tabsa.models.export import export
+from tabsa.scoring import Request, request_identity
+from unchecked import unchecked
+
+TEXT, TARGETS = "Camden is cheap but not safe.", ["Camden"]
+
+
+@pytest.fixture
+def folder(tiny_model: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny_model, tmp_path / "folder"))
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(ModelError) as caught:
+        load(path).predict(TEXT, TARGETS)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def written(path: Path) -> dict[str, str]:
+    found: dict[str, str] = json.loads((path / CHECKSUMS).read_text())["sha256"]
+    return found
+
+
+def expected(path: Path) -> dict[str, str]:
+    there = sorted(name for name in ANSWERING if (path / name).exists())
+    return {name: hashlib.sha256((path / name).read_bytes()).hexdigest() for name in there}
+
+
+def flip(path: Path, place: int, bit: int = 1) -> None:
+    data = bytearray(path.read_bytes())
+    data[place] ^= bit
+    path.write_bytes(data)
+
+
+# ---- what is written
+
+
+def test_training_and_export_write_the_checksum_of_every_file(folder: Path) -> None:
+    assert written(folder) == expected(folder)
+    assert set(written(folder)) == {"config.json", "model.onnx", "vectors.safetensors", "weights.safetensors"}
+    export(read_folder(folder), "int8")
+    assert written(folder) == expected(folder)
+    assert "model.int8.onnx" in written(folder)
+
+
+@pytest.mark.parametrize("name", ["reader", "places"])
+def test_the_models_in_the_box_have_theirs(name: str) -> None:
+    path = shipped_models()[name]
+    assert written(path) == expected(path)
+    unnamed = {file.name for file in path.iterdir()} - set(written(path))
+    assert unnamed <= {CHECKSUMS, "README.md", "metrics.json", "reliability.svg"}
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_an_export_of_the_reader_in_the_box_changes_nothing(tmp_path: Path, precision: str) -> None:
+    box = shipped_models()["reader"]
+    path = Path(shutil.copytree(box, tmp_path / "reader"))
+    export(read_folder(path), precision)  # type: ignore[arg-type]
+    assert {file.name: file.read_bytes() for file in path.iterdir()} == {
+        file.name: file.read_bytes() for file in box.iterdir()
+    }
+
+
+def test_an_export_of_an_older_folder_gives_it_checksums(folder: Path) -> None:
+    export(read_folder(unchecked(folder)))
+    assert written(folder) == expected(folder)
+
+
+# ---- what is read
+
+
+def test_every_byte_counts(folder: Path) -> None:
+    """A flipped bit anywhere in a file that an answer comes from is one line that names the file."""
+    rng = np.random.default_rng(1)
+    for name in ("config.json", "model.onnx", "vectors.safetensors"):
+        size = (folder / name).stat().st_size
+        for place in (*rng.integers(size, size=12).tolist(), 0, size - 1):
+            flip(folder / name, place)
+            assert str(folder / name) in refused(folder)
+            flip(folder / name, place)
+    load(folder).predict(TEXT, TARGETS)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "weights.safetensors", "read.int8.onnx", "ask.int8.onnx"])
+def test_a_reader_s_files(tmp_path: Path, name: str) -> None:
+    path = Path(shutil.copytree(shipped_models()["reader"], tmp_path / "reader"))
+    flip(path / name, (path / name).stat().st_size // 2, 4)
+    line = f"{path / name} is damaged: its SHA-256 is not that in checksums.json; "
+    message = refused(path)
+    assert message.startswith(line)
+    remedy = f"make it again with `tabsa export {path} --precision int8`"
+    assert message.removeprefix(line) == (
+        remedy if name.endswith(".onnx") else "copy the folder again, or delete checksums.json if the change is yours"
+    )
+
+
+def test_weights_are_checked_before_they_are_exported(folder: Path) -> None:
+    flip(folder / "weights.safetensors", -1)
+    with pytest.raises(ModelError, match=r"weights\.safetensors is damaged: its SHA-256"):
+        export(read_folder(folder))
+
+
+def test_a_damaged_graph_is_made_again(folder: Path) -> None:
+    before = (folder / "model.onnx").read_bytes()
+    flip(folder / "model.onnx", 2000)
+    export(read_folder(folder))
+    assert (folder / "model.onnx").read_bytes() == before
+    load(folder).predict(TEXT, TARGETS)
+
+
+def test_files_that_are_added_or_gone(folder: Path) -> None:
+    (folder / "concepts.safetensors").write_bytes(b"")
+    with pytest.raises(ModelError, match=r"concepts\.safetensors is not among the files of checksums\.json"):
+        _ = read_folder(folder).concepts
+    (folder / "concepts.safetensors").unlink()
+    content = {"sha256": written(folder) | {"concepts.safetensors": "0" * 64}}
+    (folder / CHECKSUMS).write_text(json.dumps(content))
+    with pytest.raises(ModelError, match=r"has no concepts\.safetensors; the folder is incomplete"):
+        _ = read_folder(folder).concepts
+
+
+def test_what_people_edit_may_change(folder: Path) -> None:
+    for name in ("README.md", "metrics.json", "notes.txt"):
+        (folder / name).write_text("{}")
+    assert load(folder).predict(TEXT, TARGETS).opinions
+
+
+@pytest.mark.filterwarnings("error")
+def test_older_folders_are_read_without_a_word(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert load(unchecked(folder)).predict(TEXT, TARGETS).opinions
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"sha256": 3}', '{"sha256": {"config.json": 3}}', "[" * 99_999])
+def test_checksums_that_are_none(folder: Path, content: str) -> None:
+    (folder / CHECKSUMS).write_text(content)
+    assert str(folder / CHECKSUMS) in refused(folder)
+
+
+def test_each_file_is_read_for_its_checksum_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`score` asks for the checksums again, to know later whether the model is the same."""
+    read: list[str] = []
+
+    def counted(path: Path) -> str:
+        read.append(path.name)
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+
+    monkeypatch.setattr("tabsa.checkpoint.checksums.sha256", counted)
+    model = load(folder)
+    model.predict(TEXT, TARGETS)
+    before = request_identity(model, Request(targets={"Camden": ()}))
+    assert request_identity(model, Request(targets={"Camden": ()})) == before
+    assert sorted(read) == ["config.json", "model.onnx", "vectors.safetensors", "weights.safetensors"]
+    flip(folder / "weights.safetensors", -1)  # even so a change is seen
+    assert request_identity(model, Request(targets={"Camden": ()})) != before
+
+
+# ---- JSON and numbers of strangers
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"a":' * 50_000, '{"targets": ' + "9" * 5000 + "}", "[1", "\0"])
+@pytest.mark.parametrize("name", ["config.json", "metrics.json"])
+def test_json_that_python_cannot_read(folder: Path, name: str, content: str) -> None:
+    (unchecked(folder) / name).write_text(content)
+    with pytest.raises(ModelError, match=name) as caught:
+        _ = read_folder(folder).metrics
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": ["positive", "none", "negative"]}, "expected 'none' first, and others"),
+        ({"labels": ["none"]}, "expected 'none' first, and others"),
+        ({"labels": ["none", "positive", "positive"]}, "'labels' has 'positive' twice"),
+        ({"labels": ["none", "good", "good\nbad"]}, "'labels' has 'good\\nbad' among them"),
+        ({"aspects": ["price", "safety", "price", "general"]}, "'aspects' has 'price' twice"),
+        ({"aspects": ["price", "safety", " ", "general"]}, "'aspects' has ' ' among them"),
+        ({"aspects": ["price", "a\x1b[2Jb", "c", "d"]}, "expected words, without control characters"),
+        ({"aspects": ["x"] * 100_000}, "'aspects' is ['x', 'x'"),
+        ({"targets": 10**9}, "'targets' is 1000000000"),
+        ({"targets": 2.0}, "'targets' is 2.0"),
+        ({"max_length": 10**18}, "'max_length' is 1000000000000000000"),
+        ({"temperature": 10**400}, "'temperature' is 1000"),
+        ({"temperature": 1e-300}, "'temperature' is 1e-300"),
+        ({"windows": [1, 2, 3]}, "'windows' is [1, 2, 3]"),
+        ({"bias": [0, True, 1]}, "'bias' is [0, True, 1]"),
+    ],
+)
+def test_a_configuration_that_no_model_has(folder: Path, change: dict[str, object], message: str) -> None:
+    config = unchecked(folder) / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | change))
+    told = refused(folder)
+    assert message in told
+    assert len(told) < 500
+
+
+def test_arrays_of_sizes_that_no_array_has(folder: Path) -> None:
+    header = {"words": {"dtype": "U8", "shape": [0, 2**62, 2**62], "data_offsets": [0, 0]}}
+    data = json.dumps(header).encode()
+    (unchecked(folder) / "vectors.safetensors").write_bytes(len(data).to_bytes(8, "little") + data)
+    assert "vectors.safetensors" in refused(folder)

@@ -1,0 +1,138 @@
+"""The image's file and the unit for systemd: read, checked, and what they run is run."""
+
+import configparser
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from image import ROOT, Instruction, environment, instructions
+from tabsa.cli.commands import app
+from tabsa.serve.settings import Settings
+
+DOCS = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+IMAGE = instructions((ROOT / "Dockerfile").read_text(encoding="utf-8"))
+DOCKER_STOP_SECONDS = 10
+LAST_SECONDS = 10  # that a stop may take beyond `shutdown_seconds`, the parent's own kill included
+
+
+def only(word: str) -> Instruction:
+    (found,) = [one for one in IMAGE if one.word == word]
+    return found
+
+
+def unit() -> configparser.RawConfigParser:
+    (text,) = re.findall(r"^```ini\n(.*?)^```", DOCS, re.MULTILINE | re.DOTALL)
+    parser = configparser.RawConfigParser(strict=True)  # nothing is said twice
+    parser.optionxform = str  # type: ignore[assignment, method-assign]
+    parser.read_string(text)
+    return parser
+
+
+def test_the_base_is_a_release_and_not_whatever_is_newest() -> None:
+    for one in IMAGE:
+        if one.word == "FROM":
+            assert re.match(r"python:\d+\.\d+\.\d+-slim-[a-z]+(@sha256:[0-9a-f]{64})?( AS \w+)?$", one.rest)
+    first = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()[0]
+    assert re.fullmatch(r"# syntax=docker/dockerfile:\d+\.\d+", first)
+
+
+def test_everything_copied_is_there_and_not_ignored() -> None:
+    allowed = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    sources = [name for one in IMAGE if one.word == "COPY" for name in one.rest.split()[:-1]]
+    sources += re.findall(r"type=bind,source=([^,\s]+)", " ".join(flag for one in IMAGE for flag in one.flags))
+    assert "constraints.txt" in sources
+    for name in sources:
+        assert (ROOT / name).exists()
+        assert f"!{name}" in allowed
+
+
+def test_it_runs_as_somebody_and_keeps_no_secret() -> None:
+    words = [one.word for one in IMAGE]
+    assert int(only("USER").rest) > 999
+    assert words.index("USER") < words.index("ENTRYPOINT")
+    assert "ADD" not in words
+    assert not re.search("KEY|SECRET|TOKEN|PASSWORD", " ".join(one.rest for one in IMAGE if one.word in ("ENV", "ARG")))
+    assert only("STOPSIGNAL").rest == "SIGTERM"
+
+
+def test_no_command_has_the_key_in_it() -> None:
+    blocks = re.findall(r"^```(?:sh|ini)\n(.*?)^```", DOCS, re.MULTILINE | re.DOTALL)
+    assert blocks
+    assert not re.search(r"TABSA_API_KEY=\S|api_key=", "".join(blocks))
+
+
+def test_a_stop_of_the_image_ends_before_docker_loses_its_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[Settings, int]] = []
+    monkeypatch.setattr("tabsa.serve.run.run", lambda settings, **given: seen.append((settings, given["port"])))
+    tabsa, *command = only("ENTRYPOINT").command
+    assert tabsa == "tabsa"
+    result = CliRunner().invoke(app, [*command, "--model", "places"], env=environment(IMAGE), catch_exceptions=False)
+    assert result.exit_code == 0
+    ((settings, port),) = seen
+    assert settings.shutdown_seconds + 5 <= DOCKER_STOP_SECONDS
+    assert port == int(only("EXPOSE").rest)
+
+
+def test_the_health_check_asks_where_the_service_listens() -> None:
+    """Both on another port than the image's own, with a name allowed as the documentation advises."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    given = os.environ | environment(IMAGE) | {"TABSA_PORT": port, "PYTHONPATH": str(ROOT / "src")}
+    given |= {"http_proxy": "http://127.0.0.1:9", "TABSA_API_KEY": "secret"}
+    python, *program = only("HEALTHCHECK").command
+    assert python == "python"
+    tabsa, *service = only("ENTRYPOINT").command
+    assert tabsa == "tabsa"
+
+    def healthy() -> bool:
+        check = subprocess.run([sys.executable, *program], env=given, capture_output=True, timeout=20, check=False)
+        return check.returncode == 0
+
+    assert not healthy()
+    command = [sys.executable, "-m", "tabsa", *service, "--model", "places", "--allow-host", "tabsa.example"]
+    with subprocess.Popen(command, env=given, stderr=subprocess.DEVNULL) as process:
+        try:
+            end = time.monotonic() + 60
+            while not healthy():
+                assert process.poll() is None
+                assert time.monotonic() < end
+        finally:
+            process.send_signal(signal.SIGTERM)
+    assert process.returncode in (0, -signal.SIGTERM)
+
+
+def test_the_unit_says_what_it_should() -> None:
+    service = dict(unit()["Service"])
+    assert int(service["TimeoutStopSec"]) > Settings().shutdown_seconds + LAST_SECONDS
+    assert service["UMask"] == "0077"
+    assert int(service["TasksMax"]) <= 512
+    assert (service["IPAddressDeny"], service["IPAddressAllow"]) == ("any", "localhost")
+    assert service["LoadCredential"].startswith("api-key:/")  # where there is none, the unit does not start
+    assert service["Environment"] == "TABSA_API_KEY_FILE=%d/api-key"
+    assert "EnvironmentFile" not in service
+    command = service["ExecStart"].split()[1:]
+    assert "KEY" not in service["ExecStart"]
+    assert CliRunner().invoke(app, [command[0], "--help"]).exit_code == 0
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+def test_systemd_understands_the_unit_and_finds_it_safe(tmp_path: Path) -> None:
+    (text,) = re.findall(r"^```ini\n(.*?)^```", DOCS, re.MULTILINE | re.DOTALL)
+    file = tmp_path / "tabsa.service"
+    file.write_text(text.replace("/opt/tabsa/bin/tabsa", sys.executable), encoding="utf-8")
+    verified = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(file)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert [line for line in verified.stderr.splitlines() if "tabsa.service" in line] == []
+    security = ["systemd-analyze", "security", "--offline=yes", "--threshold=20", str(file)]  # of 100, the worst
+    judged = subprocess.run(security, capture_output=True, text=True, timeout=60, check=False)
+    assert judged.returncode == 0, judged.stdout[-500:]
