@@ -14,10 +14,9 @@ _SWITCH: Final = "ORT_DISABLE_TELEMETRY"
 
 def load_onnxruntime() -> ModuleType:
     """onnxruntime, imported at first use; who wants its telemetry sets ORT_DISABLE_TELEMETRY=0."""
-    if "onnxruntime" in sys.modules:  # whoever imported it chose
-        return sys.modules["onnxruntime"]
-    silent = os.environ.setdefault(_SWITCH, "1") != "0"
-    import onnxruntime
+    chosen = "onnxruntime" in sys.modules  # by whoever imported it, or another thread is about to
+    silent = not chosen and os.environ.setdefault(_SWITCH, "1") != "0"
+    import onnxruntime  # waits for a thread that is importing it: half a module has no attributes
 
     if silent:
         onnxruntime.disable_telemetry_events()
