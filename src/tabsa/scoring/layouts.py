@@ -10,6 +10,7 @@ from tabsa.inference import PredictedOpinion
 from tabsa.schema import NONE, UNNAMED, Target
 from tabsa.scoring.reading import TableColumns
 from tabsa.scoring.request import Layout, Request
+from tabsa.tables.fields import is_whole
 from tabsa.tables.formats import OutputColumns
 from tabsa.tables.rows import Values
 
@@ -57,6 +58,8 @@ def row_maker(
     else:
         maker = _WideOwn(request, columns, aspects, labels)
     for name, count in Counter(maker.columns).items():
+        if not is_whole({name: ""}):
+            raise DataError(f"the name of the column {name!r} has half a character in it; write it as UTF-8")
         if count > 1:
             raise DataError(f"the output would have two columns {name!r}", code="column_taken")
     return maker

@@ -78,7 +78,7 @@ class Workbook:
         except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError) as e:
             what = "is not a whole Excel workbook; save it again as .xlsx, or as CSV UTF-8"
             raise DataError(f"{self._path} {what}") from e
-        except (ET.ParseError, ValueError, IndexError, OverflowError) as e:
+        except (ET.ParseError, ValueError, LookupError, OverflowError) as e:
             raise DataError(f"{self._path} is a damaged Excel workbook ({e}); save it as CSV UTF-8") from e
         except OSError as e:
             raise DataError(f"cannot read {self._path}: {reason(e)}") from e

@@ -105,7 +105,10 @@ class ReaderEngine:
         path, operators = self.folder.path / name, system_of(self.folder).operators
         remedy = f"tabsa export {self.folder.path}" + (" --precision int8" if self.precision == "int8" else "")
         session = open_session(self.folder, name, remedy, operators, outside=True)
-        facts = session.get_modelmeta().custom_metadata_map
+        try:
+            facts = session.get_modelmeta().custom_metadata_map
+        except UnicodeDecodeError:
+            facts = {}  # no text, so none of ours
         names = (value.name for value in (*session.get_inputs(), *session.get_outputs()))
         kept = {name for name in names if name.startswith(("keys.", "values."))}
         if (facts.get(DIGEST), facts.get(ALONG, "0"), kept) != (digest, str(self.sizes.along), {*self.sizes.kept}):
