@@ -21,20 +21,20 @@ pytestmark = pytest.mark.skipif(
 PREPARE = """
 set -eu
 mount -t tmpfs none "$T"
-mkdir "$T/upper" "$T/work" "$T/root"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$T/upper,workdir=$T/work" "$T/root"
-for place in proc dev; do mount --rbind "/$place" "$T/root/$place"; done
-mount -t tmpfs none "$T/root/tmp"
-chmod 1777 "$T/root/tmp"
-for place in $(python_parents); do chmod a+rx "$T/root$place"; done
-in_root() { chroot "$T/root" env PATH=/base/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
+mkdir "$T/upper" "$T/work" "$T/tree"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$T/upper,workdir=$T/work" "$T/tree"
+for place in proc dev; do mount --rbind "/$place" "$T/tree/$place"; done
+mount -t tmpfs none "$T/tree/tmp"
+chmod 1777 "$T/tree/tmp"
+for place in $(python_parents); do chmod a+rx "$T/tree$place"; done
+in_root() { chroot "$T/tree" env PATH=/base/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
 in_root "$PYTHON" -m venv /base
 """
 RUN = """
 up='import fcntl, socket, struct
 s = socket.socket()
 fcntl.ioctl(s, 0x8914, struct.pack("16sh14x", b"lo", 1))'
-cat > "$T/root/start" <<'END'
+cat > "$T/tree/start" <<'END'
 cd "$WORK"
 ENTRYPOINT &
 service=$!
@@ -44,7 +44,7 @@ kill -TERM $service
 wait $service || echo "ended with $?"
 END
 unshare -n sh -c '"$0" -c "$2" && shift 2 && exec "$@"' "$PYTHON" - "$up" \\
-    chroot --userspec=10001:10001 "$T/root" env -i PATH=/base/bin:/usr/bin:/bin ENVIRONMENT WORK=/srv sh /start
+    chroot --userspec=10001:10001 "$T/tree" env -i PATH=/base/bin:/usr/bin:/bin ENVIRONMENT WORK=/srv sh /start
 """
 
 
@@ -55,17 +55,17 @@ def script(work: str) -> str:
     for word, _, rest in found:
         if word == "WORKDIR":
             where = rest
-            lines.append(f'mkdir -p "$T/root{where}"')
+            lines.append(f'mkdir -p "$T/tree{where}"')
         elif word == "COPY":
             *sources, target = rest.split()
             for source in sources:
                 to = f"{where}/{target}".replace("/./", "/")
-                lines.append(f'cp -r "{ROOT}/{source}" "$T/root{to}"')
+                lines.append(f'cp -r "{ROOT}/{source}" "$T/tree{to}"')
         elif word == "RUN":
-            lines.append(f'cp "{ROOT}/constraints.txt" "$T/root/constraints.txt"')
+            lines.append(f'cp "{ROOT}/constraints.txt" "$T/tree/constraints.txt"')
             lines.append(f"in_root sh -euc {shlex.quote(f'cd {where}; {rest}')}")
         elif word == "FROM" and " AS " not in rest:
-            lines.append('rm -rf "$T/root/project"')
+            lines.append('rm -rf "$T/tree/project"')
             where = "/"
     (entry,) = [one.command for one in found if one.word == "ENTRYPOINT"]
     (check,) = [one.command for one in found if one.word == "HEALTHCHECK"]

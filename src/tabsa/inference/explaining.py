@@ -125,8 +125,9 @@ class _Asking:
     def sentences(self) -> tuple[SentenceAnswer, ...]:
         """The sentences that carry the answer, the strongest first, each with an answer of its own."""
         found: dict[Span, tuple[float, Numbers]] = {}
+        every = split_sentences(self.text)
         for passage, opened in zip(self.read, self.opened, strict=True):
-            spans = [span for span in split_sentences(self.text) if _inside(span, passage) and span not in found]
+            spans = [span for span in every if _inside(span, passage) and span not in found]
             if spans and opened is not None:
                 found |= zip(spans, self._heard_sentences(opened, passage, spans), strict=True)
             elif spans:

@@ -156,7 +156,7 @@ class ScoreForm(BaseModel):
     date_column: Text | None = Field(None, description="For the summary of a job; the column called so by default.")
     prefix: Text = Field("", description="Goes before the name of each new column.")
     probabilities: bool = Field(False, description="Add each label's probability to the wide layout, too.")
-    evidence: bool = Field(False, description="Add the sentence that carries each opinion; takes about twice as long.")
+    evidence: bool = Field(False, description="Add the sentence that carries each opinion; slower on texts of several.")
     escape_formulas: bool = Field(
         False, description="In CSV, put an apostrophe before text that a spreadsheet would take for a formula."
     )
