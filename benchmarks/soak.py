@@ -191,21 +191,36 @@ async def for_a_while(seconds: float, *coroutines: Any) -> None:
 
 def workers_of(process: int) -> list[int]:
     """The workers of a service."""
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [worker for child in children_of(process) for worker in children_of(child)]
+
+
+def children_of(process: int) -> list[int]:
+    """The processes that a process started."""
     with suppress(OSError):
-        return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+        return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
     return []
 
 
 def memory_of(process: int) -> int:
     """The memory of a process and its children, in bytes; what they share counts once."""
     total = 0
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    for one in (process, *children):
+    for one in (process, *children_of(process), *workers_of(process)):
         with suppress(OSError):
             found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{one}/smaps_rollup").read_text(), re.MULTILINE)
             total += 1024 * int(found[1]) if found else 0
     return total
+
+
+def processor_time() -> tuple[int, int]:
+    """What other machines on the same host took of this one's cores, and all time of the cores, so far."""
+    times = [int(time) for time in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return times[7], sum(times)
+
+
+def stolen_since(before: tuple[int, int]) -> float:
+    """The share of the cores' time that was taken since."""
+    stolen, total = (now - then for now, then in zip(processor_time(), before, strict=True))
+    return round(stolen / max(1, total), 3)
 
 
 @contextmanager
@@ -313,13 +328,14 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=4, help="honest ones that ask without a pause")
     parser.add_argument("--only", action="append", choices=[kind.__name__ for kind in KINDS], help="of hostile ones")
     arguments = parser.parse_args()
-    before = round(os.getloadavg()[0], 2)
+    before, stolen = round(os.getloadavg()[0], 2), processor_time()
     questions = Questions(arguments.model)
     with service(arguments.model) as (address, process):
         asked = (arguments.minutes, arguments.clients, arguments.only or [])
         found = asyncio.run(soak(address, process, questions, *asked))
     bad = failures(found)
-    found |= {"failures": bad, "model": arguments.model or "reader", "facts": machine() | {"load_before": before}}
+    facts = machine() | {"load_before": before, "stolen": stolen_since(stolen)}
+    found |= {"failures": bad, "model": arguments.model or "reader", "facts": facts}
     RESULTS.write_text(json.dumps(found, indent=2) + "\n")
     print(json.dumps(found, indent=2))
     if bad:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.cases import ANSWERED, Broken, Case
+from fuzz.graphs import added, some_addition
 from fuzz.making import ODD_NUMBERS, changed_json, edited, some_edits, some_value
 from fuzz.models import BOX, SMALL
 from fuzz.texts import check_prediction
@@ -49,7 +50,10 @@ def make(chance: random.Random) -> Case:
         case["gone"] = chance.choice(_FILES[base])
     elif way < 0.6:
         case["forged"] = [[chance.choice(_FILES[base]), {"from": chance.choice(_FILES[base])}]]
-    elif way < 0.75:
+    elif way < 0.68:
+        graphs = [name for name in _FILES[base] if name.endswith(".onnx")]
+        case["forged"] = [[chance.choice(graphs), {"graph": some_addition(chance)}]]
+    elif way < 0.78:
         case["forged"] = [[chance.choice(_FILES[base]), {"edits": some_edits(chance)}]]
     elif way < 0.9:
         field = chance.choice(_FIELDS)
@@ -139,6 +143,8 @@ class Folders:
                 made[name] = content(change["from"])
             elif "edits" in change:
                 made[name] = edited(content(name), change["edits"])
+            elif "graph" in change:
+                made[name] = added(content(name), change["graph"])
             elif "text" in change:
                 made[name] = "".join(what * times for what, times in change["text"]).encode()
             elif "field" in change:

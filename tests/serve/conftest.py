@@ -65,9 +65,11 @@ class Served:
 
     def workers(self) -> list[int]:
         """The process ids of its workers."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        named = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
-        return [child for child, command in named.items() if b"spawn_main" in command]
+        return [worker for child in _children(self.process.pid) for worker in _children(child)]
+
+
+def _children(process: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 @pytest.fixture

@@ -1,7 +1,9 @@
 """Many clients, few model calls, and every answer the Predictor's own."""
 
 import asyncio
+import os
 import random
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -227,7 +229,7 @@ def test_an_overloaded_service_says_when_to_come_again(settings: Any) -> None:
     async def ask(client: httpx2.AsyncClient, app: FastAPI) -> tuple[list[Any], Any]:
         waits = threading.Event()
         service = app.state.service
-        service.batcher._predictor = SlowPredictor(service.predictor, waits.wait)
+        service.batcher._quick.predictor = SlowPredictor(service.predictor, waits.wait)
         posted = [client.post("/v1/predict", json={"text": text, "targets": NAMES}) for text in texts(30)]
         tasks = [asyncio.create_task(post) for post in posted]
         while sum(task.done() for task in tasks) < 25:
@@ -266,6 +268,43 @@ def test_a_small_request_does_not_wait_for_all_of_a_large_one(settings: Any, pre
     assert len(slow.calls) > 40
     assert others <= 4
     assert own <= 4
+
+
+def test_a_small_request_is_answered_while_a_large_one_is_read(settings: Any, predictor: Predictor) -> None:
+    """Even one that never ends: it is read elsewhere."""
+    goes_on = threading.Event()
+    slow = SlowPredictor(predictor, goes_on.wait)
+
+    async def use(batcher: Batcher) -> tuple[bool, bool]:
+        batcher._large.predictor = slow  # type: ignore[assignment]
+        long = asyncio.create_task(batcher.ask([question("Camden is dear . " * 100)]))
+        wide = asyncio.create_task(batcher.ask([question("Camden is dear .")] * 100))  # 100 texts, 3 targets
+        while not slow.calls:
+            await asyncio.sleep(0)
+        (answer,) = await batcher.ask([question("Leeds is far .")])
+        waited = not long.done() and not wide.done()
+        goes_on.set()
+        await asyncio.gather(long, wide)
+        return waited, answer.prediction.text == "Leeds is far ."
+
+    assert with_batcher(predictor, settings(small_characters=1000, small_opinions=900), use) == (True, True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has threads of several ranks")
+def test_what_is_large_runs_behind_what_is_small(settings: Any, predictor: Predictor) -> None:
+    def rank() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    ranks: dict[str, int] = {}
+
+    async def use(batcher: Batcher) -> None:
+        batcher._quick.predictor = SlowPredictor(predictor, lambda: ranks.update(small=rank()))  # type: ignore[assignment]
+        batcher._large.predictor = SlowPredictor(predictor, lambda: ranks.update(large=rank()))  # type: ignore[assignment]
+        await batcher.ask([question("Leeds is far .")])
+        await batcher.ask([question("Leeds is far . " * 100)])
+
+    with_batcher(predictor, settings(), use)
+    assert ranks["large"] > ranks["small"] == rank()
 
 
 def test_clients_take_turns_whatever_each_asks(settings: Any, predictor: Predictor) -> None:
@@ -311,11 +350,11 @@ def test_work_is_counted_and_limited(settings: Any, predictor: Predictor) -> Non
 def test_parts_of_a_passage_answer_as_the_whole(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many questions of one passage are asked in several calls; nothing changes by that, to the last bit."""
     from tabsa.inference import load
-    from tabsa.serve import asked, batching
+    from tabsa.serve import asked, lane
 
     monkeypatch.setattr(asked, "_MOST_QUESTIONS", 4)
     monkeypatch.setattr(asked, "_BUNCH", 1)
-    monkeypatch.setattr(batching, "_KEPT", 0)  # and texts are cut again
+    monkeypatch.setattr(lane, "_KEPT", 0)  # and texts are cut again
     model = load("reader", threads=1)
     aspects = ("price", "safety", "noise", "looks", *(f"thing {number}" for number in range(29)))
     text = "Camden and Leeds are dear, Camden is loud. " * 3

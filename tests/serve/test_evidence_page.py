@@ -247,11 +247,12 @@ def saved(folder: Path, name: str) -> str:
 
 
 def test_the_answers_are_saved_with_what_carries_them(page: Page, box: Predictor, downloads: Path) -> None:
-    asked(page, TEXT, "Brixton", 'Hampstead=the "hill", NW3', "Oslo")
+    asked(page, TEXT, "Brixton", 'Hampstead=the "hill", NW3', "Oslo", "@Home")
     expected = box.predict(TEXT, ["Brixton", "Hampstead"])
     page.one("#export [data-key=csv]").click()
     rows = list(csv.DictReader(saved(downloads, "opinions.csv").splitlines()))
-    assert sorted((row["target"], row["aspect"]) for row in rows) == sorted(page.grid())
+    shown = [(target.replace("@", "'@"), aspect) for target, aspect in page.grid()]  # else a formula in a spreadsheet
+    assert sorted((row["target"], row["aspect"]) for row in rows) == sorted(shown)
     by = {(row["target"], row["aspect"]): row for row in rows}
     for opinion in expected.opinions:
         row = by[opinion.target, opinion.aspect]
@@ -271,12 +272,13 @@ def test_the_answers_are_saved_with_what_carries_them(page: Page, box: Predictor
 
 
 def test_the_table_is_copied(page: Page) -> None:
-    asked(page, "Brixton is cheap.", "Brixton", "Oslo")
+    asked(page, "Brixton is cheap.", "Brixton", "Oslo", "@Home")
     page.cdp("Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]})
     page.one("#export [data-key=copy]").click()
     until(lambda: page.text_of("#exported") == "Copied.")
     copied = page.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
-    head, brixton, oslo = (line.split("\t") for line in copied.splitlines())
+    head, brixton, oslo, home = (line.split("\t") for line in copied.splitlines())
+    assert home[0] == "'@Home"
     assert head == ["", *(aspect for target, aspect in page.grid() if target == "Oslo")]
     assert brixton[1 + head[1:].index("price")].startswith("positive 9")
     assert set(oslo[1:]) == {"not read"}

@@ -140,9 +140,9 @@ def test_a_request_may_make_so_much_work(make_client: Any) -> None:
     names = [f"Place{number}" for number in range(100)]
     text = (" ".join(names) * 20)[:10_000]
     service = client.app.state.service
-    read = service.batcher._predictor.engine.read_passages
+    read = service.batcher._quick.predictor.engine.read_passages
     calls: list[int] = []
-    service.batcher._predictor.engine.read_passages = lambda *a, **k: calls.append(1) or read(*a, **k)
+    service.batcher._quick.predictor.engine.read_passages = lambda *a, **k: calls.append(1) or read(*a, **k)
     error = error_of(
         client.post("/v1/predict", json={"texts": [text] * 100, "targets": names, "aspects": ["price"]}), 422
     )

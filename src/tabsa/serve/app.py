@@ -5,6 +5,7 @@ import contextlib
 import logging
 import os
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,7 @@ from tabsa.serve.batching import Batcher
 from tabsa.serve.guard import Guard
 from tabsa.serve.jobs import Jobs
 from tabsa.serve.metrics import Metrics
+from tabsa.serve.priority import step_back
 from tabsa.serve.problems import handle_problems
 from tabsa.serve.service import Service
 from tabsa.serve.settings import Settings
@@ -106,13 +108,15 @@ async def _service(settings: Settings, metrics: Metrics) -> AsyncIterator[Servic
         jobs = Jobs(folder / "jobs", predictor, settings, metrics)
         name = predictor.folder.path.resolve().name
         kept = corrections.of_settings(settings)
+        scoring = ThreadPoolExecutor(settings.max_scoring, "scoring", step_back)
         batcher.start()
         sweeper = asyncio.create_task(_sweep_on(jobs, folder))
         try:
-            yield Service(name, settings, predictor, batcher, jobs, metrics, uploads, kept)
+            yield Service(name, settings, predictor, batcher, jobs, metrics, uploads, scoring, kept)
         finally:
             sweeper.cancel()
             await batcher.stop()
+            scoring.shutdown(wait=False)
             await run_in_threadpool(jobs.close)
 
 

@@ -14,7 +14,7 @@ from tabsa.serve.problems import Problem
 from tabsa.text import TargetFinder
 
 EVIDENCE_READINGS: Final = 10  # that evidence of one answer costs at most
-_MOST_QUESTIONS: Final = 512  # of one part
+_MOST_QUESTIONS: Final = 1024  # of one part
 _BUNCH: Final = 512  # work of a text that is done in one turn, where it has parts that small
 
 

@@ -1,152 +1,118 @@
-"""The requests of many clients in one model call, in fair turns.
+"""The requests of many clients in few model calls.
 
-A request's texts are first cut into what is read at once, so that the work it makes is known: word pieces to read and
-questions to answer. Then they are read, a bounded piece of work a call, in one thread; clients take turns, and so do
-the requests of one client, so that nobody waits for all of a large request. While the thread reads, more gather. Only
-when the last call had company does the next one wait a moment (`batch_window_ms`) for stragglers, so that a lone client
-never waits. What is read beside a text does not change its answer (see `Engine.read_passages`). Evidence, which costs
-several readings, has a line and a thread of its own.
+There are three lines, each with a thread: small requests, large ones, and evidence, which costs several readings. So
+nobody who asks little waits for what others ask at length; the threads of the last two run behind the first
+(`priority.py`). In each line clients take turns (`lane.py`).
 """
 
 import asyncio
 import contextlib
-import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from tabsa.inference import Predictor
-from tabsa.inference.predictor import Query
-from tabsa.schema import UNNAMED, Target
-from tabsa.serve.asked import BatchAnswer, Question, ReadingPart, WaitingRequest, WaitingText, bunches, cut_parts
+from tabsa.serve.asked import BatchAnswer, Question, WaitingRequest, WaitingText
+from tabsa.serve.lane import Lane
 from tabsa.serve.metrics import Metrics
+from tabsa.serve.priority import step_back
 from tabsa.serve.problems import busy
 from tabsa.serve.settings import Settings
 from tabsa.serve.turns import FairLine
-from tabsa.text import all_targets
 
 __all__ = ["BatchAnswer", "Batcher", "Question"]
 
-_CUT_CHARACTERS = 10_000  # of texts that are cut in one turn, or one text
-_KEPT = 200_000  # word pieces that are kept cut until they are read; of more, texts are cut again
-
 
 class Batcher:
-    """Reads texts for whoever asks, in one thread; to be used from one event loop."""
+    """Reads texts for whoever asks; to be used from one event loop."""
 
     def __init__(self, predictor: Predictor, settings: Settings, metrics: Metrics) -> None:
-        self._predictor, self._metrics = predictor, metrics
-        self._most, self._texts = settings.max_waiting, settings.batch_texts
-        self._call_work, self._request_work = settings.batch_work, settings.max_work
-        self._window = settings.batch_window_ms / 1000
-        # The lines belong to the event loop and the model's thread alike.
-        self._lock = threading.Lock()
-        self._to_cut: FairLine[WaitingText] = FairLine()
-        self._to_read: FairLine[Sequence[ReadingPart]] = FairLine()
-        self._to_explain: FairLine[WaitingText] = FairLine()
-        self._kept = 0
-        self._some, self._explainable = asyncio.Event(), asyncio.Event()  # whether there is work
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
-        self._explainer = ThreadPoolExecutor(1, thread_name_prefix="evidence")
+        self._predictor, self._settings, self._metrics = predictor, settings, metrics
+        self._quick = Lane(predictor, settings, metrics, self._end)
+        self._large = Lane(predictor, settings, metrics, self._end, step_back)
+        self._to_explain: FairLine[WaitingText] = FairLine(lambda text: len(text.question.text) + 1)
+        self._explainable = asyncio.Event()  # whether there is something to explain
+        self._explainer = ThreadPoolExecutor(1, "evidence", step_back)
         self.waiting = 0  # texts without an answer, in a line or being read
 
     def start(self) -> None:
         """Begin to read."""
-        self._tasks = [asyncio.create_task(self._read_on()), asyncio.create_task(self._explain_on())]
+        for lane in (self._quick, self._large):
+            lane.start()
+        self._task = asyncio.create_task(self._explain_on())
 
     async def stop(self) -> None:
-        """Stop, once everything in the line has its answer."""
+        """Stop, once everything in the lines has its answer."""
         while self.waiting and self.alive:
             await asyncio.sleep(0.01)
-        for task in self._tasks:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-        self._thread.shutdown()
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+        for lane in (self._quick, self._large):
+            await lane.stop()
         self._explainer.shutdown()
 
     @property
     def alive(self) -> bool:
         """Whether questions are being answered."""
-        return not any(task.done() for task in self._tasks)
+        return self._quick.alive and self._large.alive and not self._task.done()
 
     @property
     def full(self) -> bool:
         """Whether another question would be refused."""
-        return self.waiting >= self._most
+        return self.waiting >= self._settings.max_waiting
 
     async def ask(self, questions: Sequence[Question], client: str = "") -> list[BatchAnswer]:
         """The answers, in order; raises a Problem at once where too much is waiting.
 
         `client` is who asks: those that ask much do not keep the others waiting.
         """
-        if self.waiting + len(questions) > self._most:
+        if self.waiting + len(questions) > self._settings.max_waiting:
             raise busy("too many texts are waiting; come again in a moment")
         request = WaitingRequest(client, questions, asyncio.get_running_loop().create_future())
-        with self._lock:
-            self._to_cut.add(client, request, request.texts)
+        lane = self._quick if self._is_small(questions) else self._large
+        lane.add(request)
         self._count(len(questions))
-        self._some.set()
         try:
             return await request.future
         finally:
-            self._forget(request)
+            lane.forget(request)
+            self._to_explain.drop(client, request)
+            self._count(-request.left)
+            request.left = 0
+
+    def _is_small(self, questions: Sequence[Question]) -> bool:
+        """Whether a request is read before large ones; what its work comes to is known only when it is cut."""
+        characters = sum(len(question.text) for question in questions)
+        opinions = sum(
+            max(1, len(question.finder.names)) * len(question.aspects or self._predictor.aspects)
+            for question in questions
+        )
+        return characters <= self._settings.small_characters and opinions <= self._settings.small_opinions
 
     def _count(self, more: int) -> None:
         self.waiting += more
         self._metrics.waiting.set(self.waiting)
 
-    def _forget(self, request: WaitingRequest) -> None:
-        """Nothing more is done for a request that has its answer, or will have none."""
-        with self._lock:
-            for line in (self._to_cut, self._to_read, self._to_explain):
-                line.drop(request.client, request)
-            for text in request.texts:
-                self._release(text)
-        self._count(-request.left)
-        request.left = 0
-
-    def _release(self, text: WaitingText) -> None:
-        self._kept -= text.kept
-        text.query, text.kept = None, 0
-
-    async def _read_on(self) -> None:
-        loop = asyncio.get_running_loop()
-        crowd = False
-        while True:
-            await self._some.wait()
-            if crowd and self._window and len(self._to_cut) + len(self._to_read) < self._texts:
-                await asyncio.sleep(self._window)
-            ended, count = await loop.run_in_executor(self._thread, self._turn)
-            crowd = count > 1
-            for text in ended:
-                self._end(text)
-            with self._lock:
-                if not self._to_cut and not self._to_read:
-                    self._some.clear()
-
     async def _explain_on(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             await self._explainable.wait()
-            with self._lock:
-                text = self._to_explain.take()
+            text = self._to_explain.take()
             if text is None:
                 self._explainable.clear()
                 continue
-            await loop.run_in_executor(self._explainer, self._explain, text)
+            await loop.run_in_executor(self._explainer, _explain, text)
             self._end(text)
 
     def _end(self, text: WaitingText) -> None:
-        """In the event loop: a text has been read, or cannot be."""
+        """A text has been read, or cannot be."""
         request = text.request
         if request.future.done():  # whoever asked is gone
             return
         if text.error is not None:
             request.future.set_exception(text.error)
         elif text.answer is not None and text.question.of is not None and text.answer.evidence is None:
-            with self._lock:
-                self._to_explain.add(request.client, request, [text])
+            self._to_explain.add(request.client, request, [text])
             self._explainable.set()
         else:
             self._metrics.texts.inc()
@@ -155,123 +121,12 @@ class Batcher:
             if not request.left:
                 request.future.set_result([one.answer for one in request.texts if one.answer is not None])
 
-    def _turn(self) -> tuple[list[WaitingText], int]:
-        """In the model's thread: cut some texts, read some parts; the texts that are done, and how many were read."""
-        started = time.perf_counter()
-        ended = self._cut_some()
-        with self._lock:
-            parts = self._some_parts()
-        read = {part.text for part in parts}
-        self._read(parts)
-        ended += [text for text in read if text.done]
-        count = len(read.union(text for text in ended if text.error is None))
-        if count:
-            self._metrics.batch.observe(count)
-            self._metrics.model.observe(time.perf_counter() - started)
-        return ended, count
 
-    def _cut_some(self) -> list[WaitingText]:
-        ended: list[WaitingText] = []
-        characters = taken = 0
-        while characters < _CUT_CHARACTERS and taken < self._texts:
-            with self._lock:
-                text = self._to_cut.take()
-            if text is None:
-                break
-            characters, taken = characters + len(text.question.text), taken + 1
-            request = text.request
-            try:
-                self._cut(text)
-                parts = cut_parts(text, split=self._predictor.open_aspects)
-                request.count(parts, self._request_work)
-            except Exception as error:  # it is of this request alone
-                text.error = error
-                ended.append(text)
-                continue
-            text.left = len(parts)
-            request.uncut -= 1
-            if not parts:
-                self._answer(text)
-                ended.append(text)
-            with self._lock:
-                request.parts += parts
-                if not request.uncut:  # now it is known that it may be read
-                    self._to_read.add(request.client, request, bunches(request.parts))
-                    request.parts = []
-                if self._kept > _KEPT:
-                    self._release(text)
-        return ended
-
-    def _cut(self, text: WaitingText) -> Query:
-        question = text.question
-        text.found = question.finder.find(question.text)
-        targets = self._asked_of(question, text.found) or (Target(UNNAMED, implied=True),)
-        aspects = self._predictor.choose_aspects(question.aspects)
-        query = self._predictor.marked_query(question.text, targets, aspects)
-        with self._lock:
-            self._release(text)
-            text.query, text.kept = query, sum(passage.size for passage in query.passages)
-            self._kept += text.kept
-        return query
-
-    def _asked_of(self, question: Question, found: tuple[Target, ...]) -> tuple[Target, ...]:
-        if question.implied:
-            return self._predictor.implied_targets(question.finder.names, found)
-        return all_targets(question.finder.names, found)
-
-    def _some_parts(self) -> list[ReadingPart]:
-        """What is read in one call: somebody's bunch, and others' as long as the work is not too much."""
-        parts: list[ReadingPart] = []
-        texts: set[WaitingText] = set()
-
-        def fits(bunch: Sequence[ReadingPart]) -> bool:
-            """What is too much for a call is read alone, so that nobody waits for it besides."""
-            return not parts or sum(part.work for part in (*parts, *bunch)) <= self._call_work
-
-        while len(texts) < self._texts and (bunch := self._to_read.take(fits)) is not None:
-            parts += bunch
-            texts.add(bunch[0].text)
-        return parts
-
-    def _read(self, parts: Sequence[ReadingPart]) -> None:
-        """Read together or, should that fail, one by one, so that a failure is its own only."""
-        if not parts:
-            return
-        try:
-            answers = self._predictor.read(
-                [self._query(part.text).passages[part.place] for part in parts],
-                [part.aspects for part in parts],
-                explain=any(part.text.explained for part in parts),
-            )
-        except Exception as error:
-            if len(parts) == 1:
-                parts[0].text.error = error
-                return
-            for part in parts:
-                self._read([part])
-            return
-        for part, answer in zip(parts, answers, strict=True):
-            part.text.add(part, answer)
-            if not part.text.left:
-                self._answer(part.text)
-
-    def _query(self, text: WaitingText) -> Query:
-        return text.query or self._cut(text)
-
-    def _answer(self, text: WaitingText) -> None:
-        try:
-            prediction = self._predictor.prediction(self._query(text), text.answers(), explain=text.explained)
-            text.answer = BatchAnswer(prediction, text.found)
-        except Exception as error:
-            text.error = error
-        with self._lock:
-            self._release(text)
-
-    def _explain(self, text: WaitingText) -> None:
-        """In the thread for evidence."""
-        answer, of = text.answer, text.question.of
-        try:
-            if answer is not None and of is not None:
-                text.answer = answer._replace(evidence=answer.prediction.evidence(*of))
-        except Exception as error:
-            text.error = error
+def _explain(text: WaitingText) -> None:
+    """In the thread for evidence."""
+    answer, of = text.answer, text.question.of
+    try:
+        if answer is not None and of is not None:
+            text.answer = answer._replace(evidence=answer.prediction.evidence(*of))
+    except Exception as error:
+        text.error = error

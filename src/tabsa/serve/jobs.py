@@ -25,6 +25,7 @@ from tabsa.inference import Predictor
 from tabsa.scoring import Progress, rejects_file, score
 from tabsa.serve.findings import SUMMARY, AskedFile, write_findings
 from tabsa.serve.metrics import Metrics, is_alive
+from tabsa.serve.priority import step_back
 from tabsa.serve.problems import Problem, busy
 from tabsa.serve.schema import JobStatus
 from tabsa.serve.settings import Settings
@@ -53,7 +54,7 @@ class Jobs:
 
     def __init__(self, folder: Path, predictor: Predictor, settings: Settings, metrics: Metrics) -> None:
         self._folder, self._predictor, self._settings, self._metrics = folder, predictor, settings, metrics
-        self._threads = ThreadPoolExecutor(settings.max_scoring, thread_name_prefix="job")
+        self._threads = ThreadPoolExecutor(settings.max_scoring, "job", step_back)
         self._mine: set[str] = set()
         self._making = threading.Lock()
         self._closing = threading.Event()

@@ -105,6 +105,8 @@ def of_validation(error: Mapping[str, Any]) -> Problem:
         message = "expected a name, or an object with a name and aliases"
     if error["type"] == "missing" and field is None:
         message = "the body is empty; expected a JSON object"
+    elif field is None and error["type"] in ("model_type", "model_attributes_type"):
+        message = "the body is not a JSON object"
     elif field is not None:
         message = f"'{field}': {message[0].lower()}{message[1:]}"
     return Problem(422, "invalid", message, field)

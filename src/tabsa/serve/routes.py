@@ -33,6 +33,7 @@ from tabsa.text.suggestions import suggest, suggest_common
 router = APIRouter(prefix="/v1")
 health = APIRouter()
 _JSON = [Depends(only_json)]
+_FEW_NAMES, _FEW_OPINIONS = 100, 100  # that are looked over, or written, in the event loop itself
 
 
 @router.post(
@@ -44,9 +45,13 @@ async def predict(request: PredictRequest, service: TheService, http: Request) -
     With `text`, one result; with `texts`, `{"results": [...]}`, one a text. Every target-aspect pair is answered; the
     polarity `none` means that the text is silent. Offsets count Unicode code points.
     """
-    questions = check_predict(request, service.predictor, service.settings)
+    names = sum(1 if isinstance(target, str) else 1 + len(target.aliases) for target in request.targets)
+    if names > _FEW_NAMES:  # the event loop is not kept for long
+        questions = await run_in_threadpool(check_predict, request, service.predictor, service.settings)
+    else:
+        questions = check_predict(request, service.predictor, service.settings)
     found = await service.batcher.ask(questions, _client(http))
-    if request.texts is not None or request.explain:  # long, maybe: other clients need not wait while it is written
+    if request.explain or len(found) * len(found[0].prediction.opinions) > _FEW_OPINIONS:
         return await run_in_threadpool(_written, request, found, service)
     return _written(request, found, service)
 
@@ -58,7 +63,7 @@ def _client(request: Request) -> str:
 
 def _written(request: PredictRequest, found: list[BatchAnswer], service: Service) -> Response:
     results = [answers.result(answer, service.predictor, explain=request.explain) for answer in found]
-    return answers.to_json({"results": results} if request.texts is not None else results[0])
+    return answers.results_to_json(results) if request.texts is not None else answers.result_to_json(results[0])
 
 
 @router.post("/evidence", dependencies=_JSON, response_model=EvidenceOut, responses=problems(403, 408, 413, 415, 422))

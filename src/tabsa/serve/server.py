@@ -3,17 +3,24 @@
 import asyncio
 import os
 import socket
+import sys
 import threading
 from types import FrameType
 from typing import Final
 
 import uvicorn
 
+_SWITCH_SECONDS: Final = 0.0005  # that a thread computes while others wait: a request is passed on several times
 _LAST_SECONDS: Final = 5  # for what is left when the time of a stop is over: a model call, files
 
 
 class Server(uvicorn.Server):
     """Takes what is on its way when it is told to stop; afterwards connections are refused, as by a closed port."""
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn."""
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        super().run(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """See uvicorn. A worker that still loads its model has taken nothing, but would keep the port open."""

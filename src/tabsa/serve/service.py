@@ -1,7 +1,8 @@
 """What the app is made of, where every route finds it."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,29 +36,36 @@ class Service:
     jobs: Jobs
     metrics: Metrics
     uploads: Path  # a folder for files that are being scored
+    scoring: ThreadPoolExecutor  # what scores files for clients that wait
     corrections: "CorrectionsFile | None" = None
-    streams: int = 0  # files that are being scored for a waiting client
-
+    streams: Counter[str] = field(default_factory=Counter)  # files that are being scored for clients that wait
     receiving: Counter[str] = field(default_factory=Counter)  # files that are being sent, by client
 
-    def check_streams(self) -> None:
-        """Raise a Problem where as many files are being scored as may be."""
-        if self.streams >= self.settings.max_scoring:
+    def check_streams(self, request: Request) -> None:
+        """Raise a Problem where as many files are being scored as may be, of all clients or half as many of this."""
+        most = self.settings.max_scoring
+        if self.streams.total() >= most or self.streams[_client(request)] >= max(1, most // 2):
             raise busy("too many files are being scored; come again later", _RETRY_SECONDS)
 
-    def begin_stream(self) -> None:
-        """One file more, which is there, because who sends slowly takes no place; raises a Problem as above."""
-        self.check_streams()
-        self.streams += 1
+    def begin_stream(self, request: Request) -> Callable[[], None]:
+        """One file more, which is there, because who sends slowly takes no place; raises a Problem as above.
 
-    def end_stream(self) -> None:
-        """One file fewer."""
-        self.streams -= 1
+        Returns what is to be called at its end.
+        """
+        self.check_streams(request)
+        client = _client(request)
+        self.streams[client] += 1
+
+        def end() -> None:
+            self.streams[client] -= 1
+            self.streams += Counter()  # forgets who waits for nothing
+
+        return end
 
     @contextmanager
     def receive(self, request: Request) -> Iterator[None]:
         """While a client sends a file; raises a Problem where it, or all together, send too many."""
-        client, most = client_name(request.client.host if request.client else None), self.settings.max_uploads
+        client, most = _client(request), self.settings.max_uploads
         if self.receiving.total() >= most or self.receiving[client] >= max(1, most // 4):
             raise busy("too many files are being sent; come again later", _RETRY_SECONDS)
         self.receiving[client] += 1
@@ -66,6 +74,10 @@ class Service:
         finally:
             self.receiving[client] -= 1
             self.receiving += Counter()  # forgets who sends nothing
+
+
+def _client(request: Request) -> str:
+    return client_name(request.client.host if request.client else None)
 
 
 async def _service(request: Request) -> Service:

@@ -34,7 +34,9 @@ class Settings:
     max_work: int = option(200_000, "of one request: word pieces to read and questions to answer", low=1)
 
     batch_texts: int = option(32, "texts of one model call; 1: no batching", low=1)
-    batch_work: int = option(1_024, "word pieces and questions of one model call, after which others are next", low=1)
+    batch_work: int = option(512, "word pieces and questions of one model call, after which others are next", low=1)
+    small_characters: int = option(1_000, "of all texts of a request that is read before large ones", low=0)
+    small_opinions: int = option(200, "answers of a request that is read before large ones", low=0)
     batch_window_ms: float = option(
         2.0, "how long a call waits for more texts while many clients ask", low=0, high=1000
     )
@@ -56,7 +58,7 @@ class Settings:
     max_result_cells: int = option(50_000_000, "new cells of the results of one file", low=1)
     max_result_bytes: int = option(524_288_000, "the results of one file", low=1)
     max_uploads: int = option(16, "files that one worker receives at a time, of one client a quarter", low=1)
-    max_scoring: int = option(2, "files that one worker scores at a time", low=1)
+    max_scoring: int = option(4, "files that one worker scores at a time, of one client half as many", low=1)
     max_jobs: int = option(16, "jobs that run or wait to; more are refused with 429", low=1)
     max_kept_jobs: int = option(64, "finished jobs that are kept; of more, the oldest are removed", low=1)
     max_jobs_bytes: int = option(

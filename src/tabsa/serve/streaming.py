@@ -1,10 +1,11 @@
 """Results that leave while later rows are still to be read."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from concurrent.futures import Executor
 from pathlib import Path
 
 from fastapi.responses import StreamingResponse
-from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
 from tabsa.errors import DataError
@@ -48,8 +49,10 @@ def scored(
 class RowsResponse(StreamingResponse):
     """Sends pieces that a thread makes; `close` is called at the end, however that comes."""
 
-    def __init__(self, first: bytes, rest: Iterator[bytes], close: Callable[[], None], media_type: str) -> None:
-        super().__init__(_pieces(first, rest), media_type=media_type)
+    def __init__(
+        self, first: bytes, rest: Iterator[bytes], close: Callable[[], None], media_type: str, threads: Executor
+    ) -> None:
+        super().__init__(_pieces(first, rest, threads), media_type=media_type)
         self._close = close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,7 +63,8 @@ class RowsResponse(StreamingResponse):
             self._close()
 
 
-async def _pieces(first: bytes, rest: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def _pieces(first: bytes, rest: Iterator[bytes], threads: Executor) -> AsyncIterator[bytes]:
     yield first
-    while (piece := await run_in_threadpool(next, rest, None)) is not None:
+    loop = asyncio.get_running_loop()
+    while (piece := await loop.run_in_executor(threads, next, rest, None)) is not None:
         yield piece

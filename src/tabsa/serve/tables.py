@@ -1,5 +1,6 @@
 """A file in, results out: at once and streamed, or as a job."""
 
+import asyncio
 import shutil
 from contextlib import ExitStack
 from dataclasses import replace
@@ -61,21 +62,20 @@ async def _as_job(request: Request, service: Service) -> Response:
 
 async def _at_once(request: Request, service: Service) -> Response:
     """The first results are there before the answer begins: what is wrong with most files can still be told."""
-    service.check_streams()
+    service.check_streams(request)
     with ExitStack() as stack:
         folder = make_folder(service.uploads)
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         source, form, asked = await _received(request, folder, service)
-        service.begin_stream()
-        stack.callback(service.end_stream)
+        stack.callback(service.begin_stream(request))
         made = replace(asked.request, escape_formulas=asked.escape_formulas)
         rows = scored(source, f".{form}", service.predictor, made, on_rows=service.metrics.rows.inc)
         stack.callback(rows.close)
         try:
-            first = await run_in_threadpool(next, rows)
+            first = await asyncio.get_running_loop().run_in_executor(service.scoring, next, rows, b"")
         except TabsaError as e:
             raise Problem(422, "bad_file", shown_error(e, source), "file") from e
-        response = RowsResponse(first, rows, stack.pop_all().close, _TYPES[form])
+        response = RowsResponse(first, rows, stack.pop_all().close, _TYPES[form], service.scoring)
     response.headers["Content-Disposition"] = f'attachment; filename="opinions.{form}"'
     return response
 
@@ -99,7 +99,7 @@ async def _received(request: Request, folder: Path, service: Service) -> tuple[P
 )
 async def as_csv(request: Request, service: TheService) -> Response:
     """Give the first sheet of an Excel workbook as CSV, in UTF-8, to look at it before it is scored."""
-    service.check_streams()
+    service.check_streams(request)
     with ExitStack() as stack:
         folder = make_folder(service.uploads)
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -108,10 +108,9 @@ async def as_csv(request: Request, service: TheService) -> Response:
                 name = file.filename or ""
                 if not name.lower().endswith(WORKBOOK):
                     raise Problem(415, "unknown_format", f"expected an Excel workbook, {WORKBOOK}", "file")
-                service.begin_stream()
-                stack.callback(service.end_stream)
+                stack.callback(service.begin_stream(request))
                 path = await run_in_threadpool(store, file.file, name, folder, service.settings)
-        response = RowsResponse(b"", pieces(path), stack.pop_all().close, _TYPES["csv"])
+        response = RowsResponse(b"", pieces(path), stack.pop_all().close, _TYPES["csv"], service.scoring)
     response.headers["Content-Disposition"] = 'attachment; filename="table.csv"'
     return response
 
