@@ -1,14 +1,16 @@
 # make demo    set up a light environment (no PyTorch) and run the model in the box on a few reviews
 # make test    set up .venv and run all tests
 # make check   lint, format, types
+# make docs    the documentation as a site, in site/; make docs-serve shows it while you write
 # make image   run the commands of the Dockerfile without Docker, in a root of their own; as root
+# make dist    wheel and sdist, checked, and tried in empty environments of every Python there is
 # make fuzz    100,000 inputs that nobody should give; ARGS=--fresh starts over
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: help demo test check image fuzz format clean
+.PHONY: help demo test check docs docs-serve image dist fuzz format clean
 help:
 	@sed -n 's/^# make/make/p' Makefile
 
@@ -17,7 +19,7 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade pip
 	$(PIP) torch
-	$(PIP) -e '.[tables,plot,train,serve,dev]'
+	$(PIP) -e '.[tables,plot,train,serve,docs,dev]'
 	touch $@
 
 $(VENV)-use/.installed: pyproject.toml constraints.txt
@@ -36,8 +38,18 @@ check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The variable silences the theme's news about another version of MkDocs, which is no warning of ours.
+docs: $(VENV)/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+docs-serve: $(VENV)/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
 image: $(VENV)/.installed-dev
 	TABSA_TEST_IMAGE=1 $(BIN)/python -m pytest tests/test_image_build.py
+
+dist: $(VENV)/.installed-dev
+	$(BIN)/python tools/dist.py $(ARGS)
 
 fuzz: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 PYTHONPATH=tests:tests/helpers $(BIN)/python -m fuzz $(ARGS)
@@ -47,4 +59,4 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(VENV)-use build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-use build dist site .mypy_cache .pytest_cache .ruff_cache

@@ -41,11 +41,12 @@ __all__ = [
 def load(
     name: str | Path | None = None, *, threads: int = 0, precision: Literal["auto", "float32", "int8"] = "auto"
 ) -> "Predictor":
-    """A model that is ready to use: the one in the box, another of the package by name, or a model folder.
+    """A model that is ready to use: the one in the box, another of the package by name, a folder, or one of the hub.
 
     Args:
         name: a name or a folder; None is the model in the box, "reader". "places", or "fast", is the other in the
-            package: twelve aspects of places, several times as fast.
+            package: twelve aspects of places, several times as fast. "hub:OWNER/NAME" is one of the Hugging Face hub,
+            with "@REVISION" and "#sha256=HEX" where it is to be pinned; it is downloaded once, and checked.
         threads: for the arithmetic; 0 takes as many as there are cores.
         precision: of the arithmetic; "int8" is about twice as fast on many texts, and nearly as good. "auto" takes it
             where the model was trained for it, and "float32" otherwise.

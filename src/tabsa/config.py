@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tabsa.errors import ConfigError
+from tabsa.errors import ConfigError, deprecated
 from tabsa.files import read_text
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ def build(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
         if key in dropped and value != dropped[key]:
             raise ConfigError(f"'{where}{key}' is {value!r}; it is no option any more, and always {dropped[key]!r}")
         if key in dropped:
-            warnings.warn(f"'{where}{key}' is no option any more, and always {value!r}; leave it out", stacklevel=2)
+            deprecated(f"'{where}{key}' is no option any more, and always {value!r}: leave it out", until="0.3")
         elif key not in fields:
             raise ConfigError(f"unknown key '{where}{key}'{nearest(key, fields)}")
     values = {key: value for key, value in values.items() if key in fields}

@@ -12,6 +12,8 @@ A message says what was wrong, what was expected, and what to try, in words that
 caller can do about it (an option of the command line, a field of a request) that caller adds, by the error's code.
 """
 
+import warnings
+
 
 class TabsaError(Exception):
     """Base of every error that is the input's fault rather than ours.
@@ -71,6 +73,21 @@ class OutputError(TabsaError):
     """A result cannot be written."""
 
     kind = "bad_output"
+
+
+class DeprecatedWarning(FutureWarning):
+    """Something has another name now, or is of no use any more; the old way works until the version it names."""
+
+
+def deprecated(words: str, until: str, stacklevel: int = 2) -> None:
+    """Warn of an old way, in the one form that such warnings have: what to do now, and until when the old way works.
+
+    Args:
+        words: what is old and what to write now, such as "'a.b' is called 'a.c' now".
+        until: the version that no longer knows the old way; CONTRIBUTING.md says how it is chosen.
+        stacklevel: of whoever calls, as `warnings.warn` counts it.
+    """
+    warnings.warn(f"{words}; the old way works until {until}", DeprecatedWarning, stacklevel=stacklevel + 1)
 
 
 class DataWarning(UserWarning):

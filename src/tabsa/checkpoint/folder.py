@@ -51,6 +51,16 @@ class ModelFolder:
         """Its files, which are checked before they are read."""
         return FolderFiles(self.path)
 
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of all files that an answer comes from: of the lines that `sha256sum` prints of them, sorted."""
+        named = read_checksums(self.path)
+        if named is None:
+            there = [name for name in ANSWERING if is_regular(self.path / name)]
+            named = {name: self.files.digest(name) for name in there}
+        lines = (f"{digest}  {name}\n" for name, digest in sorted(named.items()))
+        return hashlib.sha256("".join(lines).encode("utf-8")).hexdigest()
+
     @cached_property
     def _stored_weights(self) -> dict[str, NDArray[Any]]:
         return self.stored_weights()
@@ -126,7 +136,14 @@ class ModelFolder:
 
 
 def open_folder(name: str | Path | None = None) -> ModelFolder:
-    """The model folder at a path, or of a model in the package by its name; None is the model in the box."""
+    """The model folder at a path, of a model in the package by its name, or of one on the hub (`hub:OWNER/NAME`).
+
+    None is the model in the box.
+    """
+    if isinstance(name, str) and name.startswith("hub:"):
+        from tabsa.checkpoint.hub import hub_folder, hub_name
+
+        return hub_folder(hub_name(name))
     if name is not None and Path(name).is_dir():
         return read_folder(Path(name))
     shipped = shipped_models()

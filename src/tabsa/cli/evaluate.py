@@ -173,10 +173,11 @@ def _answering(name: str, precision: "AskedPrecision") -> "Path | Predictor":
 
 
 def _is_model(name: str) -> bool:
-    """Whether a name is that of a model in the package; a file of the same name goes first."""
+    """Whether a name is that of a model in the package or on the hub; a file of the same name goes first."""
     from tabsa.checkpoint import ALIASES, shipped_models
+    from tabsa.checkpoint.hub import is_hub_name
 
-    return not Path(name).exists() and ALIASES.get(name, name) in shipped_models()
+    return is_hub_name(name) or (not Path(name).exists() and ALIASES.get(name, name) in shipped_models())
 
 
 def _common_aspects(answering: "Sequence[Path | Predictor]", load: "Callable[..., Dataset]") -> list[str] | None:

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 ModelName: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--model", metavar="NAME|FOLDER", help="The model; see `tabsa models`. [default: reader]", show_default=False
+        "--model",
+        metavar="NAME|FOLDER",
+        help="The model: a name of `tabsa models`, a folder, or hub:OWNER/NAME. [default: reader]",
+        show_default=False,
     ),
 ]
 Precision: TypeAlias = Annotated[

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -73,6 +74,7 @@ def command(
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise ConfigError(f"tabsa serve needs {missing[0]}; install it with `pip install 'tabsa[serve]'`")
+    from tabsa.checkpoint.hub import pinned_name
     from tabsa.config import build
     from tabsa.inference import load
     from tabsa.serve.corrections import of_settings
@@ -80,6 +82,7 @@ def command(
     from tabsa.serve.settings import Settings
 
     checked = build(Settings, values)
+    checked = replace(checked, model=pinned_name(checked.model))  # one version for all workers, also of those to come
     # Tell of a file that cannot be written, or a model that is not there, before anything starts.
     of_settings(checked)
     load(checked.model, precision=checked.precision).predict("Camden", ["Camden"])

@@ -15,6 +15,7 @@ from tabsa.checkpoint import DEFAULT, AskedPrecision, ModelFolder, open_folder
 from tabsa.encoding import Passage, PassageAnswer, keep_strongest
 from tabsa.errors import DataError
 from tabsa.inference.explaining import explain_answer
+from tabsa.inference.pretrained import Pretrained
 from tabsa.inference.result import PredictedOpinion, Prediction
 from tabsa.models import system_of
 from tabsa.schema import UNNAMED, Target
@@ -37,7 +38,7 @@ class Query(NamedTuple):
     aspects: tuple[str, ...]
 
 
-class Predictor:
+class Predictor(Pretrained):
     """Answers who is judged, on what, and how; `precision` is the one that is used."""
 
     def __init__(self, folder: ModelFolder, *, threads: int = 0, precision: AskedPrecision = "auto") -> None:
@@ -260,7 +261,7 @@ def _paired(
 
 
 def load(name: str | Path | None = None, *, threads: int = 0, precision: AskedPrecision = "auto") -> Predictor:
-    """A model that is ready to use: the one in the box, another of the package by name, or a model folder.
+    """A model that is ready to use: the one in the box, another of the package by name, a folder, or one of the hub.
 
     `threads` is how many cores one call may use; 0 means all. `precision` "auto" is "int8" where the model was trained
     for it, and "float32" otherwise.

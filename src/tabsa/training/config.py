@@ -1,6 +1,5 @@
 """What a training run is: one TOML file, typed and checked."""
 
-import warnings
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
@@ -9,7 +8,7 @@ from tabsa.checkpoint import DEFAULT
 from tabsa.config import build, nearest, option, override, read_toml
 from tabsa.datasets import Columns
 from tabsa.embeddings.storage import Storage
-from tabsa.errors import ConfigError
+from tabsa.errors import ConfigError, deprecated
 from tabsa.models import SYSTEMS, System
 from tabsa.training.optimisers import Clip, Name
 from tabsa.training.sampling import Balance
@@ -301,4 +300,4 @@ def _renamed_setting(setting: str) -> str:
 
 
 def _say_renamed(old: str, new: str) -> None:
-    warnings.warn(f"'{old}' is called '{new}' now", stacklevel=3)
+    deprecated(f"'{old}' is called '{new}' now", until="0.3", stacklevel=3)

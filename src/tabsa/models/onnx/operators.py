@@ -24,6 +24,7 @@ ENTNET: Final = (
     | {"And", "Concat", "Expand", "Gemm", "Greater", "Min", "ReduceMean", "ReduceSum", "ReverseSequence", "Scan"}
     | {"Sigmoid", "Sqrt", "Sub"}
 )
+ENTNET_BEFORE: Final = frozenset({"Equal", "Slice"})  # of the first graphs, which older folders have
 READER: Final = (
     _COMMON
     | _ROUNDED
