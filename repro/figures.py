@@ -1,4 +1,4 @@
-"""Write the tables of README.md and repro/README.md from the results that commands made.
+"""Write the tables of README.md, repro/README.md and some pages of docs/ from the results that commands made.
 
     python repro/figures.py
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tabsa.evaluation.metrics import FAMILIES, METRICS
-from tabsa.evaluation.published import PUBLISHED
+from tabsa.evaluation.published import OTHERS, PUBLISHED
 from tabsa_repro.tables import markdown, table_of
 
 ROOT = Path(__file__).parents[1]
@@ -236,11 +236,94 @@ def speed(results: Path) -> str | None:
     return "\n".join(["| | | measured by |", "|---|---|---|", *(f"| {a} | {b} | {c} |" for a, b, c in rows)])
 
 
+def instead(results: Path) -> str | None:
+    """Sentences a second beside shapes of what people use instead, and what that makes of a million."""
+    path = results.parents[1] / "benchmarks" / "results" / "scoring.json"
+    rates = json.loads(path.read_text())["sentences_per_second"]
+    lines = ["| | sentences a second | a million take | times `reader` |", "|---|---|---|---|"]
+    names = {
+        "reader": "`reader`",
+        "reader 24": "`reader`, 24 aspects",
+        "places int8": "`places`, int8",
+        "minilm": "MiniLM's shape, one pass a sentence, answers not counted",
+        "bert-base": "BERT-base's shape, one pass a pair",
+    }
+    for name, title in names.items():
+        hours = 1e6 / rates[name] / 3600
+        took = f"{60 * hours:.0f} minutes" if hours < 2 else f"{hours:.0f} hours"
+        share = rates[name] / rates["reader"]
+        lines.append(f"| {title} | {rates[name]:,.{0 if rates[name] >= 10 else 1}f} | {took} | {share:.2g} |")
+    return "\n".join(lines)
+
+
+def compared(results: Path) -> str | None:
+    """Our systems on Sentihood's test split, family `sun`, among published ones that read once a pair."""
+    path, records = results / "table1.json", _records(results)
+    if not (path.exists() and records):
+        return None
+    rows = {"reader": records["reader", "sentihood"]["mean"]["test"]["sun"]}
+    rows["reader, any aspects"] = records["reader, any aspects", "several"]["mean"]["sentihood test"]["sun"]
+    paper = {record["system"]: record["mean"]["test"]["sun"] for record in json.loads(path.read_text())}
+    rows |= {name: paper[name] for name in ("delayed-entnet-taught", "lr")}
+    lines = [_SHORT, "|---|---|---|---|---|---|"]
+    lines += [
+        f"| {name} | " + " | ".join(_percent(row[metric]) for metric in METRICS) + " |" for name, row in rows.items()
+    ]
+    for name, other in OTHERS.items():
+        cells = " | ".join(_percent(getattr(other, metric)) for metric in METRICS)
+        lines.append(f"| *{name}, {other.source}* | {cells} |")
+    return "\n".join(lines)
+
+
+def _measured(results: Path, name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((results.parents[1] / "benchmarks" / "results" / f"{name}.json").read_text())
+    return content
+
+
 def cluster(results: Path) -> str | None:
-    """Many tables, in one process and by workers of Ray."""
-    content = json.loads((results.parents[1] / "benchmarks" / "results" / "cluster.json").read_text())
-    lines = [f"| {content['parts']} tables, {content['rows']:,} rows | seconds | rows a second |", "|---|---|---|"]
-    lines += [f"| {run['engine']} | {run['seconds']} | {run['rows_per_second']:,} |" for run in content["runs"]]
+    """Nodes of Ray, and this machine alone with the same cores."""
+    content = _measured(results, "cluster")
+    head = f"| {content['tables']} tables, {content['rows']:,} rows, `{content['model']}` | cores "
+    lines = [f"{head}| local, rows/s | Ray, rows/s | Ray / local | whole command, local and Ray |", "|---" * 6 + "|"]
+    for run in content["runs"]:
+        local, ray, nodes = run["local"], run["ray"], f"{run['nodes']} node{'s' * (run['nodes'] > 1)}"
+        rates = f"{local['steady']:,} | {ray['steady']:,} | {run['efficiency']:.0%}"
+        lines.append(f"| {nodes} | {run['cores']} | {rates} | {local['seconds']} s, {ray['seconds']} s |")
+    return "\n".join(lines)
+
+
+def cluster_paper(results: Path) -> str | None:
+    """What a hundred machines would need, by what a row costs on one."""
+    found = _measured(results, "cluster")["on_paper"]
+    read_at = found["rows_per_second_that_one_table_of_text_is_read_at"]
+    machines = f"{found['machines']} machines of {found['cores_a_machine']} cores"
+    return (
+        f"By these figures a core scores {found['rows_per_second_and_core']:,} rows a second (short texts, five "
+        f"targets, twelve aspects, `places`). A row is {found['bytes_read_a_row']:.0f} bytes that are read, "
+        f"{found['bytes_carried_a_row']:.0f} that go to a worker, and {found['bytes_written_a_row']:.0f} of Parquet. "
+        f"So {machines} would score {found['rows_per_second']:,} rows a second, a billion in "
+        f"{found['seconds_for_a_billion_rows'] / 60:.0f} minutes, with {found['megabytes_per_second_and_machine']} MB "
+        "a second and machine through network and storage: cores are what it takes, not the network. One reader "
+        f"takes in {read_at:,} rows a second of CSV, so such a cluster needs {-(-found['rows_per_second'] // read_at)} "
+        "files or more, or Parquet. Nothing of this size was run."
+    )
+
+
+def cluster_failures(results: Path) -> str | None:
+    """What was killed, and what came of it."""
+    content = _measured(results, "cluster_failures")
+    lines = [f"| {content['rows']:,} rows on three nodes | killed after | in all | lost | doubled | memory, MiB |"]
+    lines.append("|---" * 6 + "|")
+    for name, run in content["runs"].items():
+        memory = run.get("memory")
+        shown = (
+            f"{memory['second_third']:,} in the second third, {memory['last_third']:,} in the last" if memory else ""
+        )
+        whole = run.get("seconds") or run["killed_after"] + run["seconds_to_go_on"]
+        ids = run["ids"]
+        lines.append(
+            f"| {name} | {run['killed_after']} s | {whole:.0f} s | {ids['lost']} | {ids['doubled']} | {shown} |"
+        )
     return "\n".join(lines)
 
 
@@ -362,7 +445,11 @@ TABLES: dict[str, Table] = {
     "own-labels": own_labels,
     "reader": reader,
     "reader-others": reader_others,
+    "instead": instead,
+    "compared": compared,
     "cluster": cluster,
+    "paper": cluster_paper,
+    "failures": cluster_failures,
     "speed": speed,
     "gpu": gpu,
     "table1": reproduced("table1"),
@@ -388,7 +475,10 @@ def filled(page: Path, results: Path = RESULTS) -> str:
     return text
 
 
-PAGES = tuple(ROOT / page for page in ("README.md", "repro/README.md", "benchmarks/README.md", "docs/cluster.md"))
+PAGES = (
+    *(ROOT / page for page in ("README.md", "repro/README.md", "benchmarks/README.md", "docs/cluster.md")),
+    *(ROOT / "docs" / page for page in ("comparison.md", "results/quality.md", "results/benchmarks.md")),
+)
 
 if __name__ == "__main__":
     for page in PAGES:

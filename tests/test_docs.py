@@ -38,6 +38,7 @@ def test_links_to_files_lead_somewhere(page):
 
 
 USING = ROOT / "docs" / "using.md"
+SHOWN = [USING, ROOT / "docs" / "quickstart.md", ROOT / "docs" / "concepts" / "questions.md"]
 BLOCK = re.compile(
     r"(?P<made><!-- made by tests/test_docs\.py -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S
 )
@@ -79,15 +80,16 @@ def written_anew(page: Path, monkeypatch, capsys) -> str:
     return BLOCK.sub(remade, page.read_text(encoding="utf-8"))
 
 
-def test_the_page_on_using_a_model_shows_what_happens(monkeypatch, capsys, tmp_path):
+@pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.stem)
+def test_a_page_on_using_models_shows_what_happens(page, monkeypatch, capsys, tmp_path):
     for package in ("pandas", "matplotlib"):
         pytest.importorskip(package)
     (tmp_path / "docs").symlink_to(ROOT / "docs")  # commands name files as seen from the repository
     monkeypatch.chdir(tmp_path)
-    made = written_anew(USING, monkeypatch, capsys)
+    made = written_anew(page, monkeypatch, capsys)
     if os.environ.get("TABSA_WRITE_DOCS"):
-        USING.write_text(made, encoding="utf-8")
-    assert alike(USING.read_text(encoding="utf-8"), made), "stale: run this test with TABSA_WRITE_DOCS=1"
+        page.write_text(made, encoding="utf-8")
+    assert alike(page.read_text(encoding="utf-8"), made), "stale: run this test with TABSA_WRITE_DOCS=1"
 
 
 def test_the_page_on_using_a_model_has_the_figures_of_int8():

@@ -97,4 +97,5 @@ def markdown(rows: Rows) -> str:
     """The header and the rows as a page has them."""
     header, *body = rows
     lines = [header, ["---"] * len(header), *body]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    safe = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in safe)

@@ -7,6 +7,7 @@ from tabsa.errors import TabsaError
 _HINTS: Final = {
     "another_run": "choose another --out",
     "cannot_listen": "choose others with --host and --port",
+    "cluster_failed": "go on with --resume",
     "column_taken": "tell the new ones apart with --prefix, such as --prefix tabsa/, or leave it out with --keep",
     "id_unknown": "check --data and --split",
     "job_differs": "ask for the same again, or start again with --overwrite",

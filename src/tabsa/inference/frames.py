@@ -1,7 +1,12 @@
-"""pandas in, pandas out. pandas is not among the package's dependencies: whoever has a DataFrame has it."""
+"""Frames in, frames out: what a row's opinions add to a frame of any library, and pandas' frames with it.
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+pandas is not among the package's dependencies: whoever has a DataFrame has it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+
+import numpy as np
 
 from tabsa.errors import DataError
 from tabsa.inference.predictor import Predictor, Targets
@@ -11,7 +16,15 @@ from tabsa.schema import NONE, UNNAMED, Target
 if TYPE_CHECKING:
     import pandas as pd
 
+FrameLayout: TypeAlias = Literal["long", "wide"]
 _ADDED = ("target", "aspect", "polarity", "confidence")
+
+
+class AddedColumns(NamedTuple):
+    """What is added to a frame: new columns, and where they repeat or leave out its rows, which row each line is of."""
+
+    values: dict[str, list[Any]]
+    rows: list[int] | None  # None: every row once
 
 
 def predict_frame(
@@ -21,7 +34,7 @@ def predict_frame(
     targets: Targets | None = None,
     target_column: str | None = None,
     aspects: Sequence[str] | None = None,
-    layout: Literal["long", "wide"] = "long",
+    layout: FrameLayout = "long",
     *,
     every: bool = False,
     implied: bool | None = None,
@@ -45,6 +58,38 @@ def predict_frame(
     Raises:
         DataError: a column is missing or in the way, or a text or target is of the wrong kind.
     """
+    import pandas as pd
+
+    added = added_columns(
+        predictor,
+        list(frame.columns),
+        lambda name: frame[name],
+        text_column,
+        targets,
+        target_column,
+        aspects,
+        layout,
+        every=every,
+        implied=implied,
+    )
+    kept = frame if added.rows is None else frame.iloc[added.rows]
+    return pd.concat([kept, pd.DataFrame(added.values, index=kept.index)], axis=1)
+
+
+def added_columns(
+    predictor: Predictor,
+    names: Sequence[object],
+    column: Callable[[str], Iterable[object]],
+    text_column: str = "text",
+    targets: Targets | None = None,
+    target_column: str | None = None,
+    aspects: Sequence[str] | None = None,
+    layout: FrameLayout = "long",
+    *,
+    every: bool = False,
+    implied: bool | None = None,
+) -> AddedColumns:
+    """What `predict_frame` adds, for a frame of any library: its columns' `names`, and each `column`'s cells."""
     if layout not in ("long", "wide"):
         raise DataError(f"layout is {layout!r}; expected 'long' or 'wide'")
     implied = predictor.implied if implied is None else implied
@@ -54,32 +99,32 @@ def predict_frame(
         if not implied:
             raise DataError("give either targets for all rows or a target_column, or say that texts imply theirs")
         targets = [Target(UNNAMED, implied=True)]
-    for column in (text_column, target_column):
-        if column is not None and column not in frame.columns:
-            raise DataError(f"the frame has no column {column!r}; it has: {', '.join(map(str, frame.columns))}")
-    texts = [_text(value, row) for row, value in enumerate(frame[text_column])]
+    for name in (text_column, target_column):
+        if name is not None and name not in names:
+            raise DataError(f"the frame has no column {name!r}; it has: {', '.join(map(str, names))}")
+    texts = [_text(value, row) for row, value in enumerate(column(text_column))]
     if target_column is None:
         shared: Targets = targets if isinstance(targets, Mapping) else cast("list[str]", list(targets or ()))
         predictions = predictor.predict_many(texts, shared, aspects, implied=implied)
-        columns = [
+        pairs = [
             f"{o.target}/{o.aspect}" if o.target != UNNAMED else o.aspect
             for o in predictor.predict("", shared, aspects).opinions
         ]
     else:
         nobody: list[Target] = [Target(UNNAMED, implied=True)] if implied else []
-        own = [_names(value, row) or nobody for row, value in enumerate(frame[target_column])]
-        if layout == "wide" and any(len(names) > 1 for names in own):
+        own = [_names(value, row) or nobody for row, value in enumerate(column(target_column))]
+        if layout == "wide" and any(len(listed) > 1 for listed in own):
             raise DataError(f"the wide layout takes one target a row, but {target_column!r} has more; use 'long'")
         predictions = predictor.predict_many(texts, aspects=aspects, targets_of_each=own, implied=implied)
-        columns = list(predictor.choose_aspects(aspects))
-    if layout == "long":
-        return _long(frame, predictions, predictor.labels, every=every)
-    return _wide(frame, predictions, columns)
+        pairs = list(predictor.choose_aspects(aspects))
+    added = _long(predictions, predictor.labels, every=every) if layout == "long" else _wide(predictions, pairs)
+    clash = [name for name in added.values if name in names]
+    if clash:
+        raise DataError(f"the frame has a column {clash[0]!r} already; rename it first")
+    return added
 
 
-def _long(
-    frame: "pd.DataFrame", predictions: Iterator[Prediction], labels: Sequence[str], *, every: bool
-) -> "pd.DataFrame":
+def _long(predictions: Iterator[Prediction], labels: Sequence[str], *, every: bool) -> AddedColumns:
     shares = [f"probability_{label}" for label in labels]
     rows: list[int] = []
     values: dict[str, list[Any]] = {name: [] for name in (*_ADDED, *shares)}
@@ -89,44 +134,36 @@ def _long(
             cells = (opinion.target, opinion.aspect, opinion.polarity, opinion.confidence)
             for column, value in zip(values.values(), (*cells, *opinion.probabilities.values()), strict=True):
                 column.append(value)
-    return _joined(frame.iloc[rows], values)
+    return AddedColumns(values, rows)
 
 
-def _wide(frame: "pd.DataFrame", predictions: Iterator[Prediction], columns: Sequence[str]) -> "pd.DataFrame":
+def _wide(predictions: Iterator[Prediction], columns: Sequence[str]) -> AddedColumns:
     """One polarity a column, in the order of the opinions; a row without targets is silent on everything."""
     silent = [NONE] * len(columns)
     rows = [[opinion.polarity for opinion in prediction.opinions] or silent for prediction in predictions]
-    return _joined(frame, {column: [row[place] for row in rows] for place, column in enumerate(columns)})
-
-
-def _joined(frame: "pd.DataFrame", values: dict[str, list[Any]]) -> "pd.DataFrame":
-    import pandas as pd
-
-    clash = [column for column in values if column in frame.columns]
-    if clash:
-        raise DataError(f"the frame has a column {clash[0]!r} already; rename it first")
-    return pd.concat([frame, pd.DataFrame(values, index=frame.index)], axis=1)
+    return AddedColumns({column: [row[place] for row in rows] for place, column in enumerate(columns)}, None)
 
 
 def _text(value: object, row: int) -> str:
     if isinstance(value, str):
         return value
-    if _missing(value):
+    if is_missing(value):
         return ""
     raise DataError(f"row {row} has a text of type {type(value).__name__}; expected a string")
 
 
 def _names(value: object, row: int) -> list[str]:
-    if _missing(value):
+    if is_missing(value):
         return []
-    names = [value] if isinstance(value, str) else value
+    # What Parquet's lists become in pandas.
+    names = [value] if isinstance(value, str) else value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise DataError(f"row {row} has targets of type {type(value).__name__}; expected a name or a list of names")
     return list(names)
 
 
-def _missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a cell is None, NaN, NaT or NA."""
-    import pandas as pd
-
-    return bool(pd.api.types.is_scalar(value) and pd.isna(value))
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))

@@ -1,0 +1,122 @@
+"""`SELECT tabsa(text) FROM reviews`: the opinions in DuckDB's columns, as a function of SQL."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+
+from tabsa.errors import DataError
+from tabsa.inference import Predictor
+from tabsa.inference.predictor import Targets
+from tabsa.schema import UNNAMED, Target
+from tabsa.udf.models import predictor_of, reusable
+
+OPINIONS: Final = "STRUCT(target VARCHAR, aspect VARCHAR, polarity VARCHAR, probability DOUBLE)[]"
+_OPINION = pa.struct(
+    [("target", pa.string()), ("aspect", pa.string()), ("polarity", pa.string()), ("probability", pa.float64())]
+)
+
+
+def register(
+    connection: duckdb.DuckDBPyConnection,
+    model: Predictor | str | Path | None = None,
+    *,
+    targets: Targets | None = None,
+    aspects: Sequence[str] | None = None,
+    every: bool = False,
+    implied: bool | None = None,
+    name: str = "tabsa",
+) -> None:
+    """Give a connection the functions `tabsa(text)` and `tabsa(text, targets)`.
+
+    Both give a list of STRUCT(target, aspect, polarity, probability), which `unnest` makes rows of. The second asks for
+    the row's own targets: a VARCHAR with one name, or a list of names; where it is NULL, there are none. A NULL text
+    gives NULL.
+
+    Args:
+        connection: of DuckDB; the function lives as long as it does.
+        model: what `tabsa.load` takes, or a model that was loaded; by default the one in the box.
+        targets: who may be judged where a row does not say: names, or names with their aliases.
+        aspects: on what; the model's own by default.
+        every: list `none` as well.
+        implied: take a name that a text does not mention as that of what the text is about; with it, and without
+            targets, what no text names is asked for, and its name is NULL. None is what the model was trained for.
+        name: of the function; one that is registered already is replaced.
+
+    Raises:
+        DataError: an aspect is none that the model knows.
+    """
+    answer = _Answer(predictor_of(model), targets, aspects, every=every, implied=implied)
+
+    def opinions(*columns: Any) -> pa.Array:
+        return answer(*columns)
+
+    with suppress(duckdb.InvalidInputException):  # there is none of that name, as a rule
+        connection.remove_function(name)
+    kind: dict[str, Any] = {"type": "arrow", "null_handling": "special"}
+    connection.create_function(name, opinions, None, duckdb.type(OPINIONS), **kind)
+
+
+class _Answer:
+    """Answers a chunk of rows at a time: DuckDB gives each argument as an Arrow array."""
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        targets: Targets | None,
+        aspects: Sequence[str] | None,
+        *,
+        every: bool,
+        implied: bool | None,
+    ) -> None:
+        self.predictor, self.every = predictor, every
+        self.implied = predictor.implied if implied is None else implied
+        self.aspects = predictor.choose_aspects(aspects)
+        self.targets = reusable(targets)
+        self.lock = Lock()  # DuckDB calls from several threads, and a model uses all cores by itself
+
+    def __call__(self, *columns: Any) -> pa.Array:
+        if not 1 <= len(columns) <= 2:
+            raise DataError(f"given {len(columns)} arguments; expected a text, or a text and its targets")
+        texts = columns[0].to_pylist()
+        asked: dict[str, Any] = {"targets": self.targets}
+        if len(columns) == 2:
+            nobody = [Target(UNNAMED, implied=True)] if self.implied else []
+            asked = {"targets_of_each": [_names(value) or nobody for value in columns[1].to_pylist()]}
+        elif self.targets is None and not self.implied:
+            raise DataError("whose opinions? give targets when registering, or each row's own as a second argument")
+        with self.lock:
+            predictions = self.predictor.predict_many(
+                [_text(text) for text in texts], aspects=self.aspects, implied=self.implied, **asked
+            )
+            lists = [
+                [
+                    (opinion.target or None, opinion.aspect, opinion.polarity, opinion.confidence)
+                    for opinion in (prediction.opinions if self.every else prediction.found())
+                ]
+                for prediction in predictions
+            ]
+        return pa.array(
+            [None if text is None else own for text, own in zip(texts, lists, strict=True)], pa.list_(_OPINION)
+        )
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise DataError(f"a text is of type {type(value).__name__}; expected VARCHAR")
+    return value
+
+
+def _names(value: object) -> list[str]:
+    """A row's own targets, each once."""
+    listed = value if isinstance(value, list) else [value]
+    names = dict.fromkeys(name for name in listed if isinstance(name, str))
+    if not all(name is None or name in names for name in listed):
+        raise DataError(f"targets are of type {type(value).__name__}; expected VARCHAR, or a list of it")
+    return list(names)

@@ -1,0 +1,206 @@
+"""The documentation as a site: built without a warning, no link leads nowhere, nothing is loaded from elsewhere."""
+
+import importlib.util
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("mkdocstrings") is None:
+    if os.environ.get("CI"):
+        pytest.fail("needs the docs extra: pip install '.[docs]'", pytrace=False)
+    pytest.skip("needs the docs extra: pip install '.[docs]'", allow_module_level=True)
+
+
+class Page(HTMLParser):
+    """What a page links to, what it loads, what can be linked to in it, and its words."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.ids: set[str] = set()
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attributes}
+        self.ids |= {found[name] for name in ("id", "name") if name in found}
+        if tag == "a" and "href" in found:
+            self.links.append(found["href"])
+        if tag == "link" and found.get("rel") not in ("prev", "next", "canonical"):
+            self.loaded.append(found.get("href", ""))
+        self.loaded += [found[name] for name in ("src", "data", "poster") if name in found]
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as `make docs` does."""
+    out = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(out)],
+        cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Page]:
+    return {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
+
+
+def test_every_link_and_every_anchor_leads_somewhere(site, pages):
+    checked = 0
+    for path, page in pages.items():
+        if path.name == "404.html":
+            continue  # its links start at the root of a host
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if target.is_dir():
+                target = target / "index.html"
+            assert target.is_file(), f"{path.relative_to(site)} links to {link}"
+            if parts.fragment and target.suffix == ".html" and not parts.fragment.startswith("__"):
+                assert unquote(parts.fragment) in pages[target].ids, f"{path.relative_to(site)} links to {link}"
+            checked += 1
+    assert checked > 1000
+
+
+def test_every_page_is_in_the_navigation(site, pages):
+    home = site / "index.html"
+    named = {(site / unquote(urlsplit(link).path)).resolve() for link in pages[home].links if not urlsplit(link).scheme}
+    left = {path for path in pages if path.name != "404.html"} - named
+    assert not left
+    written = {path.relative_to(ROOT / "docs").with_suffix(".html") for path in (ROOT / "docs").rglob("*.md")}
+    assert written <= {path.relative_to(site) for path in pages}
+
+
+def test_nothing_is_loaded_from_elsewhere(site, pages):
+    for path, page in pages.items():
+        for address in page.loaded:
+            parts = urlsplit(address)
+            assert parts.scheme in ("", "data"), f"{path.relative_to(site)} loads {address}"
+            assert not parts.netloc, f"{path.relative_to(site)} loads {address}"
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"url\(['\"]?(https?:)?//", sheet.read_text(encoding="utf-8")), sheet.name
+    assert json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+
+
+def test_the_reference_has_every_command_and_option(site, pages):
+    import typer
+
+    from tabsa.cli.commands import app
+
+    page = pages[site / "reference" / "commands.html"]
+    words = "".join(page.words)
+    group = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        assert f"tabsa-{name}" in page.ids
+        for parameter in command.params:
+            if parameter.param_type_name == "option":
+                assert parameter.opts[0] in words, f"{name} {parameter.opts[0]}"
+    assert {"tabsa-data-fetch", "tabsa-data-check"} <= page.ids
+
+
+def test_the_reference_has_the_public_names_with_their_docstrings(site, pages):
+    page = pages[site / "reference" / "python.html"]
+    names = {"tabsa.load", "tabsa.train", "tabsa.evaluate", "tabsa.schema.Dataset", "tabsa.errors.TabsaError"}
+    assert names <= page.ids
+    assert "tabsa.inference.predictor.Predictor.predict_many" in page.ids
+    assert "A model that is ready to use" in "".join(page.words)
+
+
+def test_every_measurement_is_shown(site, pages):
+    page = pages[site / "results" / "benchmarks.html"]
+    results = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+    assert results
+    assert {path.stem for path in results} <= page.ids
+    rates = json.loads((ROOT / "benchmarks" / "results" / "scoring.json").read_text())["sentences_per_second"]
+    words = "".join(page.words)
+    assert f"{rates['places int8']:,.0f}" in words
+    assert f"{rates['bert-base']:.4g}" in words
+
+
+def test_any_json_can_be_shown(tmp_path):
+    script = runpy.run_path(str(ROOT / "docs" / "hooks" / "measurements.py"))
+    (tmp_path / "results").mkdir()
+    content = {
+        "runs": [{"a|b": 1234567, "c": None}, {"c": 0.000123456, "d": True}],
+        "machine": {"cores": 2},
+        "deep": {"one": {"x": {"y": 1.5}}, "several": [1, [2, {"z": "<b>"}]]},
+        "note": "a *star* and a | bar",
+    }
+    (tmp_path / "results" / "made.json").write_text(json.dumps(content))
+    (tmp_path / "results" / "plain.json").write_text("[1, 2.5]")
+    made = "\n".join(script["measurements"](tmp_path))
+    assert "| a\\|b | c | d |" in made
+    assert "| 1,234,567 | – |  |" in made
+    assert "|  | 0.0001235 | yes |" in made
+    assert "cores 2" in made
+    assert "a \\*star\\* and a \\| bar" in made
+    assert "## plain" in made
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "expected"),
+    [
+        ("data.md", "../repro/README.md#ablations", "repository/repro/README.md#ablations"),
+        ("concepts/memory.md", "../../repro/README.md", "../repository/repro/README.md"),
+        ("repository/README.md", "docs/using.md#aspects", "../using.md#aspects"),
+        ("repository/repro/README.md", "log.md", "log.md"),
+        ("repository/repro/README.md", "../docs/training.md", "../../training.md"),
+        ("concepts/reader.md", "memory.md", "memory.md"),
+        ("using.md", "#aspects", "#aspects"),
+        ("using.md", "https://example.org/a.md", "https://example.org/a.md"),
+        ("using.md", "nowhere.md", "nowhere.md"),  # MkDocs warns of it
+        ("using.md", "../Makefile", None),
+    ],
+)
+def test_links_that_leave_the_folder_of_the_site_are_turned(page, link, expected):
+    script = runpy.run_path(str(ROOT / "docs" / "hooks" / "repository.py"))
+    there = {"using.md", "training.md", "concepts/memory.md", "repository/repro/README.md", "repository/repro/log.md"}
+    links = script["_links"]
+    links.page, links.files = (
+        page,
+        type("Files", (), {"get_file_from_path": lambda _, uri: uri if uri in there else None})(),
+    )
+    assert links.turned(link) == expected
+    links.repository = "https://example.org/tabsa"
+    assert links.turned("nowhere.md") == "nowhere.md"
+    if expected is None:
+        assert links.turned(link) == "https://example.org/tabsa/blob/main/Makefile"
+
+
+def test_bars_in_cells_have_no_backslash_and_empty_heads_are_none(site, pages):
+    using = pages[site / "using.html"]
+    assert "--aspects LIST|FILE|A,B" in using.words
+    assert not any("\\|" in word for word in using.words)
+    assert not any("<th></th>" in path.read_text(encoding="utf-8") for path in pages)
+
+
+def test_drawings_are_part_of_their_pages_with_words_for_them(site):
+    drawings = sorted((ROOT / "docs" / "drawings").glob("*.svg"))
+    shown = "".join(path.read_text(encoding="utf-8") for path in (site / "concepts").glob("*.html"))
+    assert drawings
+    assert "drawings/" not in shown
+    assert shown.count('class="drawing"') == shown.count('<svg role="img" aria-label=') == len(drawings)
+    for drawing in drawings:
+        body = re.sub(r"<style>.*?</style>", "", drawing.read_text(encoding="utf-8"), flags=re.S)
+        assert not re.search(r"#[0-9a-fA-F]{3,8}\b|rgb\(", body), (
+            f"{drawing.name}: colours follow the page by variables"
+        )
