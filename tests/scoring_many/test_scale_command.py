@@ -23,7 +23,7 @@ def tabsa(command_line, tiny_model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: object) -> tuple[int, str, str]:
-        return command_line("score", *arguments, "--model", tiny_model, "--threads", 1)
+        return command_line("score", *arguments, "--model", tiny_model, "--threads", 64)  # one process, no pool
 
     return run
 
@@ -79,7 +79,7 @@ def test_parts_that_fail_are_told_at_once_and_at_the_end(tabsa, tmp_path):
     assert (code, stdout) == (1, "")
     first, last = stderr.splitlines()
     assert first.startswith("warning: bad.csv.gz refused: ")
-    assert last.startswith("error: 1 of 3 parts failed, the others are done: bad.csv.gz: ")
+    assert last.startswith("error: 1 of 3 tables failed, the others are done: bad.csv.gz: ")
     assert last.endswith("; mend them and go on with --resume")
     assert json.loads((tmp_path / "out" / "_summary.json").read_text())["scored"] == 13
 
@@ -87,14 +87,15 @@ def test_parts_that_fail_are_told_at_once_and_at_the_end(tabsa, tmp_path):
 def test_progress_as_lines(tabsa, monkeypatch):
     monkeypatch.setattr("tabsa.cli.many._LINE_EVERY", -1.0)
     lines = tabsa("in", "out", "-t", "Camden")[2].splitlines()
-    assert lines[:2] == ["1 of 2 parts, 12 rows", "2 of 2 parts, 14 rows"]
+    assert [line.partition(" rows")[0] for line in lines[:2]] == ["1 parts, 12", "2 parts, 14"]
+    assert lines[1].endswith("(100%)")
 
 
 def test_progress_on_a_terminal(tabsa, monkeypatch):
     terminal = io.StringIO()
     monkeypatch.setattr("tabsa.cli.many.err", Console(file=terminal, force_terminal=True, width=80))
     assert tabsa("in", "out", "-t", "Camden")[0] == 0
-    assert "2 of 2 parts, 14 rows" in terminal.getvalue()
+    assert "2 parts, 14 rows" in terminal.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,9 @@ def test_a_users_mistake_is_one_line(tabsa, tmp_path, arguments, line):
         (["in", "-"], "OUT -"),
         (["in", "out", "--rejects", "bad.jsonl"], "--rejects"),
         (["in/a.csv", "out.csv", "--format", "csv"], "--format"),
-        (["in", "out", "--workers", 2], "--workers"),
+        (["in/a.csv", "out.csv", "--workers", 2], "--workers"),
+        (["s3://bucket/in", "out"], "IN"),
+        (["in", "s3://bucket/out"], "OUT"),
         (["in", "out", "--ray-address", "auto"], "--ray-address"),
         (["in", "out.csv"], "OUT"),
         (["in/a.csv", "out.csv", "--engine", "ray"], "OUT"),

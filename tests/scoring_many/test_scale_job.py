@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tabsa.errors import ConfigError, DataError, OutputError
+from tabsa.errors import ConfigError, DataError, ModelError, OutputError
 from tabsa.inference import Predictor, load
 from tabsa.scoring import Counts, Layout, Progress, Request, request_identity, score
-from tabsa.scoring.many import Job, LocalPool, Standing, score_parts
-from tabsa.scoring.many.parts import Part
-from tabsa.scoring.many.worker import Kind, Outcome, Worker
+from tabsa.scoring.many import Job, Kind, LocalEngine, Outcome, Part, Standing, score_parts
 from unchecked import unchecked
 
 REQUEST = Request(targets={"Camden": ("NW1",), "Brixton": ()}, probabilities=True, chunk=8)
@@ -51,9 +49,9 @@ def job_of(model: Predictor, request: Request = REQUEST) -> Job:
     return Job(request, request_identity(model, request), str(model.folder.path), threads=1)
 
 
-def run(folder, out, model, request=REQUEST, pool=None, **options):
+def run(folder, out, model, request=REQUEST, engine=None, **options):
     job = job_of(model, request)
-    return score_parts(folder, out, job, model, lambda _: pool or LocalPool(job, model), **options)
+    return score_parts(folder, out, job, model, engine or LocalEngine(job, model), **options)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -89,13 +87,12 @@ def test_each_output_is_what_its_table_gives_alone(folder, tmp_path, model):
         5,
         {},
     )
-    assert [standing.done for standing in seen] == [1, 2, 3, 4, 5, 6]
+    assert [standing.parts for standing in seen] == [1, 2, 3, 4, 5, 6]
     assert (seen[-1].rows, seen[-1].share) == (77, 1.0)
 
 
 def test_what_texts_imply_is_read_in_every_part(folder, tmp_path, model):
     implied = replace(REQUEST, implied=True)
-    assert Job.from_plain(job_of(model, implied).plain()).request == implied
     ended, plain = (run(folder, tmp_path / name, model, request) for name, request in (("i", implied), ("p", REQUEST)))
     score(folder / "a.csv", tmp_path / "alone.csv", model, implied)
     assert (tmp_path / "i" / "a.csv").read_bytes() == (tmp_path / "alone.csv").read_bytes()
@@ -111,34 +108,33 @@ def test_another_format(folder, tmp_path, model):
     assert len((tmp_path / "out" / "a.jsonl").read_text().splitlines()) == 40
 
 
-class DyingPool(LocalPool):
-    """Dies in the middle of its nth part."""
+class DyingEngine(LocalEngine):
+    """Dies in the middle of its nth table."""
 
     def __init__(self, job: Job, model: Predictor, nth: int, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(job, model)
-        self._left, self._monkeypatch = nth, monkeypatch
+        self._nth, self._monkeypatch = nth, monkeypatch
 
-    def wait(self):
-        self._left -= 1
-        if self._left:
-            return super().wait()
-
+    def run(self, left, records):
         def stopped(*arguments, on_progress, **options):
             def stop(progress: Progress) -> None:
                 raise Killed
 
             return score(*arguments, on_progress=stop, **options)
 
+        outcomes = super().run(left, records)
+        for _ in range(self._nth - 1):
+            yield next(outcomes)
         with self._monkeypatch.context() as patch:
-            patch.setattr("tabsa.scoring.many.worker.score", stopped)
-            return super().wait()
+            patch.setattr("tabsa.scoring.many.local.score", stopped)
+            yield from outcomes
 
 
 @pytest.mark.parametrize("nth", [1, 2, 3, 4])
 def test_a_job_that_was_stopped_goes_on(folder, tmp_path, model, nth, monkeypatch):
     out = tmp_path / "out"
     with pytest.raises(Killed):
-        run(folder, out, model, pool=DyingPool(job_of(model), model, nth, monkeypatch))
+        run(folder, out, model, engine=DyingEngine(job_of(model), model, nth, monkeypatch))
     assert not (out / "_SUCCESS").exists()
     begun = json.loads(next(out.rglob("*.state.json")).read_text())
     assert begun["counts"]["rows"] == REQUEST.chunk
@@ -146,10 +142,20 @@ def test_a_job_that_was_stopped_goes_on(folder, tmp_path, model, nth, monkeypatc
         run(folder, out, model)
     assert error.value.code == "job_exists"
     tried: list[str] = []
-    ended = run(folder, out, model, resume=True, on_change=lambda _, outcome: tried.append(outcome.part.name))
+    ended = run(folder, out, model, resume=True, on_change=lambda _, outcome: tried.append(outcome.name))
     assert len(tried) == 6 - (nth - 1)
     assert ended.counts.rows == 77
     assert files(out) == scored_alone(folder, tmp_path / "alone", model)
+
+
+class IdleEngine:
+    """Is not to be asked."""
+
+    def part_rows(self, parts) -> int:
+        return 0
+
+    def run(self, left, records):
+        pytest.fail("nothing is left to do")
 
 
 def test_a_job_that_is_done_is_not_done_again(folder, tmp_path, model):
@@ -158,13 +164,13 @@ def test_a_job_that_is_done_is_not_done_again(folder, tmp_path, model):
     with pytest.raises(OutputError, match=r"a job into .* is done") as error:
         run(folder, out, model)
     assert error.value.code == "job_exists"
-    ended = score_parts(folder, out, job_of(model), model, lambda _: pytest.fail("no workers"), resume=True)
+    ended = run(folder, out, model, engine=IdleEngine(), resume=True)
     assert (ended.counts.rows, ended.resumed) == (77, 77)
     assert (out / "_SUCCESS").exists()
     (folder / "new.csv").write_text("text\nCamden\n")
     (out / "c.jsonl").unlink()
     tried: list[str] = []
-    run(folder, out, model, resume=True, on_change=lambda _, outcome: tried.append(outcome.part.name))
+    run(folder, out, model, resume=True, on_change=lambda _, outcome: tried.append(outcome.name))
     assert sorted(tried) == ["c.jsonl", "new.csv"]
 
 
@@ -175,7 +181,7 @@ def test_a_record_that_was_lost_costs_its_part_only(folder, tmp_path, model):
     lines = (out / "_parts.jsonl").read_bytes().splitlines(keepends=True)
     (out / "_parts.jsonl").write_bytes(b"[]\n{}\n" + b"".join(lines[:-2]) + lines[-2][:20])
     tried: list[str] = []
-    ended = run(folder, out, model, resume=True, on_change=lambda _, outcome: tried.append(outcome.part.name))
+    ended = run(folder, out, model, resume=True, on_change=lambda _, outcome: tried.append(outcome.name))
     assert len(tried) == 2
     assert (files(out), ended.counts.rows) == (whole, 77)
     assert len([json.loads(line) for line in (out / "_parts.jsonl").read_text().splitlines()]) == 2 + 6
@@ -242,7 +248,7 @@ def test_damaged_and_foreign_jobs(folder, tmp_path, model):
     for content, message in (
         ("{", "is damaged"),
         ("[1]", "is damaged"),
-        ('{"format": "tabsa score job 4"}', "is damaged"),
+        ('{"format": "tabsa score job 5"}', "is damaged"),
         ('{"format": "x", "identity": {}}', "is of another version"),
         ('{"format": "tabsa score job 1", "asked": {}}', "is of another version"),
     ):
@@ -273,7 +279,7 @@ def test_bad_tables_are_named_and_the_others_done(folder, tmp_path, model):
     (folder / "broken.jsonl.gz").write_bytes(gzip.compress(b'{"text": "Camden"}\n')[:-9])
     (folder / "other.csv").write_text("body,title\nx,y\n")
     out = tmp_path / "out"
-    with pytest.raises(OutputError, match=r"^2 of 8 parts failed, the others are done: broken.*; other") as error:
+    with pytest.raises(OutputError, match=r"^2 of 8 tables failed, the others are done: broken.*; other") as error:
         run(folder, out, model)
     assert error.value.code == "parts_failed"
     assert set(summary(out)["failed"]) == {"broken.jsonl.gz", "other.csv"}
@@ -293,80 +299,69 @@ def test_nothing_but_bad_rows(tmp_path, model):
     assert not (tmp_path / "out" / "_SUCCESS").exists()
 
 
-class FailingPool:
-    """Fails the parts of these names."""
+class FailingEngine(LocalEngine):
+    """Fails the tables of these names."""
 
-    def __init__(self, job: Job, model: Predictor, names: set[str]) -> None:
-        self._pool, self._names, self._part = LocalPool(job, model), names, None
-        self.closed = False
-
-    def idle(self) -> int:
-        return self._pool.idle()
-
-    def start(self, part: Part) -> None:
-        self._part = part
-        self._pool.start(part)
-
-    def wait(self):
-        ended = self._pool.wait()
-        failed = self._part.name in self._names
-        return [Outcome(self._part, Kind.FAILED, "its worker died")] if failed else ended
-
-    def close(self) -> None:
-        self.closed = True
+    def run(self, left, records):
+        for outcome in super().run(left, records):
+            failed = outcome.name.startswith("z")
+            yield replace(outcome, kind=Kind.FAILED, why="its process died") if failed else outcome
 
 
-def test_parts_whose_workers_die_are_named_and_the_others_done(folder, tmp_path, model, monkeypatch):
-    monkeypatch.setattr("tabsa.scoring.many.dispatch.PAUSE", 0.0)
+def test_tables_whose_processes_die_are_named_and_the_others_done(folder, tmp_path, model):
     for n in range(6):
         (folder / f"z{n}.csv").write_text("text\nCamden\n")
-    pool = FailingPool(job_of(model), model, {f"z{n}.csv" for n in range(6)})
-    with pytest.raises(
-        OutputError, match=r"6 of 12 parts failed, .*z0\.csv: its worker died; .*and 1 more, in .*_summ"
-    ):
-        run(folder, tmp_path / "out", model, pool=pool)
-    assert pool.closed
-    assert summary(tmp_path / "out")["failed"]["z5.csv"] == "its worker died"
+    named = r"6 of 12 tables failed, .*z0\.csv: its process died; .*and 1 more, in .*_summ"
+    with pytest.raises(OutputError, match=named):
+        run(folder, tmp_path / "out", model, engine=FailingEngine(job_of(model), model))
+    assert summary(tmp_path / "out")["failed"]["z5.csv"] == "its process died"
     assert run(folder, tmp_path / "out", model, resume=True).counts.rows == 83
 
 
-# ---- the worker
+def test_a_table_that_cannot_be_written_is_tried_again_and_given_up(folder, tmp_path, model, monkeypatch):
+    tried: list[Path] = []
+
+    def fail(source, *_, **__):
+        tried.append(source)
+        raise OutputError("the disk is full")
+
+    monkeypatch.setattr("tabsa.scoring.many.local.score", fail)
+    seen: list[Outcome] = []
+    with pytest.raises(OutputError, match=r"^1 of 1 tables failed, .*a\.csv: the disk is full"):
+        run(folder / "a.csv", tmp_path / "out", model, on_change=lambda _, outcome: seen.append(outcome))
+    assert len(tried) == 4
+    assert [str(outcome.kind) for outcome in seen] == ["tried again"] * 3 + ["failed"]
 
 
-def test_a_job_as_plain_data(model):
-    job = job_of(model)
-    assert Job.from_plain(json.loads(json.dumps(job.plain()))).identity == job.identity
-    assert Job.from_plain(job.plain()) == job
+# ---- the model of a worker, and its errors
 
 
 def test_a_worker_with_another_model_says_so(model, tiny_model, tmp_path):
     job = job_of(model)
-    assert Worker(job.plain()).prepare() == ""
+    assert job.load().precision == model.precision
     other = shutil.copytree(tiny_model, tmp_path / "other")
     with (unchecked(other) / "config.json").open("a") as stream:
         stream.write("\n")
-    error = Worker(replace(job, model=str(other)).plain()).prepare()
-    assert error.startswith("the model is not the same on ")
-    assert "no model 'nowhere'" in Worker(replace(job, model="nowhere").plain()).prepare()
+    with pytest.raises(ModelError, match=r"^the model is not the same on "):
+        replace(job, model=str(other)).load()
 
 
-def test_what_a_worker_makes_of_errors(model, tmp_path, monkeypatch):
+def test_what_becomes_of_errors(model, tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("text\nx\n")
     part = Part("a.csv", str(tmp_path / "a.csv"), str(tmp_path / "out.csv"), 7, 0)
-    worker = Worker(job_of(model).plain(), model)
     for error, kind in (
-        (DataError("one line"), "refused"),
-        (OutputError("one line"), "failed"),
-        (ConfigError("one line"), "stop"),
-        (MemoryError("one line"), "failed"),
-        (PermissionError("one line"), "failed"),
+        (DataError("one line"), Kind.REFUSED),
+        (OutputError("one line"), Kind.RETRIED),
+        (ConfigError("one line"), Kind.STOP),
+        (MemoryError("one line"), Kind.RETRIED),
+        (PermissionError("one line"), Kind.RETRIED),
     ):
 
         def fail(*_, error=error, **__):
             raise error
 
-        monkeypatch.setattr("tabsa.scoring.many.worker.score", fail)
-        result = worker.score({name: getattr(part, name) for name in part.__slots__})
-        assert result["kind"] == kind
-        assert result["why"].endswith("one line")
-        assert Counts(**result["counts"]) == Counts()
+        monkeypatch.setattr("tabsa.scoring.many.local.score", fail)
+        outcome = next(LocalEngine(job_of(model), model).run([part], None))
+        assert outcome.kind is kind
+        assert outcome.why.endswith("one line")
+        assert outcome.counts == Counts()

@@ -1,5 +1,6 @@
 """`tabsa score` on many tables: a folder, a pattern, or a Ray cluster."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,17 +16,15 @@ if TYPE_CHECKING:
     from tabsa.checkpoint import AskedPrecision
     from tabsa.inference import Predictor
     from tabsa.scoring import Request
-    from tabsa.scoring.many import Ended, Job, Pool, Standing
-    from tabsa.scoring.many.worker import Outcome
+    from tabsa.scoring.many import Ended, Outcome, Standing
 
 _LINE_EVERY: Final = 10.0  # seconds, where there is no terminal
 
 
 class Cluster(NamedTuple):
-    """Where workers run, and how many."""
+    """Where workers run."""
 
     address: str | None
-    workers: int | None
 
 
 class Runner(NamedTuple):
@@ -43,56 +42,47 @@ class Runner(NamedTuple):
 
 
 def score_many(
-    source: Path,
-    out: Path,
+    source: str,
+    out: str,
     request: "Request",
     runner: Runner,
     *,
     form: str | None,
     cluster: Cluster | None,
+    workers: int | None,
     resume: bool,
     overwrite: bool,
 ) -> None:
     """Score the tables, on a cluster if one is given, and print what it came to."""
     from tabsa.scoring import request_identity
-    from tabsa.scoring.many import Job, score_parts
-    from tabsa.scoring.many.cluster import require
+    from tabsa.scoring.many import Job, LocalEngine, ScoringEngine, find_parts, score_parts
     from tabsa.tables.kinds import SUFFIXES
 
-    if out.name.lower().endswith(SUFFIXES) and not out.is_dir():
+    if out.lower().endswith(SUFFIXES) and not Path(out).is_dir():
         raise typer.BadParameter("names a file; many tables, and --engine ray, write to a folder.", param_hint="OUT")
     if cluster is not None:
+        from tabsa.scoring.many.cluster import RayEngine
+        from tabsa.scoring.many.joining import require
+
         require()
+        runner, form = runner._replace(threads=runner.threads or 1), form or "parquet"
+    elif workers is None:
+        workers = min(len(find_parts(source, out, form)), max(1, (os.cpu_count() or 1) // max(1, runner.threads)))
+    if workers and workers > 1:
         runner = runner._replace(threads=runner.threads or 1)
     if runner.model is not None and Path(runner.model).is_dir():
         runner = runner._replace(model=str(Path(runner.model).resolve()))
     predictor = runner.load()
     job = Job(request, request_identity(predictor, request), runner.model, predictor.precision, runner.threads)
+    engine: ScoringEngine = LocalEngine(job, predictor, workers or 1)
+    if cluster is not None and form is not None:
+        engine = RayEngine(job, predictor, out, form, address=cluster.address, workers=workers)
     with _shown() as show:
         ended = score_parts(
-            source,
-            out,
-            job,
-            predictor,
-            _pool_maker(job, predictor, cluster),
-            form=form,
-            resume=resume,
-            overwrite=overwrite,
-            on_change=show,
+            source, out, job, predictor, engine, form=form, resume=resume, overwrite=overwrite, on_change=show
         )
     _summarise(ended)
     warn_if_few_are_named(ended.counts, request, predictor)
-
-
-def _pool_maker(job: "Job", predictor: "Predictor", cluster: Cluster | None) -> "Callable[[int], Pool]":
-    from tabsa.scoring.many import LocalPool, RayPool
-
-    def make(most: int) -> "Pool":
-        if cluster is None:
-            return LocalPool(job, predictor)
-        return RayPool(job, address=cluster.address, workers=cluster.workers, most=most)
-
-    return make
 
 
 @contextmanager
@@ -112,8 +102,8 @@ def _shown() -> "Iterator[Callable[[Standing, Outcome], None]]":
         def show(standing: "Standing", outcome: "Outcome") -> None:
             nonlocal last
             if outcome.why:
-                warn(f"{outcome.part.name} {outcome.kind}: {outcome.why}")
-            line = f"{standing.done:,} of {standing.parts:,} parts, {standing.rows:,} rows"
+                warn(f"{outcome.name} {outcome.kind}: {outcome.why}")
+            line = f"{standing.parts:,} parts, {standing.rows:,} rows ({standing.share:.0%})"
             bar.update(task, completed=standing.share, standing=line)
             if not err.is_terminal and time.monotonic() - last > _LINE_EVERY:
                 last = time.monotonic()

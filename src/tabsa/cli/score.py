@@ -89,19 +89,26 @@ def command(
     `tabsa score reviews.csv opinions.csv --implied --aspects restaurants` (what no text names, without a name),
     `tabsa score comments.csv opinions.csv --targets places.txt --model fast`
     """
+    from tabsa.checkpoint.hub import pinned_name
+
+    model = pinned_name(model)  # one version for all that score
     shared = shared_targets(targets, names or [], target_column, implied_column is not None or implied, model)
     asked = asked_aspects(aspect_lists, aspects)
     from tabsa.scoring import Layout as RowLayout
     from tabsa.scoring import Request
     from tabsa.scoring.many import is_many
+    from tabsa.scoring.many.storage import is_url, without_file_scheme
 
-    ray, to_stdout = engine is EngineName.RAY, str(out) == "-"
+    source, out = without_file_scheme(source), without_file_scheme(out)
+    ray, to_stdout = engine is EngineName.RAY, out == "-"
     many = ray or is_many(source)
     if resume and (overwrite or to_stdout):
         raise typer.BadParameter("cannot go with --resume.", param_hint="OUT -" if to_stdout else "--overwrite")
     _refuse("one table", not many, {"OUT -": to_stdout, "--rejects": rejects is not None})
-    _refuse("many tables: give a folder or a 'pattern' as IN", many, {"--format": form is not None})
-    _refuse("--engine ray", ray, {"--ray-address": ray_address is not None, "--workers": workers is not None})
+    given = {"--format": form is not None, "--workers": workers is not None}
+    _refuse("many tables: give a folder or a 'pattern' as IN", many, given)
+    urls = {name: is_url(location) for name, location in (("IN", source), ("OUT", out))}
+    _refuse("--engine ray", ray, {"--ray-address": ray_address is not None} | urls)
     request = Request(
         targets=shared,
         target_column=target_column,
@@ -122,11 +129,21 @@ def command(
     runner = Runner(model, threads, precision)
     with _word_on_resuming(resumable=not to_stdout):
         if many:
-            cluster = Cluster(ray_address, workers) if ray else None
-            score_many(source, out, request, runner, form=form, cluster=cluster, resume=resume, overwrite=overwrite)
+            cluster = Cluster(ray_address) if ray else None
+            score_many(
+                source,
+                out,
+                request,
+                runner,
+                form=form,
+                cluster=cluster,
+                workers=workers,
+                resume=resume,
+                overwrite=overwrite,
+            )
         else:
-            path = None if to_stdout else out
-            _score_one(source, path, request, runner, rejects=rejects, resume=resume, overwrite=overwrite)
+            path = None if to_stdout else Path(out)
+            _score_one(Path(source), path, request, runner, rejects=rejects, resume=resume, overwrite=overwrite)
 
 
 def _score_one(

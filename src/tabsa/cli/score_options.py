@@ -24,16 +24,18 @@ class EngineName(StrEnum):
 
 
 Source: TypeAlias = Annotated[
-    Path,
+    str,
     typer.Argument(
         metavar="IN",
-        help="A table: .csv, .tsv or .jsonl, each also with .gz, .xlsx or .parquet; or a folder or 'pattern'.",
+        help="A table: .csv, .tsv or .jsonl, each also with .gz, .xlsx or .parquet; or a folder or 'pattern'; "
+        "with ray also a URL, such as s3://bucket/folder.",
     ),
 ]
 Out: TypeAlias = Annotated[
-    Path,
+    str,
     typer.Argument(
-        metavar="OUT", help="Where results go, in any of these formats; - prints JSON Lines. A folder for many."
+        metavar="OUT",
+        help="Where results go, in any of these formats; - prints JSON Lines. A folder for many and for ray.",
     ),
 ]
 TextColumn: TypeAlias = Annotated[
@@ -88,20 +90,33 @@ Rejects: TypeAlias = Annotated[
 Resume: TypeAlias = Annotated[bool, typer.Option("--resume", help="Go on where a run into OUT was stopped.")]
 Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace OUT, or a stopped run into it.")]
 Threads: TypeAlias = Annotated[
-    int, typer.Option(min=0, metavar="N", help="Threads of the model; 0 is one a core, or with ray one a worker.")
+    int,
+    typer.Option(
+        min=0, metavar="N", help="Threads of the model; 0 is one a core, or where there are workers one each."
+    ),
 ]
 Chunk: TypeAlias = Annotated[
     int, typer.Option(min=1, metavar="ROWS", help="Rows scored and saved together; a kill loses at most these.")
 ]
 OutputFormat: TypeAlias = Annotated[
     str | None,
-    typer.Option("--format", metavar="F", help="Of many tables' results: csv, jsonl.gz ... [default: as each is]"),
+    typer.Option(
+        "--format",
+        metavar="F",
+        help="Of many tables' results: csv, jsonl.gz ... [default: as each is; with ray parquet]",
+        show_default=False,
+    ),
 ]
-Engine: TypeAlias = Annotated[EngineName, typer.Option(help="Where it runs: in this process, or on a Ray cluster.")]
+Engine: TypeAlias = Annotated[
+    EngineName, typer.Option(help="Where it runs: on this machine, or on a Ray cluster, which splits large tables.")
+]
 RayAddress: TypeAlias = Annotated[
     str | None,
     typer.Option(metavar="A", help="The cluster. [default: $RAY_ADDRESS, or this machine]", show_default=False),
 ]
 Workers: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Of the cluster. [default: all CPUs]", show_default=False)
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="That score many tables, a model each. [default: all CPUs]", show_default=False
+    ),
 ]

@@ -1,7 +1,8 @@
 """The table to score: its rows in chunks, and what its columns are for."""
 
+import io
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,11 +21,25 @@ _CHUNK_CHARACTERS = 4_000_000  # ends a chunk before its rows do, so that long t
 
 
 class InputTable:
-    """The input, read once from start to end; `on_guess` is told how, where the file's name does not tell."""
+    """The input, read once from start to end; `on_guess` is told how, where the file's name does not tell.
 
-    def __init__(self, path: Path, *, on_guess: Callable[[str], None] = warn_of_guess) -> None:
+    `file` is the input, opened, where it is no file of this machine.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        file: io.BufferedReader | None = None,
+        on_guess: Callable[[str], None] = warn_of_guess,
+    ) -> None:
         self.path, self._on_guess = path, on_guess
         self._suffix = input_suffix_of(path)
+        self._reached = 0
+        if file is not None:
+            self._file, self._size = file, file.seek(0, os.SEEK_END)
+            file.seek(0)
+            return
         if path.is_dir():
             raise DataError(f"{path} is a folder; expected a file")
         try:
@@ -34,7 +49,6 @@ class InputTable:
         except OSError as e:
             raise DataError(f"cannot read {path}: {reason(e)}") from e
         self._size = os.fstat(self._file.fileno()).st_size
-        self._reached = 0
 
     def __enter__(self) -> "InputTable":
         return self
@@ -50,19 +64,17 @@ class InputTable:
 
     def chunks(self, size: int) -> Iterator[list[Row | BadRow]]:
         """The rows, at most `size` at a time; the same chunks each time the file is read."""
-        chunk: list[Row | BadRow] = []
-        characters = 0
-        for row in every_row(self.path, self._file, on_guess=self._on_guess):
-            chunk.append(row)
-            values = row.values.items() if isinstance(row, Row) else ()
-            characters += sum(len(name) + (len(value) if isinstance(value, str) else 0) for name, value in values)
-            if len(chunk) == size or characters > _CHUNK_CHARACTERS:
-                self._reached = row.number
-                yield chunk
-                chunk, characters = [], 0
-        if chunk:
+        for chunk in cut(self.rows(), size):
             self._reached = chunk[-1].number
             yield chunk
+
+    def rows(self) -> Iterator[Row | BadRow]:
+        """The rows, one by one."""
+        return every_row(self.path, self._file, on_guess=self._on_guess)
+
+    def position(self) -> int:
+        """How many bytes of the file have been read."""
+        return self._size if self._file.closed else self._file.tell()
 
     @cached_property
     def _rows(self) -> int:
@@ -72,7 +84,22 @@ class InputTable:
         """How much has been read, from 0 to 1."""
         if self._suffix == ".parquet":
             return self._reached / max(1, self._rows)
-        return 1.0 if self._file.closed else self._file.tell() / max(1, self._size)
+        return self.position() / max(1, self._size)
+
+
+def cut(rows: Iterable[Row | BadRow], size: int) -> Iterator[list[Row | BadRow]]:
+    """The rows in chunks of at most `size`; the same chunks each time."""
+    chunk: list[Row | BadRow] = []
+    characters = 0
+    for row in rows:
+        chunk.append(row)
+        values = row.values.items() if isinstance(row, Row) else ()
+        characters += sum(len(name) + (len(value) if isinstance(value, str) else 0) for name, value in values)
+        if len(chunk) == size or characters > _CHUNK_CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tabsa.errors import ConfigError, DataError, DataWarning
 from tabsa.inference import Prediction, Predictor
@@ -42,6 +42,7 @@ class Scorer:
         suffix: the format of the results, such as ".csv".
         predictor: the model.
         request: what to ask, and how to lay it out.
+        schema: the Arrow schema of a Parquet table that is no file of this machine.
     """
 
     _columns: TableColumns  # these three are known once a row has been seen
@@ -49,8 +50,11 @@ class Scorer:
     _form: Format
     _settled = False
 
-    def __init__(self, source: Path, suffix: str, predictor: Predictor, request: Request) -> None:
+    def __init__(
+        self, source: Path, suffix: str, predictor: Predictor, request: Request, *, schema: Any = None
+    ) -> None:
         self._source, self._suffix, self._predictor, self._request = source, suffix, predictor, request
+        self._schema = schema
         self._aspects = predictor.choose_aspects(request.aspects)
         self._shared = SharedTargets(request.targets) if request.targets is not None else None
         self._implied = is_implied(predictor, request)
@@ -91,7 +95,12 @@ class Scorer:
             nested=self._suffix.startswith((".jsonl", ".ndjson")),
         )
         self._form = make_format(
-            self._suffix, self._source, rows, self._maker, escape_formulas=self._request.escape_formulas
+            self._suffix,
+            self._source,
+            rows,
+            self._maker,
+            escape_formulas=self._request.escape_formulas,
+            schema=self._schema,
         )
         self._settled = True
         if len(self._maker.added) > _MANY_COLUMNS:

@@ -33,9 +33,15 @@ class OutputColumns(Protocol):
 
 
 def make_format(
-    suffix: str, source: Path, rows: Sequence[Row], maker: OutputColumns, *, escape_formulas: bool = False
+    suffix: str,
+    source: Path,
+    rows: Sequence[Row],
+    maker: OutputColumns,
+    *,
+    escape_formulas: bool = False,
+    schema: Any = None,
 ) -> Format:
-    """The format of files whose names end so; `rows` are the input's first.
+    """The format of files whose names end so; `rows` are the input's first, `schema` its Arrow schema, where known.
 
     With `escape_formulas`, a CSV's or TSV's text that a spreadsheet would take for a formula has an apostrophe first.
     """
@@ -43,8 +49,9 @@ def make_format(
     if plain == ".parquet":
         kept = _kept(maker)
         values = [row.values for row in rows]
-        typed = input_suffix_of(source) == ".parquet"
-        types = parquet.types_of_file(source, kept) if typed else parquet.types_of_values(kept, values)
+        if schema is None and input_suffix_of(source) == ".parquet":
+            schema = parquet.schema_of(source)
+        types = parquet.types_of_values(kept, values) if schema is None else parquet.types_of_schema(schema, kept)
         return ParquetFormat(types, maker)
     if plain in (".csv", ".tsv"):
         separator = "," if plain == ".csv" else "\t"

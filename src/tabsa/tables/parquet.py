@@ -4,6 +4,7 @@ A Parquet file has its table of contents at the end, so that one whose writer wa
 none: it can be cut after any batch, and goes on from there.
 """
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,18 +32,24 @@ def count_rows(path: Path) -> int:
     return int(_read(path, "read_metadata").num_rows)
 
 
-def types_of_file(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    """The Arrow types of a Parquet file's columns."""
-    pyarrow, schema = require(path), _read(path, "read_schema")
+def schema_of(path: Path, file: io.BufferedReader | None = None) -> Any:
+    """The Arrow schema of a Parquet file; `file` is the file itself, where it is open."""
+    return _read(path, "read_schema", file)
+
+
+def types_of_schema(schema: Any, names: Sequence[str]) -> dict[str, Any]:
+    """The Arrow types of the columns of these names."""
+    import pyarrow
+
     types = {name: schema.field(name).type for name in names}
     # A dictionary is a way to store values; a stream would have to store it with every batch.
     return {name: kind.value_type if pyarrow.types.is_dictionary(kind) else kind for name, kind in types.items()}
 
 
-def _read(path: Path, what: str) -> Any:
+def _read(path: Path, what: str, file: io.BufferedReader | None = None) -> Any:
     pyarrow = require(path)
     try:
-        return getattr(pyarrow.parquet, what)(path)
+        return getattr(pyarrow.parquet, what)(file or path)
     except pyarrow.ArrowException as e:
         raise DataError(f"{path} is not a readable Parquet file: {str(e).splitlines()[0]}") from e
     except OSError as e:
@@ -102,6 +109,17 @@ def _values(rows: Sequence[Values], name: str, kind: Any) -> list[object]:
     if kind is str:
         return [None if value is None else as_text(value) for value in values]
     return values
+
+
+def from_bytes(stream: bytes) -> bytes:
+    """The Parquet file that holds a stream's rows, both in memory."""
+    import pyarrow
+    from pyarrow import parquet
+
+    with pyarrow.ipc.open_stream(stream) as batches:
+        sink = pyarrow.BufferOutputStream()
+        parquet.write_table(batches.read_all(), sink)
+    return bytes(sink.getvalue())
 
 
 def from_stream(part: Path, out: Path) -> None:

@@ -249,9 +249,14 @@ def _beside(path: Path, suffix: str) -> Path:
 
 
 def read_record(path: Path, form: str) -> dict[str, Any]:
-    """What a run or a job of this `form` wrote down, less its format; another version's is refused."""
+    """What a run of this `form` wrote down, less its format; another version's is refused."""
+    return parse_record(read_text(path, OutputError), str(path), form)
+
+
+def parse_record(text: str | bytes, path: str, form: str) -> dict[str, Any]:
+    """The same of a record's text, which was at `path`."""
     try:
-        content = dict(json.loads(read_text(path, OutputError)))
+        content = dict(json.loads(text))
         found = content.pop("format")
     except (ValueError, TypeError, KeyError) as e:
         raise OutputError(f"{path} is damaged", code="job_unusable") from e
@@ -260,7 +265,7 @@ def read_record(path: Path, form: str) -> dict[str, Any]:
     return content
 
 
-def refuse_other(out: Path, what: str, before: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
+def refuse_other(out: Path | str, what: str, before: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
     """Raise where a run or a job is resumed with something else than it began with."""
     for name, value in identity.items():
         if before.get(name) != value:

@@ -1,9 +1,20 @@
-"""Score many tables as one job, here or on a Ray cluster: each is a part, scored as `tabsa.scoring` scores one."""
+"""Score many tables as one job, on this machine or on a Ray cluster."""
 
-from tabsa.scoring.many.cluster import RayPool
-from tabsa.scoring.many.dispatch import LocalPool, Pool, Standing
-from tabsa.scoring.many.job import Ended, score_parts
+from tabsa.scoring.many.job import Ended, ScoringEngine, Standing, score_parts
+from tabsa.scoring.many.local import LocalEngine
 from tabsa.scoring.many.parts import Part, find_parts, is_many
-from tabsa.scoring.many.worker import Job
+from tabsa.scoring.many.worker import Job, Kind, Outcome
 
-__all__ = ["Ended", "Job", "LocalPool", "Part", "Pool", "RayPool", "Standing", "find_parts", "is_many", "score_parts"]
+__all__ = [
+    "Ended",
+    "Job",
+    "Kind",
+    "LocalEngine",
+    "Outcome",
+    "Part",
+    "ScoringEngine",
+    "Standing",
+    "find_parts",
+    "is_many",
+    "score_parts",
+]
