@@ -98,6 +98,14 @@ def test_an_empty_frame_has_all_columns(model, frame):
     assert "confidence" in predict_frame(model, none, targets=["Camden"]).columns
 
 
+@pytest.mark.parametrize("layout", ["long", "wide"])
+def test_no_opinions_have_the_kinds_of_some(model, frame, layout):
+    """Spark and Parquet take a column of no words for one of numbers, where pandas says so."""
+    some = predict_frame(model, frame, targets=["Camden"], layout=layout, every=True)
+    none = predict_frame(model, frame.iloc[:0], targets=["Camden"], layout=layout, every=True)
+    assert none.dtypes.to_dict() == some.dtypes.to_dict()
+
+
 def test_the_frame_given_is_not_changed(model, frame):
     before = frame.copy()
     predict_frame(model, frame, targets=["Camden"], layout="wide")

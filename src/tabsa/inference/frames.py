@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FrameLayout: TypeAlias = Literal["long", "wide"]
+_WORDS = ("target", "aspect", "polarity")  # of the columns that follow, those of text
 _ADDED = ("target", "aspect", "polarity", "confidence")
 
 
@@ -73,7 +74,14 @@ def predict_frame(
         implied=implied,
     )
     kept = frame if added.rows is None else frame.iloc[added.rows]
-    return pd.concat([kept, pd.DataFrame(added.values, index=kept.index)], axis=1)
+    # Of no cells, pandas would make numbers.
+    kinds = {
+        name: "float64" if layout == "long" and name not in _WORDS else pd.Series(["a"]).dtype for name in added.values
+    }
+    columns = {
+        name: pd.Series(cells, kept.index, None if cells else kinds[name]) for name, cells in added.values.items()
+    }
+    return pd.concat([kept, pd.DataFrame(columns, kept.index)], axis=1)
 
 
 def added_columns(
