@@ -39,6 +39,7 @@ RESULTS = Path(__file__).parent / "results" / "soak.json"
 WORKERS = 2
 _PATIENCE = 30.0  # seconds that a request is sent again and again
 _AFTER_KILL = 5.0  # seconds in which a connection may be cut
+_RESTART = 3.0  # seconds that a worker takes to come back, at most
 _NEAR = 1e-6  # of a probability: it goes through JSON
 _MOST_GROWTH = 0.10
 _MOST_RATIO = 5.0
@@ -50,6 +51,7 @@ class Seen:
 
     counts: Counter[str] = field(default_factory=Counter)
     times: list[float] = field(default_factory=list)  # of the client that asks now and then
+    far: list[float] = field(default_factory=list)  # those that were asked when no worker was starting
     health: list[float] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)
     killed: float = -1e9
@@ -85,7 +87,7 @@ class Honest:
     """A client that asks one thing after another over a connection, and comes back where that is cut."""
 
     def __init__(self, address: Address, own: str, questions: Questions, seen: Seen) -> None:
-        self._address, self._own, self._questions, self._seen = address, own, questions, seen
+        self._address, self._own, self._questions, self.seen = address, own, questions, seen
         self._pipe: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._chance = random.Random(own)
 
@@ -93,7 +95,7 @@ class Honest:
         """Ask something until it is answered; the seconds that took."""
         number = self._chance.randrange(len(self._questions.pairs))
         text, names = self._questions.pairs[number]
-        counts, start = self._seen.counts, time.monotonic()
+        counts, start = self.seen.counts, time.monotonic()
         body = json.dumps({"text": text, "targets": names}).encode()
         while time.monotonic() - start < _PATIENCE:
             status, answer = await self.send("POST /v1/predict", body)
@@ -107,7 +109,7 @@ class Honest:
         return time.monotonic() - start
 
     def _cut(self) -> str:
-        near = time.monotonic() - self._seen.killed < _AFTER_KILL
+        near = time.monotonic() - self.seen.killed < _AFTER_KILL
         return "cut by a kill" if near else "cut without a kill"
 
     async def send(self, line: str, body: bytes = b"") -> tuple[int, bytes]:
@@ -141,10 +143,14 @@ async def crowd(client: Honest) -> None:
         await client.ask()
 
 
-async def now_and_then(client: Honest, times: list[float]) -> None:
+async def now_and_then(client: Honest) -> None:
     """Five questions a second."""
     while True:
-        times.append(await client.ask())
+        killed = client.seen.killed
+        took = await client.ask()
+        client.seen.times.append(took)
+        near = time.monotonic() - took - client.seen.killed < _RESTART or killed != client.seen.killed
+        client.seen.far.extend([] if near else [took])
         await asyncio.sleep(0.2)
 
 
@@ -184,9 +190,10 @@ async def for_a_while(seconds: float, *coroutines: Any) -> None:
     done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
     for task in done:
         task.result()
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks, timeout=5)
+    while not all(task.done() for task in tasks):  # `wait_for` swallows a cancellation that comes with its result
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks, timeout=0.5)
 
 
 def workers_of(process: int) -> list[int]:
@@ -258,14 +265,14 @@ async def soak(
     for name, into, others in (("warm-up", Seen(), 0), ("alone", alone, 0), ("full load", busy, clients)):
         print(f"{name} ...", file=sys.stderr)
         among = [crowd(asker(20 + number, into)) for number in range(others)]
-        await for_a_while(3 if name == "warm-up" else phase, now_and_then(asker(2, into), into.times), *among)
+        await for_a_while(3 if name == "warm-up" else phase, now_and_then(asker(2, into)), *among)
     kinds = [kind for kind in KINDS if not only or kind.__name__ in only]
     hostile = {kind.__name__: Client(address, 10 + number) for number, kind in enumerate(kinds)}
     print(f"soak, {minutes:g} minutes ...", file=sys.stderr)
     began = time.monotonic()
     await for_a_while(
         60 * minutes,
-        now_and_then(asker(2, seen), seen.times),
+        now_and_then(asker(2, seen)),
         health(asker(3, seen), seen),
         *(crowd(asker(20 + number, seen)) for number in range(clients)),
         *(go_on(kind, hostile[kind.__name__]) for kind in kinds),
@@ -291,7 +298,8 @@ def figures(alone: Seen, busy: Seen, seen: Seen) -> dict[str, Any]:
     early, late = seen.memory[2 * tenth : 4 * tenth], seen.memory[-2 * tenth :]
     return {
         "honest": dict(seen.counts),
-        "p99_ms": {"alone": p99(alone.times), "full load": p99(busy.times), "soak": p99(seen.times)},
+        "p99_ms": {"alone": p99(alone.times), "full load": p99(busy.times), "soak": p99(seen.times),
+                   "soak, no worker starting": p99(seen.far)},
         "p50_ms": {name: round(1000 * statistics.median(one.times), 1) for name, one in
                    (("alone", alone), ("full load", busy), ("soak", seen))},
         "p99_ratio": round(p99(seen.times) / p99(alone.times), 2),

@@ -13,9 +13,10 @@ import time
 from contextlib import suppress
 from multiprocessing.connection import Connection as PipeEnd
 from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
@@ -32,7 +33,7 @@ _LAST_SECONDS: Final = 10  # beyond the time of a stop, after which a worker is 
 # Where there are forks, workers are those of a process that has imported everything and runs no thread of ours: a new
 # one takes half a second of a core, not one and a half, which the others would miss.
 _FORKED: Final = "forkserver" in multiprocessing.get_all_start_methods()
-_CONTEXT: Final = multiprocessing.get_context("forkserver" if _FORKED else "spawn")
+_CONTEXT: Final[Any] = multiprocessing.get_context("forkserver" if _FORKED else "spawn")
 _STOPS: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
 
 
@@ -40,8 +41,9 @@ class _Worker:
     """One process, as its parent sees it."""
 
     def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], folder: Path) -> None:
+        theirs: PipeEnd
         self._beats, theirs = _CONTEXT.Pipe(duplex=False)
-        self.process = _CONTEXT.Process(target=_work, args=(config, sockets, folder, theirs))
+        self.process: BaseProcess = _CONTEXT.Process(target=_work, args=(config, sockets, folder, theirs))
         self.process.start()
         theirs.close()
         self._heard = time.monotonic()
