@@ -28,7 +28,7 @@ class Batcher:
     def __init__(self, predictor: Predictor, settings: Settings, metrics: Metrics) -> None:
         self._predictor, self._settings, self._metrics = predictor, settings, metrics
         self._quick = Lane(predictor, settings, metrics, self._end)
-        self._large = Lane(predictor, settings, metrics, self._end, step_back)
+        self._large = Lane(predictor, settings, metrics, self._end, behind=True)
         self._to_explain: FairLine[WaitingText] = FairLine(lambda text: len(text.question.text) + 1)
         self._explainable = asyncio.Event()  # whether there is something to explain
         self._explainer = ThreadPoolExecutor(1, "evidence", step_back)

@@ -20,6 +20,7 @@ from tabsa.inference.predictor import Query
 from tabsa.schema import UNNAMED, Target
 from tabsa.serve.asked import BatchAnswer, Question, ReadingPart, WaitingRequest, WaitingText, bunches, cut_parts
 from tabsa.serve.metrics import Metrics
+from tabsa.serve.priority import step_back
 from tabsa.serve.settings import Settings
 from tabsa.serve.turns import FairLine
 from tabsa.text import all_targets
@@ -33,7 +34,8 @@ class Lane:
 
     Args:
         on_end: called in the event loop with each text that was read, or cannot be.
-        initializer: called in the thread before all else.
+        behind: whether the thread runs behind others. Texts are then cut in another one, which does not: cutting holds
+            the interpreter's lock, and whoever has that must not wait for a core.
     """
 
     def __init__(
@@ -42,7 +44,8 @@ class Lane:
         settings: Settings,
         metrics: Metrics,
         on_end: Callable[[WaitingText], None],
-        initializer: Callable[[], None] | None = None,
+        *,
+        behind: bool = False,
     ) -> None:
         self.predictor, self._metrics, self._on_end = predictor, metrics, on_end
         self._texts, self._window = settings.batch_texts, settings.batch_window_ms / 1000
@@ -53,7 +56,8 @@ class Lane:
         self._to_read: FairLine[Sequence[ReadingPart]] = FairLine(lambda bunch: sum(part.work for part in bunch))
         self._kept = 0
         self._some = asyncio.Event()  # whether there is work
-        self._thread = ThreadPoolExecutor(1, "model", initializer)
+        self._thread = ThreadPoolExecutor(1, "model", step_back if behind else None)
+        self._cutter = ThreadPoolExecutor(1, "cutting") if behind else None
 
     def start(self) -> None:
         """Begin to read."""
@@ -65,6 +69,8 @@ class Lane:
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
         self._thread.shutdown()
+        if self._cutter is not None:
+            self._cutter.shutdown()
 
     @property
     def alive(self) -> bool:
@@ -96,7 +102,8 @@ class Lane:
             await self._some.wait()
             if crowd and self._window and len(self._to_cut) + len(self._to_read) < self._texts:
                 await asyncio.sleep(self._window)
-            ended, count = await loop.run_in_executor(self._thread, self._turn)
+            cut = None if self._cutter is None else await loop.run_in_executor(self._cutter, self._cut_some)
+            ended, count = await loop.run_in_executor(self._thread, self._turn, cut)
             crowd = count > 1
             for text in ended:
                 self._on_end(text)
@@ -104,10 +111,13 @@ class Lane:
                 if not self._to_cut and not self._to_read:
                     self._some.clear()
 
-    def _turn(self) -> tuple[list[WaitingText], int]:
-        """In the thread: cut some texts, read some parts; the texts that are done, and how many were read."""
+    def _turn(self, cut: list[WaitingText] | None) -> tuple[list[WaitingText], int]:
+        """In the thread: cut some texts unless that is done, read some parts.
+
+        Returns the texts that are done, of those that were `cut`, too; and how many were read.
+        """
         started = time.perf_counter()
-        ended = self._cut_some()
+        ended = self._cut_some() if cut is None else cut
         with self._lock:
             parts = self._some_parts()
         read = {part.text for part in parts}
