@@ -1,6 +1,5 @@
 """`tabsa score` on many tables: a folder, a pattern, or a Ray cluster."""
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,6 +53,7 @@ def score_many(
     overwrite: bool,
 ) -> None:
     """Score the tables, on a cluster if one is given, and print what it came to."""
+    from tabsa.models.onnx.runtime import cores
     from tabsa.scoring import request_identity
     from tabsa.scoring.many import Job, LocalEngine, ScoringEngine, find_parts, score_parts
     from tabsa.tables.kinds import SUFFIXES
@@ -67,7 +67,7 @@ def score_many(
         require()
         runner, form = runner._replace(threads=runner.threads or 1), form or "parquet"
     elif workers is None:
-        workers = min(len(find_parts(source, out, form)), max(1, (os.cpu_count() or 1) // max(1, runner.threads)))
+        workers = min(len(find_parts(source, out, form)), max(1, cores() // max(1, runner.threads)))
     if workers and workers > 1:
         runner = runner._replace(threads=runner.threads or 1)
     if runner.model is not None and Path(runner.model).is_dir():

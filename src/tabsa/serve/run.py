@@ -16,6 +16,7 @@ import uvicorn
 
 from tabsa.errors import ConfigError
 from tabsa.files import reason
+from tabsa.models.onnx.runtime import cores
 from tabsa.serve.connection import Connection
 from tabsa.serve.crowd import Crowd
 from tabsa.serve.folders import service_folder
@@ -87,5 +88,4 @@ def _address(host: str, listener: socket.socket) -> str:
 
 def _share(workers: int) -> int:
     """The cores of each worker."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores // workers)
+    return max(1, cores() // workers)

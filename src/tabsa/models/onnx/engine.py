@@ -1,7 +1,6 @@
 """A model folder's graph run by onnxruntime on batches of passages, each read once."""
 
 import math
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
@@ -16,6 +15,7 @@ from tabsa.embeddings import WordVectors, lookup
 from tabsa.encoding import Passage, PassageAnswer, asked_columns, neighbours, passage_words, slots
 from tabsa.encoding import passages as cut_passages
 from tabsa.errors import ModelError
+from tabsa.models.onnx.runtime import cores
 from tabsa.models.onnx.session import open_session, running, shares
 from tabsa.models.registry import system_of
 from tabsa.schema import Target
@@ -45,7 +45,7 @@ class OnnxEngine:
 
     def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:
         self.folder, self.precision = folder, precision
-        self.threads = threads or _cores()
+        self.threads = threads or cores()
         self.at_once = folder.config.targets
         self.words = _Words(folder.vectors)
 
@@ -202,11 +202,6 @@ def _batches(lengths: Sequence[int], threads: int = 1) -> Iterator[list[int]]:
         count = max(1, alike, most // max(1, longest))
         yield order[start : start + count]
         start += count
-
-
-def _cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Words:

@@ -1,4 +1,4 @@
-"""The one door to onnxruntime, which comes without its telemetry.
+"""The one door to onnxruntime, which comes without its telemetry; and the cores that it may use.
 
 As it comes, onnxruntime makes a device's id and a database in the user's cache when it is imported, and knows where to
 send what it gathers. The environment is asked before the import: `disable_telemetry_events()` alone comes too late.
@@ -21,3 +21,8 @@ def load_onnxruntime() -> ModuleType:
     if silent:
         onnxruntime.disable_telemetry_events()
     return onnxruntime  # type: ignore[no-any-return]
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

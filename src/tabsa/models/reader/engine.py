@@ -1,6 +1,5 @@
 """A reader's model folder run by onnxruntime: texts are read in batches, every question is asked of their states."""
 
-import os
 import sys
 import threading
 from collections import OrderedDict, deque
@@ -19,7 +18,7 @@ from tabsa.encoding.pieces import PiecePassage, PieceReader
 from tabsa.encoding.questions import wording
 from tabsa.errors import ModelError
 from tabsa.evaluation.calibration import PresenceCalibration
-from tabsa.models.onnx.runtime import load_onnxruntime
+from tabsa.models.onnx.runtime import cores, load_onnxruntime
 from tabsa.models.onnx.session import open_session, running, shares
 from tabsa.models.reader.opened import ReaderPassage
 from tabsa.models.reader.storage import ALONG, DIGEST, PLACES, TOKENIZER, UNHEARD, WORDS, dimensions, stored_tensors
@@ -66,7 +65,7 @@ class ReaderEngine:
 
     def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:
         self.folder, self.precision = folder, precision
-        self.threads = threads or _cores()
+        self.threads = threads or cores()
         self.at_once = sys.maxsize
         self.sizes = dimensions(folder)
         given = folder.config.calibration
@@ -363,8 +362,3 @@ def _batches(lengths: Sequence[int], threads: int = 1) -> Iterator[list[int]]:
         count = max(1, most // lengths[order[start]])
         yield order[start : start + count]
         start += count
-
-
-def _cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

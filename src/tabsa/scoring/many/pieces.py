@@ -123,9 +123,9 @@ def pack(rows: Iterable[Row | BadRow]) -> bytes:
 def unpack(content: bytes, source: Path) -> list[Row | BadRow]:
     """The rows that `pack` was given, or those of a piece of a Parquet file."""
     if input_suffix_of(source) == ".parquet":
-        values = _arrow_table(content).to_pylist()
-        first = int(_arrow_table(content).schema.metadata[b"row"])
-        return [Row(f"{source} row {first + n}", row, first + n) for n, row in enumerate(values)]
+        table = _arrow_table(content)
+        first = int(table.schema.metadata[b"row"])
+        return [Row(f"{source} row {first + n}", row, first + n) for n, row in enumerate(table.to_pylist())]
     return [
         Row(f"{source} row {number}", values, number) if not rest else BadRow(number, DataError(rest[0]), rest[1])
         for number, values, *rest in json.loads(content)
