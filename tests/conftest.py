@@ -19,6 +19,11 @@ _REPOSITORY = Path(__file__).parents[1]
 CommandLine: TypeAlias = Callable[..., tuple[int, str, str]]
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes are called by their argument: packed ones hold the time, and pytest's workers must agree on names."""
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.fixture(scope="session", autouse=True)
 def eighty_columns() -> Iterator[None]:
     """What commands print does not depend on the terminal that the tests are started in."""

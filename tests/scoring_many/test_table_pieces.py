@@ -46,7 +46,7 @@ def plain(row) -> tuple:
         ("c.tsv", "id\ttext\n1\tCamden\n".encode("utf-16")),
         (
             "d.jsonl.gz",
-            gzip.compress(b'{"text": "Camden", "n": [1, {"a": null}]}\nnot JSON\n\n{"text": "\\ud800"}\n' * 9),
+            gzip.compress(b'{"text": "Camden", "n": [1, {"a": null}]}\nnot JSON\n\n{"text": "\\ud800"}\n' * 9, mtime=0),
         ),
         ("e.csv", b"id,text\n"),
     ],
