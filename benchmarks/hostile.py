@@ -1,6 +1,7 @@
 """Clients that nobody wants: slow ones, deaf ones, and such as ask for too much. `soak.py` mixes them in.
 
-Each goes on until it is stopped, from an address of its own, and counts what it is answered: a status, or "cut".
+Each goes on until it is stopped, from an address of its own, and counts what it is answered: a status, or "cut". What
+is sent again and again is made once: their cost should be the service's, not theirs.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TypeAlias
 
 Address: TypeAlias = tuple[str, int]
@@ -34,13 +36,15 @@ class Client:
         """A connection from its own address."""
         return await asyncio.open_connection(*self.address, local_addr=(self.own, 0), limit=1 << 20)
 
-    async def ask(self, sent: bytes, seconds: float = 60) -> None:
-        """Send something, and count the status that comes back."""
+    async def ask(self, sent: bytes, seconds: float = 60, *, whole: bool = False) -> None:
+        """Send something, and count the status that comes back; leave then, or take the whole answer."""
         with self._told():
             reader, writer = await self.open()
             try:
                 writer.write(sent)
                 line = await asyncio.wait_for(reader.readline(), seconds)
+                while whole and await asyncio.wait_for(reader.read(1 << 16), seconds):
+                    pass
                 self.told[line.split(b" ")[1].decode() if line.count(b" ") else "cut"] += 1
             finally:
                 writer.close()
@@ -65,18 +69,19 @@ class Client:
 
 def post(path: str, body: bytes, kind: str = "application/json") -> bytes:
     """A request as HTTP."""
-    head = f"POST {path} HTTP/1.1\r\n{_HOST}Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
-    return head.encode() + body
+    head = f"POST {path} HTTP/1.1\r\n{_HOST}Connection: close\r\nContent-Type: {kind}\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 def _predict(**asked: object) -> bytes:
     return post("/v1/predict", json.dumps(asked).encode())
 
 
-def _table(rows: int, **fields: str) -> bytes:
-    parts = [*(("targets", name) for name in _NAMES), *fields.items()]
+@cache
+def _table(rows: int, names: int = len(_NAMES), **fields: str) -> bytes:
+    parts = [*(("targets", name) for name in _NAMES[:names]), *fields.items()]
     head = "".join(f'--x\r\nContent-Disposition: form-data; name="{one}"\r\n\r\n{two}\r\n' for one, two in parts)
-    file = "text\n" + "Place1 is dear, Place2 is not.\n" * rows
+    file = "text\n" + "Place1 is dear and Place2 is not.\n" * rows
     body = f'{head}--x\r\nContent-Disposition: form-data; name="file"; filename="t.csv"\r\n\r\n{file}\r\n--x--\r\n'
     return post("/v1/score", body.encode(), "multipart/form-data; boundary=x")
 
@@ -111,20 +116,34 @@ async def endless_head(client: Client) -> None:
 
 async def heavy(client: Client) -> None:
     """Asks for a hundred targets of a text that names them throughout."""
-    text = " ".join(random.choices(_NAMES, k=1400))[:9_900]
-    await client.ask(_predict(text=text, targets=_NAMES))
+    await client.ask(random.choice(_heavy_requests()))
+
+
+@cache
+def _heavy_requests() -> list[bytes]:
+    texts = [" ".join(random.choices(_NAMES, k=1400))[:9_900] for _ in range(10)]
+    return [_predict(text=text, targets=_NAMES) for text in texts]
 
 
 async def heaviest(client: Client) -> None:
     """The same of a hundred texts at once."""
-    text = " ".join(_NAMES * 14)[:9_900]
-    await client.ask(_predict(texts=[text] * 100, targets=_NAMES))
+    await client.ask(_heaviest_request())
+
+
+@cache
+def _heaviest_request() -> bytes:
+    return _predict(texts=[" ".join(_NAMES * 14)[:9_900]] * 100, targets=_NAMES)
 
 
 async def wide(client: Client) -> None:
     """Asks for columns with names of 32,000 letters."""
     await client.ask(_table(64, prefix="a" * 32_000, format="jsonl"))
     await client.ask(_table(64, layout="long", evidence="true"))
+
+
+async def files(client: Client) -> None:
+    """Has tables scored, one after another."""
+    await client.ask(_table(500, names=3), whole=True)
 
 
 async def deaf(client: Client) -> None:
@@ -155,7 +174,7 @@ async def nonsense(client: Client) -> None:
     await asyncio.sleep(0.1)
 
 
-KINDS = (idle, slow_heads, slow_uploads, endless_head, heavy, heaviest, wide, deaf, leaver, nonsense)
+KINDS = (idle, slow_heads, slow_uploads, endless_head, heavy, heaviest, wide, files, deaf, leaver, nonsense)
 
 
 async def go_on(kind: Callable[[Client], Awaitable[None]], client: Client) -> None:

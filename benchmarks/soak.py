@@ -4,7 +4,9 @@
 
 It fails unless every request of an honest client is answered, and as the Predictor does; no answer is a 5xx but 503;
 `/healthz` always answers; memory is flat; and the p99 of a client that asks five times a second is under five times
-that of the same client alone. Each client has an address of its own (127.0.0.0/8), as they would have elsewhere.
+that of the same client alone. Each client has an address of its own (127.0.0.0/8), as they would have elsewhere; the
+client whose times are taken, the crowd and the hostile ones are processes of their own, so that none waits for another
+before it has even asked.
 
 A request that a kill cuts off is sent again, as clients do; one that is cut off without a kill is a failure.
 """
@@ -23,8 +25,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -53,8 +57,6 @@ class Seen:
     times: list[float] = field(default_factory=list)  # of the client that asks now and then
     far: list[float] = field(default_factory=list)  # those that were asked when no worker was starting
     health: list[float] = field(default_factory=list)
-    memory: list[int] = field(default_factory=list)
-    killed: float = -1e9
 
 
 class Questions:
@@ -77,6 +79,24 @@ class Questions:
         return True
 
 
+class Shared:
+    """What a process of clients knows."""
+
+    address: Address
+    questions: Questions
+    killed: Any  # when a worker was killed last, on the clock of all processes
+
+    @classmethod
+    def take(cls, address: Address, questions: Questions, killed: Any) -> None:
+        """At the start of a process."""
+        cls.address, cls.questions, cls.killed = address, questions, killed
+
+
+def since_kill() -> float:
+    """The seconds since a worker was killed."""
+    return time.monotonic() - float(Shared.killed.value)
+
+
 def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     same = all(one[name] == other[name] for name in ("target", "aspect", "polarity"))
     shares = other["probabilities"]
@@ -86,37 +106,34 @@ def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 class Honest:
     """A client that asks one thing after another over a connection, and comes back where that is cut."""
 
-    def __init__(self, address: Address, own: str, questions: Questions, seen: Seen) -> None:
-        self._address, self._own, self._questions, self.seen = address, own, questions, seen
+    def __init__(self, place: int, seen: Seen) -> None:
+        self._own, self.seen = f"127.0.0.{place}", seen
         self._pipe: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-        self._chance = random.Random(own)
+        self._chance = random.Random(place)
 
     async def ask(self) -> float:
         """Ask something until it is answered; the seconds that took."""
-        number = self._chance.randrange(len(self._questions.pairs))
-        text, names = self._questions.pairs[number]
+        questions = Shared.questions
+        number = self._chance.randrange(len(questions.pairs))
+        text, names = questions.pairs[number]
         counts, start = self.seen.counts, time.monotonic()
         body = json.dumps({"text": text, "targets": names}).encode()
         while time.monotonic() - start < _PATIENCE:
             status, answer = await self.send("POST /v1/predict", body)
             if status == 200:
                 counts["answered"] += 1
-                counts["wrong"] += not self._questions.is_right(number, answer)
+                counts["wrong"] += not questions.is_right(number, answer)
                 return time.monotonic() - start
-            counts[f"status {status}" if status else self._cut()] += 1
+            counts[f"status {status}" if status else cut_by()] += 1
             await asyncio.sleep(0.1 if status else 0.01)
         counts["lost"] += 1
         return time.monotonic() - start
-
-    def _cut(self) -> str:
-        near = time.monotonic() - self.seen.killed < _AFTER_KILL
-        return "cut by a kill" if near else "cut without a kill"
 
     async def send(self, line: str, body: bytes = b"") -> tuple[int, bytes]:
         """The status and body of an answer; status 0 where the connection ended."""
         try:
             if self._pipe is None:
-                self._pipe = await asyncio.open_connection(*self._address, local_addr=(self._own, 0))
+                self._pipe = await asyncio.open_connection(*Shared.address, local_addr=(self._own, 0))
             reader, writer = self._pipe
             head = f"{line} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
@@ -137,7 +154,12 @@ class Honest:
         self._pipe = None
 
 
-async def crowd(client: Honest) -> None:
+def cut_by() -> str:
+    """Why a connection may have been cut."""
+    return "cut by a kill" if since_kill() < _AFTER_KILL else "cut without a kill"
+
+
+async def on_and_on(client: Honest) -> None:
     """Full load: the next question as soon as one is answered."""
     while True:
         await client.ask()
@@ -146,42 +168,24 @@ async def crowd(client: Honest) -> None:
 async def now_and_then(client: Honest) -> None:
     """Five questions a second."""
     while True:
-        killed = client.seen.killed
+        killed = Shared.killed.value
         took = await client.ask()
         client.seen.times.append(took)
-        near = time.monotonic() - took - client.seen.killed < _RESTART or killed != client.seen.killed
+        near = since_kill() - took < _RESTART or killed != Shared.killed.value
         client.seen.far.extend([] if near else [took])
         await asyncio.sleep(0.2)
 
 
-async def health(client: Honest, seen: Seen) -> None:
+async def health(client: Honest) -> None:
     """Whether the service says that it is there."""
     while True:
         start = time.monotonic()
         status, _ = await client.send("GET /healthz")
         if status == 200:
-            seen.health.append(time.monotonic() - start)
-        elif time.monotonic() - seen.killed > _AFTER_KILL:
-            seen.counts["health refused"] += 1
+            client.seen.health.append(time.monotonic() - start)
+        elif since_kill() > _AFTER_KILL:
+            client.seen.counts["health refused"] += 1
         await asyncio.sleep(0.2)
-
-
-async def kills(process: int, seen: Seen, every: float) -> None:
-    """End a worker now and then, politely or not."""
-    for number in range(10**6):
-        await asyncio.sleep(every)
-        if running := workers_of(process):
-            seen.killed = time.monotonic()
-            with suppress(ProcessLookupError):
-                os.kill(random.choice(running), signal.SIGKILL if number % 2 == 0 else signal.SIGTERM)
-            seen.counts["kills"] += 1
-
-
-async def memory(process: int, seen: Seen) -> None:
-    """What all processes of the service take, every second."""
-    while True:
-        seen.memory.append(memory_of(process))
-        await asyncio.sleep(1)
 
 
 async def for_a_while(seconds: float, *coroutines: Any) -> None:
@@ -194,6 +198,44 @@ async def for_a_while(seconds: float, *coroutines: Any) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks, timeout=0.5)
+
+
+def measured(seconds: float, *, watched: bool = False) -> Seen:
+    """In a process: the client whose times are taken, and perhaps whoever looks after the service."""
+    seen = Seen()
+    others = [health(Honest(3, seen))] if watched else []
+    asyncio.run(for_a_while(seconds, now_and_then(Honest(2, seen)), *others))
+    return seen
+
+
+def crowd(seconds: float, clients: int) -> Seen:
+    """In a process: many who ask without a pause."""
+    seen = Seen()
+    asyncio.run(for_a_while(seconds, *(on_and_on(Honest(20 + number, seen)) for number in range(clients))))
+    return seen
+
+
+def hostile(seconds: float, only: list[str]) -> dict[str, dict[str, int]]:
+    """In a process: those that nobody wants, and what they were told."""
+    kinds = [kind for kind in KINDS if not only or kind.__name__ in only]
+    clients = [Client(Shared.address, 10 + number) for number in range(len(kinds))]
+    asyncio.run(for_a_while(seconds, *map(go_on, kinds, clients)))
+    return {kind.__name__: dict(client.told) for kind, client in zip(kinds, clients, strict=True)}
+
+
+def watch(process: int, killed: Any, every: float, until: "Future[Seen]") -> tuple[list[int], int]:
+    """End a worker now and then, politely or not; the memory of the service, every second, and the number of kills."""
+    memory: list[int] = []
+    kills, next_kill = 0, time.monotonic() + every
+    while not until.done():
+        memory.append(memory_of(process))
+        if time.monotonic() >= next_kill and (running := workers_of(process)):
+            killed.value = time.monotonic()
+            with suppress(ProcessLookupError):
+                os.kill(random.choice(running), signal.SIGKILL if kills % 2 == 0 else signal.SIGTERM)
+            kills, next_kill = kills + 1, next_kill + every
+        time.sleep(1)
+    return memory, kills
 
 
 def workers_of(process: int) -> list[int]:
@@ -252,39 +294,34 @@ def service(model: str | None) -> Iterator[tuple[Address, int]]:
             process.wait()
 
 
-async def soak(
+def soak(
     address: Address, process: int, questions: Questions, minutes: float, clients: int, only: list[str]
 ) -> dict[str, Any]:
     """A client alone, then with a crowd, then with everybody."""
-    phase = min(60.0, 10 + minutes * 6)
-    alone, busy, seen = Seen(), Seen(), Seen()
+    phase, seconds = min(60.0, 10 + minutes * 6), 60 * minutes
+    context = get_context("spawn")
+    killed = context.Value("d", -1e9)
+    with ProcessPoolExecutor(3, context, Shared.take, (address, questions, killed)) as processes:
 
-    def asker(place: int, into: Seen) -> Honest:
-        return Honest(address, f"127.0.0.{place}", questions, into)
+        def run(name: str, seconds: float, others: int, *, watched: bool = False) -> list[Future[Seen]]:
+            print(f"{name} ...", file=sys.stderr)
+            own = processes.submit(measured, seconds, watched=watched)
+            return [own, processes.submit(crowd, seconds, others)] if others else [own]
 
-    for name, into, others in (("warm-up", Seen(), 0), ("alone", alone, 0), ("full load", busy, clients)):
-        print(f"{name} ...", file=sys.stderr)
-        among = [crowd(asker(20 + number, into)) for number in range(others)]
-        await for_a_while(3 if name == "warm-up" else phase, now_and_then(asker(2, into)), *among)
-    kinds = [kind for kind in KINDS if not only or kind.__name__ in only]
-    hostile = {kind.__name__: Client(address, 10 + number) for number, kind in enumerate(kinds)}
-    print(f"soak, {minutes:g} minutes ...", file=sys.stderr)
-    began = time.monotonic()
-    await for_a_while(
-        60 * minutes,
-        now_and_then(asker(2, seen)),
-        health(asker(3, seen), seen),
-        *(crowd(asker(20 + number, seen)) for number in range(clients)),
-        *(go_on(kind, hostile[kind.__name__]) for kind in kinds),
-        kills(process, seen, max(10.0, 60 * minutes / 20)),
-        memory(process, seen),
-    )
-    took = time.monotonic() - began
-    return figures(alone, busy, seen) | {
-        "minutes": round(took / 60, 1),
-        "clients": clients,
-        "hostile": {name: dict(client.told) for name, client in hostile.items()},
-    }
+        processes.submit(hostile, 0, only)
+        for one in run("warm-up", 3, 1):
+            one.result()
+        (alone,) = (one.result() for one in run("alone", phase, 0))
+        busy, _ = (one.result() for one in run("full load", phase, clients))
+        told = processes.submit(hostile, seconds, only)
+        seen, others = run(f"soak, {minutes:g} minutes", seconds, clients, watched=True)
+        memory, kills = watch(process, killed, max(10.0, seconds / 20), seen)
+        counts = seen.result().counts + others.result().counts + Counter(kills=kills)
+        return figures(alone, busy, seen.result(), counts, memory) | {
+            "minutes": minutes,
+            "clients": clients,
+            "hostile": told.result(),
+        }
 
 
 def p99(times: list[float]) -> float:
@@ -292,12 +329,12 @@ def p99(times: list[float]) -> float:
     return round(1000 * statistics.quantiles(times, n=100, method="inclusive")[98], 1)
 
 
-def figures(alone: Seen, busy: Seen, seen: Seen) -> dict[str, Any]:
+def figures(alone: Seen, busy: Seen, seen: Seen, counts: Counter[str], memory: list[int]) -> dict[str, Any]:
     """What came of it."""
-    tenth = max(1, len(seen.memory) // 10)
-    early, late = seen.memory[2 * tenth : 4 * tenth], seen.memory[-2 * tenth :]
+    tenth = max(1, len(memory) // 10)
+    early, late = memory[2 * tenth : 4 * tenth], memory[-2 * tenth :]
     return {
-        "honest": dict(seen.counts),
+        "honest": {"wrong": 0, **counts},
         "p99_ms": {"alone": p99(alone.times), "full load": p99(busy.times), "soak": p99(seen.times),
                    "soak, no worker starting": p99(seen.far)},
         "p50_ms": {name: round(1000 * statistics.median(one.times), 1) for name, one in
@@ -305,7 +342,7 @@ def figures(alone: Seen, busy: Seen, seen: Seen) -> dict[str, Any]:
         "p99_ratio": round(p99(seen.times) / p99(alone.times), 2),
         "healthz_p99_ms": p99(seen.health),
         "healthz_slowest_ms": round(1000 * max(seen.health), 1),
-        "memory_mb": round(max(seen.memory) / 1e6),
+        "memory_mb": round(max(memory) / 1e6),
         "memory_growth": round(statistics.mean(late) / statistics.mean(early) - 1, 4),
     }  # fmt: skip
 
@@ -340,7 +377,7 @@ def main() -> None:
     questions = Questions(arguments.model)
     with service(arguments.model) as (address, process):
         asked = (arguments.minutes, arguments.clients, arguments.only or [])
-        found = asyncio.run(soak(address, process, questions, *asked))
+        found = soak(address, process, questions, *asked)
     bad = failures(found)
     facts = machine() | {"load_before": before, "stolen": stolen_since(stolen)}
     found |= {"failures": bad, "model": arguments.model or "reader", "facts": facts}
