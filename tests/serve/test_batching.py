@@ -1,13 +1,11 @@
 """Many clients, few model calls, and every answer the Predictor's own."""
 
 import asyncio
-import os
 import random
-import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx2
 import pytest
@@ -19,6 +17,7 @@ from tabsa.inference import Predictor
 from tabsa.serve.app import create_app
 from tabsa.serve.batching import BatchAnswer, Batcher, Question
 from tabsa.serve.metrics import Metrics
+from tabsa.serve.priority import Priority
 from tabsa.serve.problems import Problem
 from tabsa.serve.settings import Settings
 from tabsa.text import TargetFinder
@@ -132,9 +131,11 @@ class SlowPredictor:
         return self._predictor.read(passages, aspects_of_each, **options)
 
 
-def with_batcher(predictor: Any, settings: Settings, use: Callable[[Batcher], Awaitable[Any]]) -> Any:
+def with_batcher(
+    predictor: Any, settings: Settings, use: Callable[[Batcher], Awaitable[Any]], priority: Priority | None = None
+) -> Any:
     async def run() -> Any:
-        batcher = Batcher(predictor, settings, Metrics())
+        batcher = Batcher(predictor, settings, Metrics(), priority)
         batcher.start()
         try:
             return await use(batcher)
@@ -290,21 +291,48 @@ def test_a_small_request_is_answered_while_a_large_one_is_read(settings: Any, pr
     assert with_batcher(predictor, settings(small_characters=1000, small_opinions=900), use) == (True, True)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has threads of several ranks")
-def test_what_is_large_runs_behind_what_is_small(settings: Any, predictor: Predictor) -> None:
-    def rank() -> int:
-        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+def test_what_is_large_waits_for_what_is_small(settings: Any, predictor: Predictor) -> None:
+    """What the model computes for large requests goes through `Priority.run`, that of small ones is around it."""
 
-    ranks: dict[str, int] = {}
+    class Noting(Priority):
+        ran: ClassVar[list[str]] = []
+
+        def run(self, call: Any, *args: Any, **kwargs: Any) -> Any:
+            self.ran.append(threading.current_thread().name)
+            return super().run(call, *args, **kwargs)
+
+        def small(self) -> Any:
+            self.ran.append("small")
+            return super().small()
+
+    async def use(batcher: Batcher) -> list[BatchAnswer]:
+        (small,) = await batcher.ask([question("Leeds is far .")])
+        (large,) = await batcher.ask([question("Leeds is far . " * 100)])
+        return [small, large]
+
+    with_batcher(predictor, settings(), use, Noting())
+    assert Noting.ran[0] == "small"
+    assert set(Noting.ran[1:]) == {"large_0"}
+
+
+@pytest.mark.parametrize(("milliseconds", "most"), [(0, 1), (25, 2), (1000, 8)])
+def test_a_call_for_small_requests_takes_about_so_long(
+    settings: Any, predictor: Predictor, milliseconds: float, most: int
+) -> None:
+    """Each text takes ten milliseconds: so many are read together as fit, one at least."""
+    slow = SlowPredictor(predictor)
+    slow._wait = lambda: time.sleep(0.01 * slow.calls[-1])
 
     async def use(batcher: Batcher) -> None:
-        batcher._quick.predictor = SlowPredictor(predictor, lambda: ranks.update(small=rank()))  # type: ignore[assignment]
-        batcher._large.predictor = SlowPredictor(predictor, lambda: ranks.update(large=rank()))  # type: ignore[assignment]
-        await batcher.ask([question("Leeds is far .")])
-        await batcher.ask([question("Leeds is far . " * 100)])
+        for _ in range(4):
+            texts = [f"Camden is number {n} ." for n in range(8)]
+            await asyncio.gather(*(batcher.ask([question(text)], text) for text in texts))
 
-    with_batcher(predictor, settings(), use)
-    assert ranks["large"] > ranks["small"] == rank()
+    with_batcher(slow, settings(batch_ms=milliseconds), use)
+    assert sum(slow.calls) == 32
+    assert max(slow.calls[-6:]) <= most  # by then it is known how long they take
+    if most == 8:
+        assert max(slow.calls) > 4
 
 
 def test_clients_take_turns_whatever_each_asks(settings: Any, predictor: Predictor) -> None:

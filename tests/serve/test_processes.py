@@ -33,12 +33,16 @@ class Wire:
 
     async def __aenter__(self) -> "Wire":
         self._reader, self._writer = await asyncio.open_connection(*self._place)
+        self.told_to_go = False
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._writer.close()
 
     async def send(self, text: str) -> None:
+        if self.told_to_go:
+            self._writer.close()
+            await self.__aenter__()
         self._writer.write(request(text))
         await self._writer.drain()
 
@@ -47,6 +51,7 @@ class Wire:
         head = await self._reader.readuntil(b"\r\n\r\n")
         fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:] if line)
         body = await self._reader.readexactly(int(fields[b"content-length"]))
+        self.told_to_go = fields.get(b"connection") == b"close"
         return int(head.split()[1]), json.loads(body)
 
 
@@ -193,3 +198,52 @@ def test_overload_is_refused_and_memory_stays_where_it_is(serve: Any) -> None:
     assert grown < 150, f"{grown} MB more"
     with httpx2.Client(base_url=service.address) as client:
         assert client.get("/readyz").status_code == 200
+
+
+def connections_of(process: int) -> int:
+    """How many connections a process holds."""
+    table = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    established = {f"socket:[{fields[9]}]" for fields in table if fields[3] == "01"}
+    links = [link for link in Path(f"/proc/{process}/fd").iterdir() if link.is_symlink()]
+    return sum(str(link.readlink()) in established for link in links)
+
+
+def test_clients_are_shared_by_the_workers_again_after_one_died(serve: Any, predictor: Predictor) -> None:
+    """Eight clients that ask on and on come back to the worker that is left; the new one gets some of them."""
+    service = serve("--workers", "2", ready=2)
+    text = "Camden is number 8 and not cheap"
+    right = expected(predictor, text)
+    goes = 0
+
+    async def one_client(until: asyncio.Event) -> None:
+        nonlocal goes
+        while not until.is_set():
+            try:
+                async with Wire(service.address) as wire:
+                    while not until.is_set():
+                        await wire.send(text)
+                        assert (await wire.receive())[1]["opinions"] == right
+                        goes += wire.told_to_go
+            except (ConnectionError, asyncio.IncompleteReadError):  # by the kill
+                await asyncio.sleep(0.01)
+
+    async def load() -> list[int]:
+        over = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(8):
+                group.create_task(one_client(over))
+            await asyncio.sleep(0.5)
+            os.kill(service.workers()[0], signal.SIGKILL)
+            shares: list[int] = []
+            for _ in range(300):
+                await asyncio.sleep(0.1)
+                started = sum("startup complete" in line for line in service.log)
+                shares = sorted(map(connections_of, service.workers()))
+                if started == 3 and len(shares) == 2 and shares[0] >= 3:
+                    break
+            over.set()
+        return shares
+
+    shares = asyncio.run(load())
+    assert shares[0] >= 3
+    assert goes > 0

@@ -5,7 +5,6 @@ import contextlib
 import logging
 import os
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -19,12 +18,14 @@ from starlette.middleware.cors import CORSMiddleware
 
 from tabsa import __version__
 from tabsa.inference import Predictor, load
+from tabsa.models.onnx.runtime import cores
 from tabsa.serve import corrections, folders, results, routes, tables
+from tabsa.serve.balance import Balance
 from tabsa.serve.batching import Batcher
 from tabsa.serve.guard import Guard
 from tabsa.serve.jobs import Jobs
 from tabsa.serve.metrics import Metrics
-from tabsa.serve.priority import step_back
+from tabsa.serve.priority import Priority
 from tabsa.serve.problems import handle_problems
 from tabsa.serve.service import Service
 from tabsa.serve.settings import Settings
@@ -34,14 +35,17 @@ _SWEEP_SECONDS: Final = 60
 _log = logging.getLogger("uvicorn.error")
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
-    """The service as an ASGI app; the model is loaded when it starts, in the event loop's own process."""
+def create_app(settings: Settings | None = None, balance: Balance | None = None) -> FastAPI:
+    """The service as an ASGI app; the model is loaded when it starts, in the event loop's own process.
+
+    `balance` is shared by the workers, where there are several.
+    """
     settings = settings or Settings()
     metrics = Metrics()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with _service(settings, metrics) as service:
+        async with _service(settings, metrics, balance or Balance()) as service:
             app.state.service = service
             yield
 
@@ -95,7 +99,7 @@ def _page() -> APIRouter:
 
 
 @asynccontextmanager
-async def _service(settings: Settings, metrics: Metrics) -> AsyncIterator[Service]:
+async def _service(settings: Settings, metrics: Metrics, balance: Balance) -> AsyncIterator[Service]:
     """The parts of the service, while it runs."""
     predictor = await run_in_threadpool(_loaded, settings)
     with contextlib.ExitStack() as stack:
@@ -104,12 +108,14 @@ async def _service(settings: Settings, metrics: Metrics) -> AsyncIterator[Servic
             (folder / name).mkdir(parents=True, exist_ok=True)
         folders.sweep(folder / "uploads")  # of a worker that was killed, whose place this one may take
         uploads = stack.enter_context(folders.own_folder("worker-", folder / "uploads"))
-        batcher = Batcher(predictor, settings, metrics)
-        jobs = Jobs(folder / "jobs", predictor, settings, metrics)
+        priority = Priority(settings.threads or cores())
+        batcher = Batcher(predictor, settings, metrics, priority, balance)
+        jobs = Jobs(folder / "jobs", predictor, settings, metrics, priority)
         name = predictor.folder.path.resolve().name
         kept = corrections.of_settings(settings)
-        scoring = ThreadPoolExecutor(settings.max_scoring, "scoring", step_back)
+        scoring = priority.threads(settings.max_scoring, "scoring")
         batcher.start()
+        balance.open()
         sweeper = asyncio.create_task(_sweep_on(jobs, folder))
         try:
             yield Service(name, settings, predictor, batcher, jobs, metrics, uploads, scoring, kept)

@@ -1,20 +1,20 @@
 """The requests of many clients in few model calls.
 
 There are three lines, each with a thread: small requests, large ones, and evidence, which costs several readings. So
-nobody who asks little waits for what others ask at length; the threads of the last two run behind the first
+nobody who asks little waits for what others ask at length; what the model computes for the last two waits for the first
 (`priority.py`). In each line clients take turns (`lane.py`).
 """
 
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from tabsa.inference import Predictor
 from tabsa.serve.asked import BatchAnswer, Question, WaitingRequest, WaitingText
+from tabsa.serve.balance import Balance
 from tabsa.serve.lane import Lane
 from tabsa.serve.metrics import Metrics
-from tabsa.serve.priority import step_back
+from tabsa.serve.priority import Priority
 from tabsa.serve.problems import busy
 from tabsa.serve.settings import Settings
 from tabsa.serve.turns import FairLine
@@ -25,13 +25,22 @@ __all__ = ["BatchAnswer", "Batcher", "Question"]
 class Batcher:
     """Reads texts for whoever asks; to be used from one event loop."""
 
-    def __init__(self, predictor: Predictor, settings: Settings, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        predictor: Predictor,
+        settings: Settings,
+        metrics: Metrics,
+        priority: Priority | None = None,
+        balance: Balance | None = None,
+    ) -> None:
+        priority = priority or Priority()
         self._predictor, self._settings, self._metrics = predictor, settings, metrics
-        self._quick = Lane(predictor, settings, metrics, self._end)
-        self._large = Lane(predictor, settings, metrics, self._end, behind=True)
+        self._balance = balance or Balance()
+        self._quick = Lane(predictor, settings, metrics, self._end, priority, small=True)
+        self._large = Lane(predictor, settings, metrics, self._end, priority, small=False)
         self._to_explain: FairLine[WaitingText] = FairLine(lambda text: len(text.question.text) + 1)
         self._explainable = asyncio.Event()  # whether there is something to explain
-        self._explainer = ThreadPoolExecutor(1, "evidence", step_back)
+        self._explainer = priority.threads(1, "evidence")
         self.waiting = 0  # texts without an answer, in a line or being read
 
     def start(self) -> None:
@@ -69,11 +78,13 @@ class Batcher:
         if self.waiting + len(questions) > self._settings.max_waiting:
             raise busy("too many texts are waiting; come again in a moment")
         request = WaitingRequest(client, questions, asyncio.get_running_loop().create_future())
-        lane = self._quick if self._is_small(questions) else self._large
+        small = self._is_small(questions)
+        lane = self._quick if small else self._large
         lane.add(request)
         self._count(len(questions))
         try:
-            return await request.future
+            with self._balance.under_way() if small else contextlib.nullcontext():
+                return await request.future
         finally:
             lane.forget(request)
             self._to_explain.drop(client, request)

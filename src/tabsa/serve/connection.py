@@ -9,8 +9,9 @@ import asyncio
 from typing import Any, Final
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from tabsa.serve.balance import Balance
 from tabsa.serve.crowd import Crowd, client_name
 from tabsa.serve.guard import CROWDED
 from tabsa.serve.problems import Problem
@@ -28,15 +29,16 @@ class _RefusedHeadError(Exception):
 class Connection(HttpToolsProtocol):
     """Closes itself where a head is too large, or not whole `read_timeout` after the last answer."""
 
-    def __init__(self, settings: Settings, crowd: Crowd, **given: Any) -> None:
+    def __init__(self, settings: Settings, crowd: Crowd, balance: Balance, **given: Any) -> None:
         super().__init__(**given)
-        self._settings, self._crowd = settings, crowd
+        self._settings, self._crowd, self._balance = settings, crowd, balance
         self._deadline: asyncio.TimerHandle | None = None
         self.client_name = ""
         self._in_head = False
         self._size = self._fields = 0  # of the head, as far as it is known
         self._vain = 0  # bytes since something came of them
         self._deaf = self._stopping = False
+        self._let_go: RequestResponseCycle | None = None  # whose client is told to connect again
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio.Protocol."""
@@ -128,9 +130,14 @@ class Connection(HttpToolsProtocol):
         self._crowd.work(self)
         if self._crowd.is_too_many(self):
             self.scope["state"][CROWDED] = True
+        if self._let_go is not None and not self._let_go.response_started:
+            self._let_go.keep_alive = True  # another request came before it could be told
         super().on_headers_complete()
         if self._stopping:
             self.cycle.keep_alive = False
+        elif self.cycle.keep_alive and self._balance.lets_go():
+            self.cycle.keep_alive = False
+            self._let_go = self.cycle
 
     def on_body(self, body: bytes) -> None:
         """See httptools."""

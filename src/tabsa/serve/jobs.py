@@ -14,7 +14,6 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +24,7 @@ from tabsa.inference import Predictor
 from tabsa.scoring import Progress, rejects_file, score
 from tabsa.serve.findings import SUMMARY, AskedFile, write_findings
 from tabsa.serve.metrics import Metrics, is_alive
-from tabsa.serve.priority import step_back
+from tabsa.serve.priority import Priority
 from tabsa.serve.problems import Problem, busy
 from tabsa.serve.schema import JobStatus
 from tabsa.serve.settings import Settings
@@ -52,9 +51,11 @@ class _StoppedError(Exception):
 class Jobs:
     """The jobs of all workers, and the threads that score those of this one."""
 
-    def __init__(self, folder: Path, predictor: Predictor, settings: Settings, metrics: Metrics) -> None:
+    def __init__(
+        self, folder: Path, predictor: Predictor, settings: Settings, metrics: Metrics, priority: Priority
+    ) -> None:
         self._folder, self._predictor, self._settings, self._metrics = folder, predictor, settings, metrics
-        self._threads = ThreadPoolExecutor(settings.max_scoring, "job", step_back)
+        self._threads = priority.threads(settings.max_scoring, "job")
         self._mine: set[str] = set()
         self._making = threading.Lock()
         self._closing = threading.Event()

@@ -9,6 +9,7 @@ answer (see `Engine.read_passages`).
 
 import asyncio
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,12 +21,13 @@ from tabsa.inference.predictor import Query
 from tabsa.schema import UNNAMED, Target
 from tabsa.serve.asked import BatchAnswer, Question, ReadingPart, WaitingRequest, WaitingText, bunches, cut_parts
 from tabsa.serve.metrics import Metrics
-from tabsa.serve.priority import step_back
+from tabsa.serve.priority import Priority
 from tabsa.serve.settings import Settings
 from tabsa.serve.turns import FairLine
 from tabsa.text import all_targets
 
 _CUT_CHARACTERS: Final = 10_000  # of texts that are cut in one turn, or one text
+_LATEST: Final = 0.2  # the share of the last call in what a piece of work is taken to need
 _KEPT: Final = 200_000  # word pieces that are kept cut until they are read; of more, texts are cut again
 
 
@@ -34,8 +36,8 @@ class Lane:
 
     Args:
         on_end: called in the event loop with each text that was read, or cannot be.
-        behind: whether the thread runs behind others. Texts are then cut in another one, which does not: cutting holds
-            the interpreter's lock, and whoever has that must not wait for a core.
+        priority: of the work in this process.
+        small: whether what is read here goes before other work.
     """
 
     def __init__(
@@ -44,20 +46,22 @@ class Lane:
         settings: Settings,
         metrics: Metrics,
         on_end: Callable[[WaitingText], None],
+        priority: Priority,
         *,
-        behind: bool = False,
+        small: bool,
     ) -> None:
         self.predictor, self._metrics, self._on_end = predictor, metrics, on_end
         self._texts, self._window = settings.batch_texts, settings.batch_window_ms / 1000
         self._call_work, self._request_work = settings.batch_work, settings.max_work
+        self._call_seconds, self._pace = settings.batch_ms / 1000 if small else math.inf, 0.0
         # The lines belong to the event loop and the thread alike.
         self._lock = threading.Lock()
         self._to_cut: FairLine[WaitingText] = FairLine(lambda text: len(text.question.text) + 1)
         self._to_read: FairLine[Sequence[ReadingPart]] = FairLine(lambda bunch: sum(part.work for part in bunch))
         self._kept = 0
         self._some = asyncio.Event()  # whether there is work
-        self._thread = ThreadPoolExecutor(1, "model", step_back if behind else None)
-        self._cutter = ThreadPoolExecutor(1, "cutting") if behind else None
+        self._first = priority.small if small else contextlib.nullcontext
+        self._thread = ThreadPoolExecutor(1, "small") if small else priority.threads(1, "large")
 
     def start(self) -> None:
         """Begin to read."""
@@ -69,8 +73,6 @@ class Lane:
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
         self._thread.shutdown()
-        if self._cutter is not None:
-            self._cutter.shutdown()
 
     @property
     def alive(self) -> bool:
@@ -102,8 +104,7 @@ class Lane:
             await self._some.wait()
             if crowd and self._window and len(self._to_cut) + len(self._to_read) < self._texts:
                 await asyncio.sleep(self._window)
-            cut = None if self._cutter is None else await loop.run_in_executor(self._cutter, self._cut_some)
-            ended, count = await loop.run_in_executor(self._thread, self._turn, cut)
+            ended, count = await loop.run_in_executor(self._thread, self._turn)
             crowd = count > 1
             for text in ended:
                 self._on_end(text)
@@ -111,17 +112,15 @@ class Lane:
                 if not self._to_cut and not self._to_read:
                     self._some.clear()
 
-    def _turn(self, cut: list[WaitingText] | None) -> tuple[list[WaitingText], int]:
-        """In the thread: cut some texts unless that is done, read some parts.
-
-        Returns the texts that are done, of those that were `cut`, too; and how many were read.
-        """
+    def _turn(self) -> tuple[list[WaitingText], int]:
+        """In the thread: cut some texts, read some parts. Gives the texts that are done, and how many were read."""
         started = time.perf_counter()
-        ended = self._cut_some() if cut is None else cut
-        with self._lock:
-            parts = self._some_parts()
-        read = {part.text for part in parts}
-        self._read(parts)
+        with self._first():
+            ended = self._cut_some()
+            with self._lock:
+                parts = self._some_parts()
+            read = {part.text for part in parts}
+            self._read(parts)
         ended += [text for text in read if text.done]
         count = len(read.union(text for text in ended if text.error is None))
         if count:
@@ -185,7 +184,8 @@ class Lane:
 
         def fits(bunch: Sequence[ReadingPart]) -> bool:
             """What is too much for a call is read alone, so that nobody waits for it besides."""
-            return not parts or sum(part.work for part in (*parts, *bunch)) <= self._call_work
+            work = sum(part.work for part in (*parts, *bunch))
+            return not parts or (work <= self._call_work and work * self._pace <= self._call_seconds)
 
         while len(texts) < self._texts and (bunch := self._to_read.take(fits)) is not None:
             parts += bunch
@@ -196,6 +196,7 @@ class Lane:
         """Read together or, should that fail, one by one, so that a failure is its own only."""
         if not parts:
             return
+        started = time.perf_counter()
         try:
             answers = self.predictor.read(
                 [self._query(part.text).passages[part.place] for part in parts],
@@ -209,6 +210,8 @@ class Lane:
             for part in parts:
                 self._read([part])
             return
+        pace = (time.perf_counter() - started) / sum(part.work for part in parts)
+        self._pace += (pace - self._pace) * (_LATEST if self._pace else 1)
         for part, answer in zip(parts, answers, strict=True):
             part.text.add(part, answer)
             if not part.text.left:

@@ -17,6 +17,7 @@ import uvicorn
 from tabsa.errors import ConfigError
 from tabsa.files import reason
 from tabsa.models.onnx.runtime import cores
+from tabsa.serve.balance import Balance
 from tabsa.serve.connection import Connection
 from tabsa.serve.crowd import Crowd
 from tabsa.serve.folders import service_folder
@@ -24,7 +25,7 @@ from tabsa.serve.logs import LOGGING
 from tabsa.serve.metrics import SHARED
 from tabsa.serve.server import Server
 from tabsa.serve.settings import Settings
-from tabsa.serve.supervisor import Supervisor
+from tabsa.serve.supervisor import CONTEXT, Supervisor
 
 
 def run(
@@ -53,20 +54,21 @@ def run(
             Path(own, "metrics").mkdir()
             folder = settings.folder or str(own)
             settings = replace(settings, folder=folder, threads=settings.threads or _share(workers))
+        balance = Balance(workers, CONTEXT if workers > 1 else None)
         config = uvicorn.Config(
-            functools.partial(create_app, settings),
+            functools.partial(create_app, settings, balance),
             factory=True,
             workers=workers,
             access_log=access_log,
             server_header=False,
             log_config=LOGGING,
-            http=functools.partial(Connection, settings, Crowd(settings)),  # type: ignore[arg-type]  # it is only called
+            http=functools.partial(Connection, settings, Crowd(settings), balance),  # type: ignore[arg-type]  # it is only called
             ws="none",
             timeout_graceful_shutdown=settings.shutdown_seconds,
         )
         on_listening(_address(host, listener))
         if workers > 1:
-            Supervisor(config, listener, own).run()
+            Supervisor(config, listener, own, balance).run()
         else:
             with suppress(KeyboardInterrupt):  # how uvicorn ends when it was stopped so
                 Server(config).run(sockets=[listener])

@@ -22,6 +22,7 @@ import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 
 from tabsa.errors import ConfigError
+from tabsa.serve.balance import Balance
 from tabsa.serve.folders import hold
 from tabsa.serve.server import Server
 
@@ -33,17 +34,22 @@ _LAST_SECONDS: Final = 10  # beyond the time of a stop, after which a worker is 
 # Where there are forks, workers are those of a process that has imported everything and runs no thread of ours: a new
 # one takes half a second of a core, not one and a half, which the others would miss.
 _FORKED: Final = "forkserver" in multiprocessing.get_all_start_methods()
-_CONTEXT: Final[Any] = multiprocessing.get_context("forkserver" if _FORKED else "spawn")
+CONTEXT: Final[Any] = multiprocessing.get_context("forkserver" if _FORKED else "spawn")
 _STOPS: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
 
 
 class _Worker:
     """One process, as its parent sees it."""
 
-    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], folder: Path) -> None:
+    def __init__(
+        self, config: uvicorn.Config, sockets: list[socket.socket], folder: Path, balance: Balance, number: int
+    ) -> None:
         theirs: PipeEnd
-        self._beats, theirs = _CONTEXT.Pipe(duplex=False)
-        self.process: BaseProcess = _CONTEXT.Process(target=_work, args=(config, sockets, folder, theirs))
+        balance.expect(number)
+        self._beats, theirs = CONTEXT.Pipe(duplex=False)
+        self.process: BaseProcess = CONTEXT.Process(
+            target=_work, args=(config, sockets, folder, theirs, balance, number)
+        )
         self.process.start()
         theirs.close()
         self._heard = time.monotonic()
@@ -64,8 +70,8 @@ class _Worker:
 class Supervisor:
     """The parent of the workers."""
 
-    def __init__(self, config: uvicorn.Config, listener: socket.socket, folder: Path) -> None:
-        self._config, self._listener, self._folder = config, listener, folder
+    def __init__(self, config: uvicorn.Config, listener: socket.socket, folder: Path, balance: Balance) -> None:
+        self._config, self._listener, self._folder, self._balance = config, listener, folder, balance
         self._workers: list[_Worker] = []
         self._told_to_stop = False
 
@@ -76,11 +82,11 @@ class Supervisor:
             ConfigError: a worker cannot start, and so no other could.
         """
         if _FORKED:
-            _CONTEXT.set_forkserver_preload(["tabsa.serve.app"])
+            CONTEXT.set_forkserver_preload(["tabsa.serve.app"])
         heeded = [number for number in _STOPS if signal.getsignal(number) != signal.SIG_IGN]  # `nohup` ignores one
         before = {number: signal.signal(number, self._stop) for number in heeded}
         try:
-            self._workers = [self._start() for _ in range(self._config.workers)]
+            self._workers = [self._start(number) for number in range(self._config.workers)]
             while not self._told_to_stop:
                 wait([worker.process.sentinel for worker in self._workers], _TICK_SECONDS)
                 self._replace()
@@ -92,8 +98,8 @@ class Supervisor:
     def _stop(self, _: int, __: FrameType | None) -> None:
         self._told_to_stop = True
 
-    def _start(self) -> _Worker:
-        return _Worker(self._config, [self._listener], self._folder)
+    def _start(self, number: int) -> _Worker:
+        return _Worker(self._config, [self._listener], self._folder, self._balance, number)
 
     def _replace(self) -> None:
         for number, worker in enumerate(self._workers):
@@ -103,7 +109,7 @@ class Supervisor:
             if worker.process.exitcode == STARTUP_FAILURE:
                 raise ConfigError("a worker of the service cannot start; its log says why")
             _log.info("Worker [%s] died; another takes its place", worker.process.pid)
-            self._workers[number] = self._start()
+            self._workers[number] = self._start(number)
 
     def _end(self) -> None:
         """The parent lets go of the socket first: what nobody would accept must not be connected."""
@@ -116,8 +122,11 @@ class Supervisor:
             worker.end()
 
 
-def _work(config: uvicorn.Config, sockets: list[socket.socket], folder: Path, beats: PipeEnd) -> None:
-    """In a worker: all it does."""
+def _work(
+    config: uvicorn.Config, sockets: list[socket.socket], folder: Path, beats: PipeEnd, balance: Balance, number: int
+) -> None:
+    """In a worker: all it does; `balance` is what the app and the connections in `config` have."""
+    balance.begin(number)
     config.configure_logging()
     threading.Thread(target=_watch, args=(beats,), daemon=True).start()
     with suppress(KeyboardInterrupt), hold(folder):

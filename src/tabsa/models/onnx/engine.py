@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,9 @@ from tabsa.embeddings import WordVectors, lookup
 from tabsa.encoding import Passage, PassageAnswer, asked_columns, neighbours, passage_words, slots
 from tabsa.encoding import passages as cut_passages
 from tabsa.errors import ModelError
+from tabsa.models.onnx.running import run_graph, running, side_by_side
 from tabsa.models.onnx.runtime import cores
-from tabsa.models.onnx.session import open_session, running, shares
+from tabsa.models.onnx.session import open_session, shares
 from tabsa.models.registry import system_of
 from tabsa.schema import Target
 from tabsa.text import Token
@@ -102,7 +102,7 @@ class OnnxEngine:
             return None
         session, inputs = self.session, self.inputs([_COMPANY])
         with running(self._path):
-            (attention,) = session.run(["attention"], inputs)
+            (attention,) = run_graph(session.run, ["attention"], inputs)
         return shares(attention, np.shape(attention), self._path)
 
     def inputs(self, passages: Sequence[Passage]) -> dict[str, NDArray[Any]]:
@@ -147,11 +147,7 @@ class OnnxEngine:
             return []
         read = partial(self._read_batch, self.session, gates=gates)  # first, because it checks that the files fit
         chosen = [[passages[n] for n in batch] for batch in batches]
-        if min(self.threads, len(batches)) == 1:
-            answers = [read(batch) for batch in chosen]
-        else:
-            with ThreadPoolExecutor(min(self.threads, len(batches))) as pool:
-                answers = list(pool.map(read, chosen))
+        answers = side_by_side(read, chosen, self.threads)
         for batch, answer in zip(batches, answers, strict=True):
             for number, result in zip(batch, answer, strict=True):
                 results[number] = result
@@ -172,7 +168,7 @@ class OnnxEngine:
         inputs = self.inputs([*passages, *company])
         wanted = ["probabilities", "gates"] if gates and "gates" in self.outputs else ["probabilities"]
         with running(self._path):
-            answers = dict(zip(wanted, session.run(wanted, inputs), strict=True))
+            answers = dict(zip(wanted, run_graph(session.run, wanted, inputs), strict=True))
         config, count = self.folder.config, len(passages) + len(company)
         shape = (count, config.targets, len(config.aspects), len(config.labels))
         answers["probabilities"] = shares(answers["probabilities"], shape, self._path)

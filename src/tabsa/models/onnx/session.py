@@ -1,7 +1,6 @@
 """A graph's file as an onnxruntime session, and what may come out of one."""
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,15 +45,6 @@ def open_session(
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as e:  # onnxruntime raises classes of its own for a bad file
         raise ModelError(f"{path} cannot be run ({_first_line(e)}); make it again with `{remedy}`") from e
-
-
-@contextmanager
-def running(path: Path) -> Iterator[None]:
-    """Around a run of the graph at `path`: what onnxruntime raises becomes a one-line ModelError."""
-    try:
-        yield
-    except Exception as e:  # classes of its own again
-        raise ModelError(f"{path} cannot be run ({_first_line(e)})") from e
 
 
 def shares(values: Any, shape: Sequence[int], path: Path) -> NDArray[np.float32]:

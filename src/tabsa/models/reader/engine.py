@@ -18,8 +18,9 @@ from tabsa.encoding.pieces import PiecePassage, PieceReader
 from tabsa.encoding.questions import wording
 from tabsa.errors import ModelError
 from tabsa.evaluation.calibration import PresenceCalibration
+from tabsa.models.onnx.running import run_graph, running, side_by_side
 from tabsa.models.onnx.runtime import cores, load_onnxruntime
-from tabsa.models.onnx.session import open_session, running, shares
+from tabsa.models.onnx.session import open_session, shares
 from tabsa.models.reader.opened import ReaderPassage
 from tabsa.models.reader.storage import ALONG, DIGEST, PLACES, TOKENIZER, UNHEARD, WORDS, dimensions, stored_tensors
 from tabsa.models.registry import system_of
@@ -141,11 +142,7 @@ class ReaderEngine:
         vectors, row = self.aspect_vectors(wordings), {aspect: n for n, aspect in enumerate(wordings)}
         answer = partial(self._answer_batch, {own: vectors[[row[aspect] for aspect in own]] for own in lists})
         chosen = [[(read[n], asked[n]) for n in batch] for batch in batches]
-        if min(self.threads, len(batches)) == 1:
-            answers = [answer(batch) for batch in chosen]
-        else:
-            with ThreadPoolExecutor(min(self.threads, len(batches))) as pool:
-                answers = list(pool.map(answer, chosen))
+        answers = side_by_side(answer, chosen, self.threads)
         found = dict(
             pair for batch, said in zip(batches, answers, strict=True) for pair in zip(batch, said, strict=True)
         )
@@ -246,7 +243,7 @@ class ReaderEngine:
         values = {name: values_of.ortvalue_from_numpy(array) for name, array in inputs.items()}
         path = self.folder.path / READER_GRAPHS[self.precision][0]
         with running(path):
-            states, *others = session.run_with_ort_values([wanted, *kept], values)
+            states, *others = run_graph(session.run_with_ort_values, [wanted, *kept], values)
             found = states.numpy()
         if found.shape != embedded.shape:
             raise ModelError(f"{path} answers with {list(found.shape)} numbers; expected {list(embedded.shape)}")
@@ -288,7 +285,7 @@ class ReaderEngine:
         """What the graph that asks says, looked over: (P, A, labels)."""
         path, session = self.folder.path / READER_GRAPHS[self.precision][1], self.sessions[1]
         with running(path):
-            (answer,) = session.run(["probabilities"], inputs)
+            (answer,) = run_graph(session.run, ["probabilities"], inputs)
         return shares(answer, (pairs, aspects, self.sizes.labels), path)
 
     def _ask(
