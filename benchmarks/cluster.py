@@ -27,7 +27,7 @@ from raylets import ENVIRONMENT, Raylets
 from score_memory import PLACES, write_table
 
 from tabsa.scoring.many.parts import find_parts
-from tabsa.scoring.many.pieces import read_pieces, readings
+from tabsa.scoring.many.pieces import ReadPlan, read_pieces
 
 RESULTS = Path(__file__).parent / "results" / "cluster.json"
 MACHINES, CORES = 100, 16  # of the cluster on paper
@@ -66,7 +66,7 @@ def on_paper(source: Path, out: Path, rate: float) -> dict[str, Any]:
     """What a hundred machines would need, by what one row costs here."""
     part = find_parts(source, out)[0]
     started = time.perf_counter()
-    pieces = [piece for reading in readings(part, 1024, 1024, frozenset()) for piece in read_pieces(reading)]
+    pieces = list(read_pieces(ReadPlan(part, 1024, 1024, frozenset())))
     reading = time.perf_counter() - started
     rows = 1024 * pieces[-1].total
     stored = sum(path.stat().st_size for path in out.glob("*.parquet"))

@@ -87,7 +87,7 @@ def test_parts_that_fail_are_told_at_once_and_at_the_end(tabsa, tmp_path):
 def test_progress_as_lines(tabsa, monkeypatch):
     monkeypatch.setattr("tabsa.cli.many._LINE_EVERY", -1.0)
     lines = tabsa("in", "out", "-t", "Camden")[2].splitlines()
-    assert [line.partition(" rows")[0] for line in lines[:2]] == ["1 parts, 12", "2 parts, 14"]
+    assert [line.partition(" rows")[0] for line in lines[:2]] == ["1 part, 12", "2 parts, 14"]
     assert lines[1].endswith("(100%)")
 
 

@@ -103,7 +103,7 @@ def _shown() -> "Iterator[Callable[[Standing, Outcome], None]]":
             nonlocal last
             if outcome.why:
                 warn(f"{outcome.name} {outcome.kind}: {outcome.why}")
-            line = f"{standing.parts:,} parts, {standing.rows:,} rows ({standing.share:.0%})"
+            line = f"{_counted(standing.parts, 'part')}, {_counted(standing.rows, 'row')} ({standing.share:.0%})"
             bar.update(task, completed=standing.share, standing=line)
             if not err.is_terminal and time.monotonic() - last > _LINE_EVERY:
                 last = time.monotonic()
@@ -114,10 +114,13 @@ def _shown() -> "Iterator[Callable[[Standing, Outcome], None]]":
 
 def _summarise(ended: "Ended") -> None:
     counts = ended.counts
-    parts = f"{ended.parts:,} part{'' if ended.parts == 1 else 's'}"
     speed = (counts.rows - ended.resumed) / ended.seconds
     typer.echo(
-        f"{parts}, {counts.rows:,} rows: {counts.scored:,} scored, {counts.opinions:,} opinions found, "
-        f"{counts.rejected:,} rejected; {speed:,.0f} rows/s",
+        f"{_counted(ended.parts, 'part')}, {_counted(counts.rows, 'row')}: {counts.scored:,} scored, "
+        f"{counts.opinions:,} opinions found, {counts.rejected:,} rejected; {speed:,.0f} rows/s",
         err=True,
     )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

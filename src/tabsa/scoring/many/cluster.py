@@ -15,7 +15,7 @@ from tabsa.inference import Predictor
 from tabsa.scoring import Counts
 from tabsa.scoring.many.joining import connect, require, said
 from tabsa.scoring.many.parts import Part, piece_name
-from tabsa.scoring.many.pieces import ReadPlan, TablePiece, read_pieces, readings, schema_of, unpack
+from tabsa.scoring.many.pieces import ReadPlan, TablePiece, read_pieces, schema_of, unpack
 from tabsa.scoring.many.records import Records
 from tabsa.scoring.many.storage import folder_at, is_url, path_of
 from tabsa.scoring.many.worker import Job, Kind, Outcome
@@ -129,14 +129,11 @@ def _plans(engine: RayEngine, left: list[Part], records: Records) -> list[list[R
     plans: list[list[ReadPlan]] = []
     room = 0
     for part in sorted(left, key=lambda part: (-part.bytes, part.name)):
-        done = frozenset(records.pieces[part.name])
-        found = readings(part, records.part_rows, engine.chunk, done)
-        if len(found) > 1 or part.bytes > room:
-            plans += [[reading] for reading in found]
-            room = _READ_TOGETHER - part.bytes if len(found) == 1 else 0
-        else:
-            plans[-1] += found
-            room -= part.bytes
+        if part.bytes > room or not plans:
+            plans.append([])
+            room = _READ_TOGETHER
+        plans[-1].append(ReadPlan(part, records.part_rows, engine.chunk, frozenset(records.pieces[part.name])))
+        room -= part.bytes
     return plans
 
 

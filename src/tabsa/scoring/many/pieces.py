@@ -23,14 +23,12 @@ from tabsa.tables.rows import BadRow, Row
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """What one task reads: a table, or of a Parquet file some pieces, those from `first` to before `last`."""
+    """How a table is read: by one task, which is fast enough for many that score."""
 
     part: Part
     rows: int  # of a piece
     chunk: int  # rows that are scored together
     done: frozenset[int]  # pieces that an earlier run did
-    first: int = 0
-    last: int | None = None
 
 
 class TablePiece(NamedTuple):
@@ -44,22 +42,6 @@ class TablePiece(NamedTuple):
     bytes: int  # of the table
     total: int = 0  # at its end: how many pieces it has
     why: str = ""
-
-
-def readings(part: Part, rows: int, chunk: int, done: frozenset[int]) -> list[ReadPlan]:
-    """How a table is read: by one task, or of a Parquet file by one for each row group."""
-    whole = ReadPlan(part, rows, chunk, done)
-    if input_suffix_of(path_of(part.source)) != ".parquet":
-        return [whole]
-    try:
-        with open_file(part.source) as file:
-            metadata = _parquet(file).metadata
-            sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
-    except (DataError, OSError, ValueError):  # of a file that is none, whoever reads it will tell
-        return [whole]
-    starts = sorted({sum(sizes[:number]) // rows for number in range(len(sizes))}) or [0]
-    ends: list[int | None] = [*starts[1:], None]
-    return [ReadPlan(part, rows, chunk, done, first, last) for first, last in zip(starts, ends, strict=True)]
 
 
 def read_pieces(reading: ReadPlan) -> Iterator[TablePiece]:
@@ -138,38 +120,26 @@ def schema_of(content: bytes, source: Path) -> Any:
 
 
 def _parquet_pieces(reading: ReadPlan, file: io.BufferedReader) -> Iterator[TablePiece]:
-    import pyarrow
-
     part, size = reading.part, reading.rows
     table = _parquet(file)
-    groups = [table.metadata.row_group(number).num_rows for number in range(table.num_row_groups)]
-    total = -(-sum(groups) // size)
-    last = total if reading.last is None else min(total, reading.last)
-    share = part.bytes // max(1, total)
-    head = b""
-    if total:
-        rows = next(table.iter_batches(batch_size=reading.chunk))
-        head = _arrow_bytes(pyarrow.Table.from_batches([rows]).take(_telling(_as_rows(rows))), 1)
-    start = reading.first * size
-    wanted = [number for number in range(len(groups)) if start < sum(groups[: number + 1])]
-    before = start - sum(groups[: wanted[0]]) if wanted else 0
-    pieces = _sliced(table.iter_batches(batch_size=size, row_groups=wanted), before, size) if wanted else iter(())
-    for number, rows in zip(range(reading.first, last), pieces, strict=False):
+    total = -(-table.metadata.num_rows // size)
+    share, head = part.bytes // max(1, total), b""
+    for number, rows in enumerate(_sliced(table.iter_batches(batch_size=size), size)):
+        if not head:
+            telling = _telling(_as_rows(rows.slice(0, reading.chunk)))
+            head = _arrow_bytes(rows.take(telling), 1)
         if number not in reading.done:
             yield TablePiece(part.name, part.source, number, head, _arrow_bytes(rows, number * size + 1), share)
-    if not reading.first:
-        yield TablePiece(part.name, part.source, -1, b"", b"", part.bytes - share * total, total=total)
+    yield TablePiece(part.name, part.source, -1, b"", b"", part.bytes - share * total, total=total)
 
 
-def _sliced(batches: Iterable[Any], skipped: int, size: int) -> Iterator[Any]:
-    """Tables of `size` rows from batches, without the first `skipped` rows."""
+def _sliced(batches: Iterable[Any], size: int) -> Iterator[Any]:
+    """Tables of `size` rows from batches of any."""
     import pyarrow
 
     held: list[Any] = []
     for batch in batches:
-        dropped = min(skipped, batch.num_rows)
-        skipped -= dropped
-        held.append(batch.slice(dropped))
+        held.append(batch)
         while sum(some.num_rows for some in held) >= size:
             table = pyarrow.Table.from_batches(held)
             yield table.slice(0, size)
@@ -178,8 +148,8 @@ def _sliced(batches: Iterable[Any], skipped: int, size: int) -> Iterator[Any]:
         yield pyarrow.Table.from_batches(held)
 
 
-def _as_rows(batch: Any) -> list[Row]:
-    return [Row("", values, number) for number, values in enumerate(batch.to_pylist(), start=1)]
+def _as_rows(table: Any) -> list[Row]:
+    return [Row("", values, number) for number, values in enumerate(table.to_pylist(), start=1)]
 
 
 def _parquet(file: io.BufferedReader) -> Any:
