@@ -215,7 +215,7 @@ def test_stopping_answers_what_is_waiting(settings: Any, predictor: Predictor) -
     slow = SlowPredictor(predictor, lambda: time.sleep(0.02))
 
     async def run() -> list[Any]:
-        batcher = Batcher(slow, settings(batch_texts=4), Metrics())  # type: ignore[arg-type]
+        batcher = Batcher(slow, settings(batch_texts=4, batch_ms=10_000), Metrics())  # type: ignore[arg-type]
         batcher.start()
         tasks = [asyncio.create_task(batcher.ask([question(text)])) for text in texts(20)]
         await asyncio.sleep(0)
@@ -315,24 +315,32 @@ def test_what_is_large_waits_for_what_is_small(settings: Any, predictor: Predict
     assert set(Noting.ran[1:]) == {"large_0"}
 
 
-@pytest.mark.parametrize(("milliseconds", "most"), [(0, 1), (25, 2), (1000, 8)])
-def test_a_call_for_small_requests_takes_about_so_long(
-    settings: Any, predictor: Predictor, milliseconds: float, most: int
+@pytest.mark.parametrize(("milliseconds", "calls"), [(0, [4, 2, 1, 1]), (1000, [8])])
+def test_a_long_call_for_small_requests_leaves_half_of_them(
+    settings: Any, predictor: Predictor, milliseconds: float, calls: list[int]
 ) -> None:
-    """Each text takes ten milliseconds: so many are read together as fit, one at least."""
+    """Each text takes ten milliseconds, which is long or not; known is that from the first call on."""
     slow = SlowPredictor(predictor)
     slow._wait = lambda: time.sleep(0.01 * slow.calls[-1])
 
     async def use(batcher: Batcher) -> None:
-        for _ in range(4):
-            texts = [f"Camden is number {n} ." for n in range(8)]
-            await asyncio.gather(*(batcher.ask([question(text)], text) for text in texts))
+        await batcher.ask([question("Camden is dear .")])
+        texts = [f"Camden is number {n} ." for n in range(8)]
+        await asyncio.gather(*(batcher.ask([question(text)], text) for text in texts))
 
-    with_batcher(slow, settings(batch_ms=milliseconds), use)
-    assert sum(slow.calls) == 32
-    assert max(slow.calls[-6:]) <= most  # by then it is known how long they take
-    if most == 8:
-        assert max(slow.calls) > 4
+    with_batcher(slow, settings(batch_ms=milliseconds, threads=1), use)
+    assert slow.calls == [1, *calls]
+
+
+def test_a_call_for_small_requests_has_work_for_every_core(settings: Any, predictor: Predictor) -> None:
+    slow = SlowPredictor(predictor)
+
+    async def use(batcher: Batcher) -> None:
+        await batcher.ask([question("Camden is dear .")])
+        await asyncio.gather(*(batcher.ask([question(f"Camden {n}")], str(n)) for n in range(4)))
+
+    with_batcher(slow, settings(batch_ms=0, threads=3), use)
+    assert slow.calls == [1, 3, 1]
 
 
 def test_clients_take_turns_whatever_each_asks(settings: Any, predictor: Predictor) -> None:

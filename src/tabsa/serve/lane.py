@@ -18,6 +18,7 @@ from typing import Final
 
 from tabsa.inference import Predictor
 from tabsa.inference.predictor import Query
+from tabsa.models.onnx.runtime import cores
 from tabsa.schema import UNNAMED, Target
 from tabsa.serve.asked import BatchAnswer, Question, ReadingPart, WaitingRequest, WaitingText, bunches, cut_parts
 from tabsa.serve.metrics import Metrics
@@ -54,6 +55,7 @@ class Lane:
         self._texts, self._window = settings.batch_texts, settings.batch_window_ms / 1000
         self._call_work, self._request_work = settings.batch_work, settings.max_work
         self._call_seconds, self._pace = settings.batch_ms / 1000 if small else math.inf, 0.0
+        self._threads = settings.threads or cores()
         # The lines belong to the event loop and the thread alike.
         self._lock = threading.Lock()
         self._to_cut: FairLine[WaitingText] = FairLine(lambda text: len(text.question.text) + 1)
@@ -178,14 +180,20 @@ class Lane:
         return all_targets(question.finder.names, found)
 
     def _some_parts(self) -> list[ReadingPart]:
-        """What is read in one call: somebody's bunch, and others' as long as the work is not too much."""
+        """What is read in one call: somebody's bunch, and others' as long as the work is not too much.
+
+        A call that takes long reads at most half of what waits: so nobody who comes now waits for all of it, and where
+        many wait, calls are large, which is cheaper for each.
+        """
         parts: list[ReadingPart] = []
         texts: set[WaitingText] = set()
+        some = max(self._threads, -(-len(self._to_read) // 2))
 
         def fits(bunch: Sequence[ReadingPart]) -> bool:
             """What is too much for a call is read alone, so that nobody waits for it besides."""
             work = sum(part.work for part in (*parts, *bunch))
-            return not parts or (work <= self._call_work and work * self._pace <= self._call_seconds)
+            short = work * self._pace <= self._call_seconds or len(texts) < some
+            return not parts or (work <= self._call_work and short)
 
         while len(texts) < self._texts and (bunch := self._to_read.take(fits)) is not None:
             parts += bunch

@@ -34,7 +34,9 @@ class Settings:
     max_work: int = option(200_000, "of one request: word pieces to read and questions to answer", low=1)
 
     batch_texts: int = option(32, "texts of one model call; 1: no batching", low=1)
-    batch_ms: float = option(20.0, "milliseconds that a call for several small requests takes, about", low=0)
+    batch_ms: float = option(
+        20.0, "milliseconds after which a call for small requests is long, and reads half of what waits", low=0
+    )
     batch_work: int = option(512, "word pieces and questions of one model call, after which others are next", low=1)
     small_characters: int = option(1_000, "of all texts of a request that is read before large ones", low=0)
     small_opinions: int = option(200, "answers of a request that is read before large ones", low=0)
