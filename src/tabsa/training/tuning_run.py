@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from tabsa.checkpoint.hub import hub_name, is_hub_name, pinned_name
 from tabsa.config import read_toml
 from tabsa.datasets import load
 from tabsa.datasets.choices import ALL
@@ -37,6 +38,7 @@ def tune(
         data, dev = own_data(config, data_dir)
     run = RunFolder(out / "run")
     config = _resumed(config, run) if resume else config
+    config = _with_base(config, pinned_name(config.fine_tuning.base))
 
     def on_step(name: str, share: float) -> None:
         for callback in callbacks:
@@ -102,5 +104,17 @@ def _resumed(config: RunConfig, run: RunFolder) -> RunConfig:
         return config
     values = read_toml(run.config)
     values.pop("seeds", None)
-    training = run_config(values).training
-    return replace(config, training=training, fine_tuning=replace(config.fine_tuning, minutes=0.0))
+    before = run_config(values)
+    config = _with_base(config, _same_base(config.fine_tuning.base, before.fine_tuning.base))
+    return replace(config, training=before.training, fine_tuning=replace(config.fine_tuning, minutes=0.0))
+
+
+def _same_base(asked: str, before: str) -> str:
+    """The base that a run began with, where one of the hub is asked for and no other commit of it."""
+    if not (is_hub_name(asked) and is_hub_name(before)) or hub_name(asked).revision:
+        return asked
+    return before if replace(hub_name(before), revision=None) == hub_name(asked) else asked
+
+
+def _with_base(config: RunConfig, base: str | None) -> RunConfig:
+    return replace(config, fine_tuning=replace(config.fine_tuning, base=base or ""))
