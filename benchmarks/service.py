@@ -93,13 +93,18 @@ def ours(*options: str) -> list[str]:
 
 
 async def one_client(address: str, made: list[Request], on_answer: Callable[[int, bytes, float], None]) -> None:
-    """Send request after request over one connection, until it is stopped."""
-    reader, writer = await asyncio.open_connection(urlsplit(address).hostname, urlsplit(address).port)
+    """Send request after request over one connection, or another where it is told to, until it is stopped."""
+    place = urlsplit(address).hostname, urlsplit(address).port
+    reader, writer = await asyncio.open_connection(*place)
     chance = random.Random(id(writer))
+    head = b""
     try:
         while True:
             request, number = chance.choice(made)
             start = time.perf_counter()
+            if b"connection: close" in head.lower():
+                writer.close()
+                reader, writer = await asyncio.open_connection(*place)
             writer.write(request)
             head = await reader.readuntil(b"\r\n\r\n")
             length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
