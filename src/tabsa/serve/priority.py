@@ -1,7 +1,7 @@
 """Small work first: what the model computes for large work takes the time that small work leaves.
 
-The system's own priorities of threads would not do. A thread of low rank that wants Python's lock gets no core, and so
-the lock waits for it: CPython hands the lock over to whoever asked, and everybody waits until that one runs.
+The system's own priorities of threads are not used: only Linux has them, and CPython hands its lock over to whoever
+asked for it, so a thread of low rank that gets no core can keep the others waiting.
 """
 
 import threading
