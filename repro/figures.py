@@ -347,33 +347,6 @@ def few_shot(results: Path) -> str | None:
     return "\n".join(lines)
 
 
-def _setfit(results: Path) -> dict[str, Any] | None:
-    path = results / "setfit-phones.json"
-    return json.loads(path.read_text()) if path.exists() else None
-
-
-def setfit(results: Path) -> str | None:
-    """SetFit beside the reader on the same posts, in words."""
-    found, path = _setfit(results), results / "phones.json"
-    if found is None or not path.exists():
-        return None
-    own, rate, setting = found["mean"]["setfit"], found["rates"], found["setting"]
-    readers = json.loads(path.read_text())["mean"]
-    better = sum(one["setfit"]["opinion_f1"] > one["reader"]["opinion_f1"] for one in found["splits"])
-    share = setting["nones"]
-    pairs = "all questions" if share is None else f"the opinions and {share:g} times as many silent questions"
-    figures = ("presence_f1", "presence F1"), ("polarity_accuracy", "polarity"), ("false_opinions", "false opinions")
-    return (
-        f"*Measured*: opinion F1 {_percent(own['opinion_f1'])}, where the reader as it is has "
-        f"{_percent(found['mean']['reader']['opinion_f1'])} and fine-tuned {_percent(readers['tuned']['opinion_f1'])} "
-        f"({', '.join(f'{title} {_percent(own[name])}' for name, title in figures)}); better than the reader as it is "
-        f"in {better} of {len(found['splits'])} splits. Its training took {own['seconds']:.0f} s on one core "
-        f"({setting['steps']} contrastive steps, pairs of {pairs}), and it answers "
-        f"{rate['setfit']['questions_a_second']:,.0f} questions a second, the reader "
-        f"{rate['reader']['questions_a_second']:,.0f}, on two cores, one after the other."
-    )
-
-
 def own_labels(results: Path) -> str | None:
     """Sixty posts about phones, and MAMS as a table of one's own."""
     phones, mams = results / "phones.json", results / "mams-csv.json"
@@ -389,9 +362,6 @@ def own_labels(results: Path) -> str | None:
     lines.append(line("60 posts on phones (mean of ten splits): the reader as it is", mean["reader"]))
     lines.append(line("the same, fine-tuned", mean["tuned"], f"{mean['tuned']['seconds']:.0f} s"))
     lines.append(line("the same, `lr`", mean["lr"], f"{mean['lr']['seconds']:.0f} s"))
-    if (found := _setfit(results)) is not None:
-        row = found["mean"]["setfit"]
-        lines.append(line("the same, SetFit with the reader's encoder", row, f"{row['seconds']:.0f} s"))
     lines.append(line("MAMS, 3,141 reviews (dev): the reader as it is", other["base"]))
     lines.append(line("the same, fine-tuned", other["tuned"], f"{other['train_seconds'] / 60:.1f} min"))
     return "\n".join(lines)
@@ -473,7 +443,6 @@ TABLES: dict[str, Table] = {
     "documents": documents,
     "few-shot": few_shot,
     "own-labels": own_labels,
-    "setfit": setfit,
     "reader": reader,
     "reader-others": reader_others,
     "instead": instead,

@@ -75,6 +75,12 @@ class OutputError(TabsaError):
     kind = "bad_output"
 
 
+def first_line(error: Exception) -> str:
+    """What another library's error says, for a message of ours; its class where it says nothing."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
 class DeprecatedWarning(FutureWarning):
     """Something has another name now, or is of no use any more; the old way works until the version it names."""
 

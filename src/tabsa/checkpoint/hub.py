@@ -21,7 +21,7 @@ from tabsa import __version__
 from tabsa.checkpoint.checksums import CHECKSUMS, FolderFiles, read_checksums
 from tabsa.checkpoint.folder import ANSWERING, ModelFolder, read_folder
 from tabsa.datasets.locate import cache_folder
-from tabsa.errors import ModelError, OutputError
+from tabsa.errors import ModelError, OutputError, first_line
 from tabsa.files import reason
 
 PREFIX: Final = "hub:"
@@ -227,7 +227,7 @@ def hub_errors(what: str, revision: str | None = None) -> Iterator[None]:
     except errors.LocalEntryNotFoundError as e:
         raise ModelError(f"{what} is not in the cache, or not all of it, and {_why_unasked(e)}") from e
     except Exception as e:  # of several libraries that it may be built on
-        raise ModelError(f"the hub does not take or give {what}: {_first_line(e)}") from e
+        raise ModelError(f"the hub does not take or give {what}: {first_line(e)}") from e
     finally:
         if silenced:
             enable_progress_bars()
@@ -241,9 +241,4 @@ def _why_unasked(error: Exception) -> str:
     cause: Any = error.__cause__
     if cause is None or isinstance(cause, OfflineModeIsEnabled):
         return "the hub may not be asked (HF_HUB_OFFLINE, or local_files_only)"
-    return f"{constants.ENDPOINT} does not answer ({_first_line(cause)})"
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+    return f"{constants.ENDPOINT} does not answer ({first_line(cause)})"

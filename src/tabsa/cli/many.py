@@ -90,6 +90,8 @@ def _shown() -> "Iterator[Callable[[Standing, Outcome], None]]":
     """Parts and rows: as a bar on a terminal, elsewhere as a line now and then. What goes wrong is a line at once."""
     from rich import progress as bars
 
+    from tabsa.evaluation.page.markup import plural
+
     columns = (
         bars.TextColumn("{task.fields[standing]}"),
         bars.BarColumn(),
@@ -103,7 +105,7 @@ def _shown() -> "Iterator[Callable[[Standing, Outcome], None]]":
             nonlocal last
             if outcome.why:
                 warn(f"{outcome.name} {outcome.kind}: {outcome.why}")
-            line = f"{_counted(standing.parts, 'part')}, {_counted(standing.rows, 'row')} ({standing.share:.0%})"
+            line = f"{plural(standing.parts, 'part')}, {plural(standing.rows, 'row')} ({standing.share:.0%})"
             bar.update(task, completed=standing.share, standing=line)
             if not err.is_terminal and time.monotonic() - last > _LINE_EVERY:
                 last = time.monotonic()
@@ -113,14 +115,12 @@ def _shown() -> "Iterator[Callable[[Standing, Outcome], None]]":
 
 
 def _summarise(ended: "Ended") -> None:
+    from tabsa.evaluation.page.markup import plural
+
     counts = ended.counts
     speed = (counts.rows - ended.resumed) / ended.seconds
     typer.echo(
-        f"{_counted(ended.parts, 'part')}, {_counted(counts.rows, 'row')}: {counts.scored:,} scored, "
+        f"{plural(ended.parts, 'part')}, {plural(counts.rows, 'row')}: {counts.scored:,} scored, "
         f"{counts.opinions:,} opinions found, {counts.rejected:,} rejected; {speed:,.0f} rows/s",
         err=True,
     )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

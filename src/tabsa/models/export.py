@@ -10,7 +10,7 @@ import numpy as np
 
 from tabsa.checkpoint import GRAPHS, ModelFolder, Precision, add_files
 from tabsa.config import build_saved
-from tabsa.errors import ConfigError, ModelError
+from tabsa.errors import ConfigError, ModelError, first_line
 from tabsa.models.onnx.graph_file import graph_content
 from tabsa.models.registry import SYSTEMS, system_of
 
@@ -47,8 +47,7 @@ def export(folder: ModelFolder, precision: Precision = "float32") -> Path:
         onnx.checker.ValidationError,
         onnx.shape_inference.InferenceError,
     ) as e:
-        first_line = (str(e).splitlines() or [""])[0]
-        raise ModelError(f"{folder.path}: the weights do not fit config.json ({first_line})") from e
+        raise ModelError(f"{folder.path}: the weights do not fit config.json ({first_line(e)})") from e
     models: dict[str, Any] = built if isinstance(built, dict) else {GRAPHS[precision]: built}
     files = {name: model.SerializeToString() for name, model in models.items()}
     for name, content in files.items():

@@ -16,6 +16,7 @@ from torch.nn.functional import pad
 
 from tabsa.encoding import NOT_ASKED
 from tabsa.encoding.windows import NO_SLOT
+from tabsa.errors import first_line
 from tabsa.models.reader.network import QuestionBatch
 
 _PIECES = 16  # texts' lengths are rounded up to a multiple of this, long ones to a multiple of four times as many
@@ -128,7 +129,6 @@ class QuestionGraphs:
             self.pool = self.pool or torch.cuda.graph_pool_handle()
             self.graphs[key] = _QuestionGraph(self.plainly, batch, room, self.generators, self.pool)
         except RuntimeError as e:  # an operator that this version of PyTorch does not capture: slower, and as right
-            first_line = (str(e).splitlines() or [""])[0]
-            warnings.warn(f"updates are not captured as CUDA graphs here ({first_line})", stacklevel=2)
+            warnings.warn(f"updates are not captured as CUDA graphs here ({first_line(e)})", stacklevel=2)
             self.refused = True
         return losses

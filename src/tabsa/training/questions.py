@@ -17,7 +17,7 @@ from tabsa.datasets.locate import find
 from tabsa.datasets.notes import mostly_implied, notes_on
 from tabsa.encoding.pieces import PieceReader
 from tabsa.encoding.questions import AspectTable, Questions, encode_questions, joined_questions
-from tabsa.errors import ConfigError, DataError
+from tabsa.errors import ConfigError, DataError, first_line
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, Dataset, Example, Opinion
 from tabsa.training.config import RunConfig
 from tabsa.training.prepared_file import read_prepared, write_prepared
@@ -290,6 +290,5 @@ def _from_hub(name: str) -> Path:
     try:
         files = [hf_hub_download(name, file) for file in ("config.json", "tokenizer.json", "model.safetensors")]
     except Exception as e:
-        first_line = (str(e).splitlines() or [""])[0]
-        raise ConfigError(f"there is no folder '{name}', and the hub does not give it ({first_line})") from e
+        raise ConfigError(f"there is no folder '{name}', and the hub does not give it ({first_line(e)})") from e
     return Path(files[0]).parent

@@ -7,7 +7,7 @@ from contextvars import ContextVar, copy_context
 from pathlib import Path
 from typing import ParamSpec, Protocol, TypeVar
 
-from tabsa.errors import ModelError
+from tabsa.errors import ModelError, first_line
 
 Given = ParamSpec("Given")
 Item = TypeVar("Item")
@@ -41,8 +41,7 @@ def running(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as e:  # onnxruntime has classes of its own
-        said = (str(e).splitlines() or [""])[0]
-        raise ModelError(f"{path} cannot be run ({said})") from e
+        raise ModelError(f"{path} cannot be run ({first_line(e)})") from e
 
 
 def side_by_side(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> list[Result]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.checkpoint import ModelFolder
-from tabsa.errors import ModelError
+from tabsa.errors import ModelError, first_line
 from tabsa.models.onnx.graph_file import check_graph
 from tabsa.models.onnx.runtime import load_onnxruntime
 
@@ -44,7 +44,7 @@ def open_session(
     try:
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as e:  # onnxruntime raises classes of its own for a bad file
-        raise ModelError(f"{path} cannot be run ({_first_line(e)}); make it again with `{remedy}`") from e
+        raise ModelError(f"{path} cannot be run ({first_line(e)}); make it again with `{remedy}`") from e
 
 
 def shares(values: Any, shape: Sequence[int], path: Path) -> NDArray[np.float32]:
@@ -55,7 +55,3 @@ def shares(values: Any, shape: Sequence[int], path: Path) -> NDArray[np.float32]
     if found.size and not (found.min() >= -_ROUNDING and found.max() <= 1 + _ROUNDING):  # false of NaN, too
         raise ModelError(f"{path} answers with something that is no share from 0 to 1; the model is damaged")
     return found
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [""])[0]
