@@ -1,5 +1,6 @@
 # make demo    set up a light environment (no PyTorch) and run the model in the box on a few reviews
-# make test    set up .venv and run all tests
+# make test    set up .venv and run the tests, in minutes
+# make test-all  the others: browser, Ray, notebooks, site, fuzz
 # make check   lint, format, types
 # make docs    the documentation as a site, in site/; make docs-serve shows it while you write
 # make image   run the commands of the Dockerfile without Docker, in a root of their own; as root
@@ -10,7 +11,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: help demo test check docs docs-serve image dist fuzz format clean
+.PHONY: help demo test test-all check docs docs-serve image dist fuzz format clean
 help:
 	@sed -n 's/^# make/make/p' Makefile
 
@@ -19,7 +20,7 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade pip
 	$(PIP) torch
-	$(PIP) -e '.[tables,plot,train,serve,docs,dev]'
+	$(PIP) -e '.[data,tables,plot,train,serve,docs,dev]'
 	touch $@
 
 $(VENV)-use/.installed: pyproject.toml constraints.txt
@@ -30,8 +31,13 @@ $(VENV)-use/.installed: pyproject.toml constraints.txt
 demo: $(VENV)-use/.installed
 	$(VENV)-use/bin/tabsa demo --out demo.html
 
+EXTRA := browser or fuzz or notebook or ray or site
+
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 2 -m "not ($(EXTRA))" $(ARGS)
+
+test-all: test
+	$(BIN)/python -m pytest -n 2 -m "$(EXTRA)" $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
