@@ -3,7 +3,6 @@
 # make test-all  the others: browser, Ray, notebooks, site, fuzz
 # make check   lint, format, types
 # make docs    the documentation as a site, in site/; make docs-serve shows it while you write
-# make image   run the commands of the Dockerfile without Docker, in a root of their own; as root
 # make dist    wheel and sdist, checked, and tried in empty environments of every Python there is
 # make fuzz    100,000 inputs that nobody should give; ARGS=--fresh starts over
 PYTHON ?= python3
@@ -11,7 +10,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: help demo test test-all check docs docs-serve image dist fuzz format clean
+.PHONY: help demo test test-all check docs docs-serve dist fuzz format clean
 help:
 	@sed -n 's/^# make/make/p' Makefile
 
@@ -50,9 +49,6 @@ docs: $(VENV)/.installed-dev
 
 docs-serve: $(VENV)/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
-
-image: $(VENV)/.installed-dev
-	TABSA_TEST_IMAGE=1 $(BIN)/python -m pytest tests/test_image_build.py
 
 dist: $(VENV)/.installed-dev
 	$(BIN)/python tools/dist.py $(ARGS)

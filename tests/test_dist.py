@@ -2,9 +2,6 @@
 
 import importlib.util
 import re
-import tarfile
-import tomllib
-import zipfile
 from pathlib import Path
 from types import ModuleType
 
@@ -32,42 +29,13 @@ def built(dist: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return wheel, sdist
 
 
+@pytest.mark.site
 def test_wheel_and_sdist_are_fit_for_release(dist: ModuleType, built: tuple[Path, Path]) -> None:
     wheel, sdist = built
     assert wheel.name == f"tabsa-{tabsa.__version__}-py3-none-any.whl"
     assert dist.check_wheel(wheel) == []
     assert dist.check_sdist(sdist) == []
     assert dist.rebuild(sdist, wheel) == []
-
-
-def test_what_is_not_fit_is_found(
-    dist: ModuleType, built: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with zipfile.ZipFile(built[0]) as wheel:
-        small = {name: wheel.read(name) for name in wheel.namelist() if "pretrained/reader/" not in name}
-    config = "tabsa/pretrained/places/config.json"
-    changed = small | {"tests/data/x.csv": b"", "tabsa/__pycache__/x.pyc": b"", config: small[config] + b" "}
-    del changed["tabsa/py.typed"]
-    path = tmp_path / built[0].name
-    with zipfile.ZipFile(path, "w") as wheel:
-        for name, content in changed.items():
-            wheel.writestr(name, content)
-    monkeypatch.setattr(dist, "MOST_BYTES", 1_000_000)
-    found = "\n".join(dist.check_wheel(path))
-    for words in (
-        "MB; at most 1 are allowed", "lacks tabsa/py.typed", "lacks tabsa/pretrained/reader/weights.safetensors",
-        "has tests/data/x.csv", "has tabsa/__pycache__/x.pyc", f"{config} is not what its checksum says",
-    ):  # fmt: skip
-        assert words in found
-    path = tmp_path / "tabsa-0.tar.gz"
-    with tarfile.open(path, "w:gz") as archive:
-        for name in ("runs/x.log", "src/tabsa/.carry/x", "tests/test_x.py", "README.md"):
-            member = tarfile.TarInfo(f"tabsa-0/{name}")
-            archive.addfile(member)
-    found = "\n".join(dist.check_sdist(path))
-    for words in ("has runs/x.log", "has src/tabsa/.carry/x", "has tests/test_x.py", "lacks LICENSE"):
-        assert words in found
-    assert "README.md" not in found
 
 
 def test_one_version_everywhere() -> None:
@@ -85,15 +53,3 @@ def test_the_changelog_s_order() -> None:
     for part in re.split(r"^## ", text, flags=re.M)[1:]:
         headings = re.findall(r"^### (.+)$", part, re.M)
         assert headings == [name for name in order if name in headings]
-
-
-def test_the_citation_is_read() -> None:
-    yaml = pytest.importorskip("yaml", reason="needs: pip install 'tabsa[hub]'")
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
-    licence = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["license"]
-    assert (citation["cff-version"], citation["license"], citation["type"]) == ("1.2.0", licence, "software")
-    (paper,) = citation["references"]
-    assert (paper["doi"], [author["family-names"] for author in paper["authors"]]) == (
-        "10.18653/v1/N18-2045",
-        ["Liu", "Cohn", "Baldwin"],
-    )

@@ -4,7 +4,6 @@ import importlib.util
 import json
 import os
 import re
-import runpy
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -13,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+pytestmark = pytest.mark.site
 ROOT = Path(__file__).parents[1]
 if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("mkdocstrings") is None:
     if os.environ.get("CI"):
@@ -134,63 +134,6 @@ def test_every_measurement_is_shown(site, pages):
     words = "".join(page.words)
     assert f"{rates['places int8']:,.0f}" in words
     assert f"{rates['bert-base']:.4g}" in words
-
-
-def test_any_json_can_be_shown(tmp_path):
-    script = runpy.run_path(str(ROOT / "docs" / "hooks" / "measurements.py"))
-    (tmp_path / "results").mkdir()
-    content = {
-        "runs": [{"a|b": 1234567, "c": None}, {"c": 0.000123456, "d": True}],
-        "machine": {"cores": 2},
-        "deep": {"one": {"x": {"y": 1.5}}, "several": [1, [2, {"z": "<b>"}]]},
-        "note": "a *star* and a | bar",
-    }
-    (tmp_path / "results" / "made.json").write_text(json.dumps(content))
-    (tmp_path / "results" / "plain.json").write_text("[1, 2.5]")
-    made = "\n".join(script["measurements"](tmp_path))
-    assert "| a\\|b | c | d |" in made
-    assert "| 1,234,567 | – |  |" in made
-    assert "|  | 0.0001235 | yes |" in made
-    assert "cores 2" in made
-    assert "a \\*star\\* and a \\| bar" in made
-    assert "## plain" in made
-
-
-@pytest.mark.parametrize(
-    ("page", "link", "expected"),
-    [
-        ("data.md", "../repro/README.md#ablations", "repository/repro/README.md#ablations"),
-        ("concepts/memory.md", "../../repro/README.md", "../repository/repro/README.md"),
-        ("repository/README.md", "docs/using.md#aspects", "../using.md#aspects"),
-        ("repository/repro/README.md", "log.md", "log.md"),
-        ("repository/repro/README.md", "../docs/training.md", "../../training.md"),
-        ("concepts/reader.md", "memory.md", "memory.md"),
-        ("using.md", "#aspects", "#aspects"),
-        ("using.md", "https://example.org/a.md", "https://example.org/a.md"),
-        ("using.md", "nowhere.md", "nowhere.md"),  # MkDocs warns of it
-        ("using.md", "../Makefile", None),
-    ],
-)
-def test_links_that_leave_the_folder_of_the_site_are_turned(page, link, expected):
-    script = runpy.run_path(str(ROOT / "docs" / "hooks" / "repository.py"))
-    there = {"using.md", "training.md", "concepts/memory.md", "repository/repro/README.md", "repository/repro/log.md"}
-    links = script["_links"]
-    links.page, links.files = (
-        page,
-        type("Files", (), {"get_file_from_path": lambda _, uri: uri if uri in there else None})(),
-    )
-    assert links.turned(link) == expected
-    links.repository = "https://example.org/tabsa"
-    assert links.turned("nowhere.md") == "nowhere.md"
-    if expected is None:
-        assert links.turned(link) == "https://example.org/tabsa/blob/main/Makefile"
-
-
-def test_bars_in_cells_have_no_backslash_and_empty_heads_are_none(site, pages):
-    using = pages[site / "using.html"]
-    assert "--aspects LIST|FILE|A,B" in using.words
-    assert not any("\\|" in word for word in using.words)
-    assert not any("<th></th>" in path.read_text(encoding="utf-8") for path in pages)
 
 
 def test_drawings_are_part_of_their_pages_with_words_for_them(site):

@@ -95,6 +95,7 @@ def part(printed: str, block: re.Match) -> str:
     return "".join(f"{line}\n" for line in shown)
 
 
+@pytest.mark.notebook
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_commands_of_a_page_do_what_it_shows(page: Path, place: Path) -> None:
     pytest.importorskip("fastapi", reason="needs the service: pip install '.[serve]'")
@@ -123,6 +124,7 @@ def test_the_commands_of_a_page_do_what_it_shows(page: Path, place: Path) -> Non
         page.write_text(anew, encoding="utf-8")
 
 
+@pytest.mark.notebook
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
 def test_the_cells_of_a_notebook_run(notebook: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("nbclient", "ipykernel", "pandas"):
