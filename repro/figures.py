@@ -327,6 +327,44 @@ def cluster_failures(results: Path) -> str | None:
     return "\n".join(lines)
 
 
+def front(results: Path) -> str | None:
+    """Models in the box beside what people would pick instead: quality and speed in one table."""
+    path, records = results / "table1.json", _records(results)
+    if not (path.exists() and records):
+        return None
+    rates = _measured(results, "scoring")["sentences_per_second"]
+    shown = ("strict_accuracy", "macro_f1", "sentiment_accuracy")
+    paper = {record["system"]: record["mean"]["test"]["sun"] for record in json.loads(path.read_text())}
+    several = {name: records[f"{name}, any aspects", "several"]["mean"] for name in ("reader", "reader-large")}
+    box = ROOT / "src" / "tabsa" / "pretrained"
+
+    def row(name: str, sentihood: Any, everyday: float | None, rate: float | None, model: str = "") -> str:
+        figures = " / ".join(_percent(sentihood[metric]) for metric in shown)
+        size = f"{sum(f.stat().st_size for f in (box / model).iterdir()) / 1e6:.0f}" if model else "–"
+        speed = "–" if rate is None else f"{rate:,.{0 if rate >= 10 else 1}f}"
+        return f"| {name} | {figures} | {_percent(everyday)} | {speed} | {size} |"
+
+    def open_row(name: str, system: str, rate: float | None, model: str = "") -> str:
+        found = several[system]
+        everyday = found["everyday test-unseen"]["questions"]["opinion_f1"]
+        return row(name, found["sentihood test"]["sun"], everyday, rate, model)
+
+    best = OTHERS["QACG-BERT"]
+    pair = {metric: getattr(best, metric) for metric in shown}
+    lines = [
+        "| | Sentihood | `everyday` | sentences a second | MB |",
+        "|---|---|---|---|---|",
+        open_row("**`reader`**, any aspects, one model for everything", "reader", rates["reader"], "reader"),
+        row("the same, trained for Sentihood", records["reader", "sentihood"]["mean"]["test"]["sun"], None, None),
+        open_row("`reader-large`, its teacher", "reader-large", None),
+        row("`delayed-entnet-taught`, the network of **`places`**", paper["delayed-entnet-taught"], None,
+            rates["places"], "places"),
+        row("BERT, a pass for each pair (*QACG-BERT, published*)", pair, None, rates["bert-base"]),
+        row("logistic regression (`lr`)", paper["lr"], None, None),
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
 def few_shot(results: Path) -> str | None:
     """Opinion F1 by how many texts are labelled."""
     path = results / "few-shot.json"
@@ -438,6 +476,7 @@ def documents(results: Path) -> str | None:
 
 
 TABLES: dict[str, Table] = {
+    "front": front,
     "evidence": evidence,
     "marked": marked,
     "documents": documents,
