@@ -5,7 +5,7 @@ from pyspark.sql import SparkSession
 
 def opinions(batches):
     """A row for each opinion in the texts of each batch."""
-    import tabsa.udf.pandas
+    import tabsa.plugins.pandas
 
     model = tabsa.load(threads=1)  # one for each task, which has one core
     for batch in batches:

@@ -24,14 +24,14 @@ def model(open_model: Path) -> Predictor:
 @pytest.fixture(scope="module")
 def polars():
     found = pytest.importorskip("polars", reason="needs polars: pip install 'tabsa[polars]'")
-    import tabsa.udf.polars  # noqa: F401
+    import tabsa.plugins.polars  # noqa: F401
 
     return found
 
 
 @pytest.fixture
 def frame():
-    import tabsa.udf.pandas  # noqa: F401
+    import tabsa.plugins.pandas  # noqa: F401
 
     return pd.DataFrame({"text": TEXTS, "stars": [5, 4, 3, 1]}, index=[7, 5, 9, 2])
 
@@ -68,7 +68,7 @@ def test_pandas_reads_names_in_arrays_as_parquet_gives_them(model, frame):
 
 
 def test_a_model_is_loaded_once(open_model):
-    from tabsa.udf.models import predictor_of
+    from tabsa.plugins import predictor_of
 
     assert predictor_of(open_model) is predictor_of(str(open_model))
     loaded = load(open_model)

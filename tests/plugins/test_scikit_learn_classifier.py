@@ -21,8 +21,7 @@ from sklearn.utils.validation import check_array
 import tabsa
 from reader_folder import small_reader, write_reader
 from tabsa.errors import DataError, DataWarning
-from tabsa.integrations.questions import asked_rows, labelled_rows
-from tabsa.integrations.scikit_learn import RowsError, TabsaClassifier
+from tabsa.plugins.scikit_learn import RowsError, TabsaClassifier, labelled_rows, question_rows
 
 TEXTS = ["Camden is good food", "bad food a", "the price is good", "Camden is bad", "nothing", "good place"]
 LABELS = ["positive", "negative", "none", "negative", "none", "positive"]
@@ -102,27 +101,27 @@ def test_rows_of_a_frame_ask_each_their_own(fitted):
         ("Camden is good", "Camden", "price"),
     ]
     table = pandas.DataFrame(rows, columns=["text", "target", "aspect"], index=[3, 1, 2])
-    asked = asked_rows(table, "x", "y")
+    asked = question_rows(table, "x", "y")
     assert asked == [
         ("Camden is good", "Camden", "food"),
         ("Camden is good", "x", "price"),
         ("Camden is good", "Camden", "price"),
     ]
     mixed = table[["aspect", "text"]].assign(stars=1)
-    assert asked_rows(mixed, "x", "y") == [(text, "x", aspect) for text, _, aspect in rows]
-    assert asked_rows(polars.from_pandas(table), "x", "y") == asked
-    assert asked_rows(np.array(rows, object), "x", "y") == asked
-    assert asked_rows(table["text"], "x", " y  z ") == [("Camden is good", "x", "y z")] * 3
-    assert asked_rows(np.array(TEXTS), "x", "y") == [(text, "x", "y") for text in TEXTS]
+    assert question_rows(mixed, "x", "y") == [(text, "x", aspect) for text, _, aspect in rows]
+    assert question_rows(polars.from_pandas(table), "x", "y") == asked
+    assert question_rows(np.array(rows, object), "x", "y") == asked
+    assert question_rows(table["text"], "x", " y  z ") == [("Camden is good", "x", "y z")] * 3
+    assert question_rows(np.array(TEXTS), "x", "y") == [(text, "x", "y") for text in TEXTS]
     alone = [TabsaClassifier.predict_proba(fitted, [row])[0] for row in rows]  # a list of tuples
     np.testing.assert_allclose(fitted.predict_proba(np.array(rows, object)), alone, atol=1e-6)
 
 
 def test_only_what_is_asked_is_learnt():
-    rows = asked_rows(
+    rows = question_rows(
         [("Camden is bad, Hull too", "Camden", "food"), ("Camden is bad, Hull too", "Hull", "price")], "", ""
     )
-    data = labelled_rows([*rows, *asked_rows(["so"], "", "food")], ["negative", "none", "positive"])
+    data = labelled_rows([*rows, *question_rows(["so"], "", "food")], ["negative", "none", "positive"])
     assert data.labels == ("none", "positive", "negative")
     said = [(target.name, target.implied, aspect, label) for _, target, aspect, label in data.questions()]
     assert said == [
@@ -131,7 +130,7 @@ def test_only_what_is_asked_is_learnt():
         ("", True, "food", "positive"),
     ]
     with pytest.warns(DataWarning, match="1 conflicting"):
-        labelled_rows([*rows, *asked_rows(["so"], "", "food") * 2], ["negative", "none", "positive", "negative"])
+        labelled_rows([*rows, *question_rows(["so"], "", "food") * 2], ["negative", "none", "positive", "negative"])
 
 
 def test_it_works_in_a_pipeline_a_cross_validation_and_a_search(base):

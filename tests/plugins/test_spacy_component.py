@@ -13,7 +13,7 @@ pytest.importorskip("spacy", reason="needs spaCy: pip install 'tabsa[spacy]'")
 
 import spacy
 
-from tabsa.integrations.spacy import make_component
+from tabsa.plugins.spacy import OpinionComponent
 
 __all__ = ["open_model"]
 TEXTS = ["Camden has good food. NW1 is lovely!", "Nobody is here.", "Bad price in Hull, great food in Hull."]
@@ -120,7 +120,7 @@ def test_several_processes(tiny_model):
 
 def test_spacy_finds_the_component_by_itself():
     (found,) = entry_points(group="spacy_factories", name="tabsa")
-    assert found.load() is make_component
+    assert found.load() is OpinionComponent
     assert spacy.blank("de").has_factory("tabsa")
 
 

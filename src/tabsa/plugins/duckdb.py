@@ -10,10 +10,10 @@ import duckdb
 import pyarrow as pa
 
 from tabsa.errors import DataError
-from tabsa.inference import Predictor
-from tabsa.inference.predictor import Targets
+from tabsa.inference.predictor import Predictor, Targets
+from tabsa.inference.result import PredictedOpinion
+from tabsa.plugins import predictor_of, reusable
 from tabsa.schema import UNNAMED, Target
-from tabsa.udf.models import predictor_of, reusable
 
 OPINIONS: Final = "STRUCT(target VARCHAR, aspect VARCHAR, polarity VARCHAR, probability DOUBLE)[]"
 _OPINION = pa.struct(
@@ -50,10 +50,29 @@ def register(
     Raises:
         DataError: an aspect is none that the model knows.
     """
-    answer = _Answer(predictor_of(model), targets, aspects, every=every, implied=implied)
+    predictor = predictor_of(model)
+    implied = predictor.implied if implied is None else implied
+    aspects, shared = predictor.choose_aspects(aspects), reusable(targets)
+    lock = Lock()  # DuckDB calls from several threads, and a model uses all cores by itself
 
     def opinions(*columns: Any) -> pa.Array:
-        return answer(*columns)
+        if not 1 <= len(columns) <= 2:
+            raise DataError(f"given {len(columns)} arguments; expected a text, or a text and its targets")
+        texts, options = columns[0].to_pylist(), dict[str, Any](targets=shared)
+        if len(columns) == 2:
+            unnamed = [Target(UNNAMED, implied=True)] if implied else []
+            options = {"targets_of_each": [_names(value) or unnamed for value in columns[1].to_pylist()]}
+        elif shared is None and not implied:
+            raise DataError("whose opinions? give targets when registering, or each row's own as a second argument")
+        with lock:
+            predictions = list(
+                predictor.predict_many([_text(text) for text in texts], aspects=aspects, implied=implied, **options)
+            )
+        cells = [
+            None if text is None else [_row(opinion) for opinion in (found.opinions if every else found.found())]
+            for text, found in zip(texts, predictions, strict=True)
+        ]
+        return pa.array(cells, pa.list_(_OPINION))
 
     with suppress(duckdb.InvalidInputException):  # there is none of that name, as a rule
         connection.remove_function(name)
@@ -61,48 +80,8 @@ def register(
     connection.create_function(name, opinions, None, duckdb.type(OPINIONS), **kind)
 
 
-class _Answer:
-    """Answers a chunk of rows at a time: DuckDB gives each argument as an Arrow array."""
-
-    def __init__(
-        self,
-        predictor: Predictor,
-        targets: Targets | None,
-        aspects: Sequence[str] | None,
-        *,
-        every: bool,
-        implied: bool | None,
-    ) -> None:
-        self.predictor, self.every = predictor, every
-        self.implied = predictor.implied if implied is None else implied
-        self.aspects = predictor.choose_aspects(aspects)
-        self.targets = reusable(targets)
-        self.lock = Lock()  # DuckDB calls from several threads, and a model uses all cores by itself
-
-    def __call__(self, *columns: Any) -> pa.Array:
-        if not 1 <= len(columns) <= 2:
-            raise DataError(f"given {len(columns)} arguments; expected a text, or a text and its targets")
-        texts = columns[0].to_pylist()
-        asked: dict[str, Any] = {"targets": self.targets}
-        if len(columns) == 2:
-            nobody = [Target(UNNAMED, implied=True)] if self.implied else []
-            asked = {"targets_of_each": [_names(value) or nobody for value in columns[1].to_pylist()]}
-        elif self.targets is None and not self.implied:
-            raise DataError("whose opinions? give targets when registering, or each row's own as a second argument")
-        with self.lock:
-            predictions = self.predictor.predict_many(
-                [_text(text) for text in texts], aspects=self.aspects, implied=self.implied, **asked
-            )
-            lists = [
-                [
-                    (opinion.target or None, opinion.aspect, opinion.polarity, opinion.confidence)
-                    for opinion in (prediction.opinions if self.every else prediction.found())
-                ]
-                for prediction in predictions
-            ]
-        return pa.array(
-            [None if text is None else own for text, own in zip(texts, lists, strict=True)], pa.list_(_OPINION)
-        )
+def _row(opinion: PredictedOpinion) -> tuple[str | None, str, str, float]:
+    return opinion.target or None, opinion.aspect, opinion.polarity, opinion.confidence
 
 
 def _text(value: object) -> str:

@@ -10,7 +10,7 @@ from printed import alike
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "integrations.md"
-MADE = "<!-- made by tests/integrations/test_integrations_page.py -->\n"
+MADE = "<!-- made by tests/plugins/test_integrations_page.py -->\n"
 EXAMPLE = re.compile(
     rf"^## (?P<name>.+)\n\n```python\n(?P<code>(?:.*\n)+?)```\n{MADE}```text\n(?P<shown>(?:.*\n)*?)```", re.M
 )

@@ -5,15 +5,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabsa.inference import Predictor
 from tabsa.inference.frames import FrameLayout, predict_frame
-from tabsa.inference.predictor import Targets
-from tabsa.udf.models import predictor_of
+from tabsa.inference.predictor import Predictor, Targets
+from tabsa.plugins import predictor_of
 
 
 @pd.api.extensions.register_dataframe_accessor("tabsa")
 class PandasOpinions:
-    """What texts in a DataFrame say; a frame has it as `df.tabsa`."""
+    """The accessor `df.tabsa`."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self._frame = frame
@@ -30,7 +29,7 @@ class PandasOpinions:
         implied: bool | None = None,
         model: Predictor | str | Path | None = None,
     ) -> pd.DataFrame:
-        """The opinions in a column of texts, beside the frame's own columns and under its own index.
+        """Return the opinions in a column of texts, beside the frame's own columns and under its own index.
 
         Args:
             text_column: the column of the texts; a missing text has no opinions.

@@ -36,7 +36,7 @@ def connection():
 
 
 def register(connection, model, **options):
-    from tabsa.udf.duckdb import register
+    from tabsa.plugins.duckdb import register
 
     register(connection, model, **{"aspects": ASPECTS} | options)
 

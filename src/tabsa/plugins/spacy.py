@@ -1,4 +1,4 @@
-"""A component for spaCy's pipelines, `tabsa`: who is judged in a Doc, on what, and how.
+"""The component `tabsa` for spaCy's pipelines.
 
 nlp.add_pipe("tabsa", config={"names": ["Camden"], "aspects": ["price"]})
 
@@ -17,7 +17,8 @@ from spacy.tokens import Doc
 from spacy.tokens import Span as DocSpan
 
 from tabsa.checkpoint import open_folder, shipped_models
-from tabsa.inference import PredictedOpinion, Prediction, Predictor, load
+from tabsa.inference.predictor import Predictor, load
+from tabsa.inference.result import PredictedOpinion, Prediction
 from tabsa.schema import UNNAMED, Span, Target
 from tabsa.text import TargetFinder
 
@@ -40,32 +41,6 @@ _DEFAULTS: Final[dict[str, Any]] = {
 
 
 @Language.factory("tabsa", assigns=["doc._.opinions", "doc.spans"], default_config=_DEFAULTS)
-def make_component(
-    nlp: Language,  # noqa: ARG001
-    name: str,
-    model: str | None,
-    names: list[str] | dict[str, list[str]] | None,
-    ent_labels: list[str],
-    aspects: list[str] | None,
-    implied: bool | None,
-    every: bool,
-    evidence: bool,
-    spans_key: str,
-) -> "OpinionComponent":
-    """What `nlp.add_pipe("tabsa", config=...)` makes; `OpinionComponent` says what the config means."""
-    return OpinionComponent(
-        name,
-        model=model,
-        names=names,
-        ent_labels=ent_labels,
-        aspects=aspects,
-        implied=implied,
-        every=every,
-        evidence=evidence,
-        spans_key=spans_key,
-    )
-
-
 class OpinionComponent:
     """Writes `doc._.opinions`, and a span for each mention of who is judged.
 
@@ -74,6 +49,7 @@ class OpinionComponent:
     mention and opinion on it: its label is the polarity, its `kb_id_` the aspect, its `id_` the target.
 
     Args:
+        nlp: the pipeline.
         name: of the component in its pipeline.
         model: what `tabsa.load` takes; None is the model in the box.
         names: who to look for in the text, with aliases if it is a mapping. None: the entities that components before
@@ -90,16 +66,16 @@ class OpinionComponent:
 
     def __init__(
         self,
-        name: str = "tabsa",
-        *,
-        model: str | None = None,
-        names: Sequence[str] | dict[str, list[str]] | None = None,
-        ent_labels: Sequence[str] = JUDGED,
-        aspects: Sequence[str] | None = None,
-        implied: bool | None = None,
-        every: bool = False,
-        evidence: bool = False,
-        spans_key: str = "tabsa",
+        nlp: Language,  # noqa: ARG002
+        name: str,
+        model: str | None,
+        names: list[str] | dict[str, list[str]] | None,
+        ent_labels: list[str],
+        aspects: list[str] | None,
+        implied: bool | None,
+        every: bool,
+        evidence: bool,
+        spans_key: str,
     ) -> None:
         self.name, self.model, self.aspects, self.implied = name, model, aspects, implied
         self.ent_labels, self.every, self.evidence, self.spans_key = frozenset(ent_labels), every, evidence, spans_key
@@ -110,7 +86,7 @@ class OpinionComponent:
 
     @property
     def predictor(self) -> Predictor:
-        """The model; it is loaded at first use, and anew in another process, which cannot share its threads."""
+        """Return the model; it is loaded at first use, and anew in another process, which cannot share its threads."""
         if self._loaded is None or self._loaded[0] != os.getpid():
             self._loaded = os.getpid(), load(self.model)
         return self._loaded[1]
@@ -138,7 +114,7 @@ class OpinionComponent:
                 yield doc
 
     def _targets(self, doc: Doc, predictor: Predictor, *, implied: bool) -> Sequence[Target]:
-        """Whom a Doc is read for."""
+        """Return the targets of a Doc."""
         if self.finder is not None:
             found: Sequence[Target] = tuple(self.finder.find(doc.text))
             return predictor.implied_targets(self.finder.names, found) if implied else found
@@ -151,7 +127,7 @@ class OpinionComponent:
 
     def _write(self, doc: Doc, mentions: dict[str, tuple[Span, ...]], prediction: Prediction) -> None:
         doc._.opinions = [
-            _told(opinion, mentions[opinion.target])
+            _to_dict(opinion, mentions[opinion.target])
             for opinion in (prediction.opinions if self.every else prediction.found())
         ]
         found = prediction.found()
@@ -181,12 +157,12 @@ class OpinionComponent:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """For another process, which loads the model by itself."""
+        """Return the state for another process, which loads the model by itself."""
         return {**self.__dict__, "_loaded": None}
 
 
-def _told(opinion: PredictedOpinion, mentions: Sequence[Span]) -> dict[str, Any]:
-    """An opinion as plain data, which spaCy can store with a Doc."""
+def _to_dict(opinion: PredictedOpinion, mentions: Sequence[Span]) -> dict[str, Any]:
+    """Return an opinion as plain data, which spaCy can store with a Doc."""
     return {
         "target": None if opinion.target == UNNAMED else opinion.target,
         "aspect": opinion.aspect,
@@ -198,6 +174,6 @@ def _told(opinion: PredictedOpinion, mentions: Sequence[Span]) -> dict[str, Any]
 
 
 def _span(doc: Doc, span: Span, opinion: PredictedOpinion) -> DocSpan:
-    """The tokens that a part of the text is in."""
+    """Return the tokens that a part of the text is in."""
     names: dict[str, Any] = {"label": opinion.polarity, "kb_id": opinion.aspect, "span_id": opinion.target}
     return cast("DocSpan", doc.char_span(span.start, span.end, alignment_mode="expand", **names))
