@@ -16,7 +16,8 @@ from machine import machine
 
 import tabsa
 from scoring import sentences
-from tabsa.inference import Prediction, Predictor
+from tabsa.inference.predictor import Predictor
+from tabsa.inference.results import Prediction
 
 RESULTS = Path(__file__).parent / "results" / "evidence.json"
 LENGTHS = (8, 16, 32, 64, 128, 300, 600)

@@ -17,7 +17,7 @@ from machine import machine
 from scoring import rates, sentences
 from tabsa.checkpoint import open_folder
 from tabsa.datasets.sentihood import ALL_ASPECTS
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.models.export import export
 from tabsa.models.reader.storage import TOKENIZER, write_reader_folder
 from tabsa.training.fine_tuning import start_weights

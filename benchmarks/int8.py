@@ -27,7 +27,8 @@ from tabsa.checkpoint import GRAPHS, Precision
 from tabsa.datasets import load
 from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.evaluation.report import evaluate
-from tabsa.inference import Prediction, Predictor
+from tabsa.inference.predictor import Predictor
+from tabsa.inference.results import Prediction
 from tabsa.schema import Dataset
 
 RESULTS = Path(__file__).parent / "results" / "int8.json"

@@ -32,7 +32,7 @@ from onnx import TensorProto, helper, numpy_helper
 from scoring import rates, sentences, transformer
 from tabsa.checkpoint import ModelConfig, read_folder
 from tabsa.datasets.sentihood import ALL_ASPECTS
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.models.export import export
 from tabsa.models.reader.config import ReaderConfig
 from tabsa.models.reader.encoder import read_encoder

@@ -40,10 +40,12 @@ from torch import nn
 
 import tabsa
 from tabsa.datasets import load
-from tabsa.embeddings import lookup
-from tabsa.encoding import PADDING, count_words, encode, passages, target_word
+from tabsa.embeddings.vectors import lookup
+from tabsa.encoding.arrays import PADDING, count_words, encode
+from tabsa.encoding.passages import passages
+from tabsa.encoding.target_words import target_word
 from tabsa.errors import DataNotFoundError
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.schema import Dataset, Target
 from tabsa.training.result import load_model
 from tabsa.training.validation import predict

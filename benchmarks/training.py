@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tabsa.encoding import Encoded
+from tabsa.encoding.arrays import Encoded
 from tabsa.training.config import run_config
 from tabsa.training.preparation import Prepared
 from tabsa.training.sampling import Drawn

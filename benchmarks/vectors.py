@@ -45,7 +45,7 @@ def write_vectors(path: Path, words: int, dim: int) -> None:
 
 def with_tabsa(path: Path, vocabulary: list[str]) -> Matrix:
     """Ours: the vocabulary only, with the file's SHA-256."""
-    from tabsa.embeddings import read_vectors
+    from tabsa.embeddings.glove import read_vectors
 
     vectors = read_vectors(path, vocabulary)
     return vectors.matrix[[vectors.index[word] for word in vocabulary]]
@@ -53,7 +53,7 @@ def with_tabsa(path: Path, vocabulary: list[str]) -> Matrix:
 
 def with_tabsa_all(path: Path, vocabulary: list[str]) -> Matrix:
     """Ours, asked for every word, as gensim is."""
-    from tabsa.embeddings import read_vectors
+    from tabsa.embeddings.glove import read_vectors
 
     vectors = read_vectors(path)
     return vectors.matrix[[vectors.index[word] for word in vocabulary]]
@@ -98,7 +98,7 @@ class Measure(NamedTuple):
 def measure(name: str, path: Path, vocabulary: list[str]) -> Measure:
     """Run one reader; to be called in a process of its own, for the peak memory's sake."""
     reader = READERS[name][0]
-    __import__("gensim.models" if name == BASELINE else "tabsa.embeddings")  # imports are not reading
+    __import__("gensim.models" if name == BASELINE else "tabsa.embeddings.glove")  # imports are not reading
     start, cpu_start = time.perf_counter(), time.process_time()
     matrix = reader(path, vocabulary)
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start

@@ -23,7 +23,7 @@ from tabsa.checkpoint import (
     shipped_models,
     write_folder,
 )
-from tabsa.embeddings import VectorSource, WordVectors
+from tabsa.embeddings.vectors import VectorSource, WordVectors
 from tabsa.errors import ModelError, OutputError
 from unchecked import unchecked
 

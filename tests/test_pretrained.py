@@ -8,7 +8,8 @@ import pytest
 
 import tabsa
 from tabsa.datasets import load
-from tabsa.inference import Prediction, Predictor
+from tabsa.inference.predictor import Predictor
+from tabsa.inference.results import Prediction
 from tabsa.schema import NONE, Target
 from tabsa.text.aspects import EVERYDAY
 

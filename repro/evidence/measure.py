@@ -24,8 +24,9 @@ from orders import Weights, entnet_gradient, gates, reader_attention, reader_gra
 
 import tabsa
 from tabsa.datasets import load as load_dataset
-from tabsa.inference import Prediction, Predictor
 from tabsa.inference.explaining import MOST_READINGS
+from tabsa.inference.predictor import Predictor
+from tabsa.inference.results import Prediction
 from tabsa.schema import UNNAMED, Example, Span, Target
 from tabsa.text import TargetFinder, split_sentences
 

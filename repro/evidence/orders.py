@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tabsa.encoding import NOT_ASKED, Passage, passage_words, target_word
-from tabsa.encoding.pieces import PiecePassage
-from tabsa.encoding.questions import padded_aspects
-from tabsa.inference import Predictor
+from tabsa.encoding.arrays import UNLABELLED
+from tabsa.encoding.passages import Passage
+from tabsa.encoding.pieces import PiecePassage, padded_aspects
+from tabsa.encoding.target_words import passage_words, target_word
+from tabsa.inference.predictor import Predictor
 from tabsa.models.reader.config import ReaderConfig
 from tabsa.models.reader.encoder import EncoderShape
 from tabsa.models.reader.network import QuestionBatch, Reader
@@ -84,7 +85,7 @@ def reader_gradient(predictor: Predictor) -> Callable[[PiecePassage, int, str, i
         target = slot if slot in slots else -1
         arrays = (
             [[ids]], [[len(ids)]], [[slots]], [np.maximum(table, 0)], [(table >= 0).sum(1)], [[[target]]], [[[0]]],
-            [[[NOT_ASKED]]],
+            [[[UNLABELLED]]],
         )  # fmt: skip
         batch = QuestionBatch(*(torch.from_numpy(np.array(array, np.int64)) for array in arrays))
         logits = model(batch, context=EVALUATION).logits[0, 0, 0]

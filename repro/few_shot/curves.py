@@ -30,9 +30,9 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "everyday"))
 
 from tabsa.datasets import load
+from tabsa.encoding.answers import PresenceCalibration
 from tabsa.encoding.questions import answers_of
-from tabsa.evaluation.calibration import PresenceCalibration
-from tabsa.evaluation.questions import question_metrics
+from tabsa.evaluation.metrics import question_metrics
 from tabsa.models.reader.engine import ReaderEngine
 from tabsa.models.reader.question_path import load_weights
 from tabsa.schema import Dataset

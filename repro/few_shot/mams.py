@@ -19,7 +19,7 @@ from pathlib import Path
 
 import tabsa
 from tabsa.datasets import load
-from tabsa.inference.evaluation import predict_questions
+from tabsa.inference.evaluating import predict_questions
 from tabsa.schema import Dataset
 
 RESULT = Path(__file__).parents[1] / "results" / "mams-csv.json"

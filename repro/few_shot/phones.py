@@ -22,7 +22,7 @@ import torch
 import tabsa
 from tabsa.datasets import load
 from tabsa.datasets.stratified import stratified_parts
-from tabsa.inference import evaluate
+from tabsa.inference.evaluating import evaluate
 from tabsa.schema import Dataset
 from tabsa.training.config import run_config
 from tabsa.training.fit import fit

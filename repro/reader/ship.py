@@ -18,15 +18,16 @@ from safetensors.numpy import load_file
 
 from tabsa.checkpoint import ModelConfig, read_folder
 from tabsa.datasets import load
+from tabsa.encoding.answers import PresenceCalibration
 from tabsa.evaluation.calibration import (
-    PresenceCalibration,
     expected_error,
     fit_presence_calibration,
     polarity_reliability,
     presence_reliability,
 )
-from tabsa.evaluation.questions import question_metrics
-from tabsa.inference import Predictor, evaluate, predict_questions
+from tabsa.evaluation.metrics import question_metrics
+from tabsa.inference.evaluating import evaluate, predict_questions
+from tabsa.inference.predictor import Predictor
 from tabsa.models.export import export
 from tabsa.models.reader.encoder import read_encoder
 from tabsa.models.reader.storage import reader_options, write_reader_folder

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tabsa.encoding import Encoded
+from tabsa.encoding.arrays import Encoded
 from tabsa.errors import DataError
 from tabsa.models.base import Model
 from tabsa.training.config import RunConfig

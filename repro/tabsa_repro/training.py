@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tabsa.encoding import Encoded, combine
+from tabsa.encoding.arrays import Encoded, combine
 from tabsa.errors import ConfigError, DataError
 from tabsa.models.base import Model
 from tabsa.training.callbacks import Callback

@@ -10,7 +10,8 @@ tabsa.evaluate(model, "places")           # a Report: what it is worth on a data
 tabsa.train("my.csv", out="mine")         # learns from your labels, and gives the new model
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +21,9 @@ from tabsa.schema import Dataset, Example, Opinion, Span, Target
 if TYPE_CHECKING:
     from tabsa.datasets import Columns
     from tabsa.evaluation.report import Report
-    from tabsa.inference import Predictor
+    from tabsa.inference.predictor import Predictor
+    from tabsa.inference.results import Prediction
+    from tabsa.scoring.job import Progress
     from tabsa.training.callbacks import Callback
 
 __version__ = "0.1.0"
@@ -28,20 +31,30 @@ __all__ = [
     "Dataset",
     "Example",
     "Opinion",
+    "Prediction",
+    "Predictor",
     "Span",
     "TabsaError",
     "Target",
     "__version__",
     "evaluate",
     "load",
+    "score",
     "train",
 ]
+_LATER = {"Predictor": "tabsa.inference.predictor", "Prediction": "tabsa.inference.results"}  # they need numpy
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'tabsa' has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
 
 
 def load(
     name: str | Path | None = None, *, threads: int = 0, precision: Literal["auto", "float32", "int8"] = "auto"
 ) -> "Predictor":
-    """A model that is ready to use: the one in the box, another of the package by name, a folder, or one of the hub.
+    """Load a model: the one in the box, another of the package by name, a folder, or one of the hub.
 
     Args:
         name: a name or a folder; None is the model in the box, "reader". "places", or "fast", is the other in the
@@ -51,9 +64,44 @@ def load(
         precision: of the arithmetic; "int8" is about twice as fast on many texts, and nearly as good. "auto" takes it
             where the model was trained for it, and "float32" otherwise.
     """
-    from tabsa.inference import load as load_predictor  # brings in numpy, which `import tabsa` does without
+    from tabsa.inference.predictor import load as load_predictor
 
     return load_predictor(name, threads=threads, precision=precision)
+
+
+def score(
+    table: str | Path,
+    out: str | Path,
+    targets: "Mapping[str, Sequence[str]] | Iterable[str] | None" = None,
+    aspects: Sequence[str] | None = None,
+    *,
+    model: "Predictor | str | Path | None" = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    **options: Any,
+) -> "Progress":
+    """Ask a model of every row of a table, and write the answers beside the rows, as `tabsa score` does.
+
+    Args:
+        table: CSV, JSON Lines, Parquet or Excel, by the name.
+        out: where to; a run that was killed goes on with `resume`.
+        targets: names to look for in every row, or a mapping of each to its aliases; without them `target_column`
+            says who a row is about.
+        aspects: as for `Predictor.predict`.
+        model: a model that was loaded, or what `load` takes.
+        resume: go on where a run with the same questions was stopped.
+        overwrite: write over an output that is there.
+        options: fields of `tabsa.scoring.request.Request`, such as `text_column`, `target_column` and `layout`.
+    """
+    from tabsa.inference.predictor import Predictor
+    from tabsa.scoring.job import score as score_table
+    from tabsa.scoring.request import Request
+
+    if targets is not None and not isinstance(targets, Mapping):
+        targets = dict.fromkeys(targets, ())
+    request = Request(targets=targets, aspects=aspects, **options)
+    predictor = model if isinstance(model, Predictor) else load(model)
+    return score_table(Path(table), Path(out), predictor, request, resume=resume, overwrite=overwrite)
 
 
 def evaluate(
@@ -66,7 +114,7 @@ def evaluate(
     bootstrap: int = 1000,
     evidence: int = 0,
 ) -> "Report":
-    """What a model is worth on a dataset: every figure in both families of definitions, its parts, and its mistakes.
+    """Score a model on a dataset: every figure in both families of definitions, its parts, and its mistakes.
 
     Args:
         model: a model that was loaded, or what `load` takes.
@@ -79,8 +127,8 @@ def evaluate(
         evidence: of how many of the worst mistakes the words that carry the answer are looked for; each costs at most
             ten readings of its text.
     """
-    from tabsa.inference import Predictor
-    from tabsa.inference import evaluate as evaluate_model
+    from tabsa.inference.evaluating import evaluate as evaluate_model
+    from tabsa.inference.predictor import Predictor
 
     predictor = model if isinstance(model, Predictor) else load(model)
     report = evaluate_model(predictor, data, split, data_dir=data_dir, columns=columns, bootstrap=bootstrap)

@@ -15,7 +15,7 @@ from hub_server import NAME, TARGETS, TEXT, TOKEN, HubServer, answers
 from tabsa.checkpoint import ANSWERING, CHECKSUMS, hub, read_folder
 from tabsa.checkpoint.hub import hub_name, is_hub_name, pinned_name
 from tabsa.errors import ModelError
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 
 
 def refused(name: str = NAME, **how: object) -> str:

@@ -13,7 +13,7 @@ from prediction_files import write_predictions
 from table_rows import text_rows
 from tabsa import datasets as data
 from tabsa.evaluation.metrics import FAMILIES, METRICS
-from tabsa.inference import evaluate
+from tabsa.inference.evaluating import evaluate
 
 Tabsa = Callable[..., tuple[int, str, str]]
 

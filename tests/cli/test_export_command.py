@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tabsa.inference import load
+from tabsa.inference.predictor import load
 from unchecked import unchecked
 
 PRECISE = ("--precision", "int8")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tabsa.cli.targets import named_targets
-from tabsa.inference import load
+from tabsa.inference.predictor import load
 from tabsa.schema import Target
 
 TEXT = "Camden is not cheap but Brixton is lovely."

@@ -11,7 +11,7 @@ import pytest
 
 from tabsa.cli.suggest import command
 from tabsa.datasets import load
-from tabsa.inference import load as load_model
+from tabsa.inference.predictor import load as load_model
 
 Tabsa = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).parents[2]

@@ -86,7 +86,7 @@ def test_seen_and_unseen_domains_make_a_split():
 
 
 def test_only_the_aspects_that_were_asked_count():
-    from tabsa.encoding import NOT_ASKED, gold_labels
+    from tabsa.encoding.arrays import UNLABELLED, gold_labels
 
     dataset = load("everyday", "dev-seen", aspects=["price", "overall"])
     gold = gold_labels(dataset)
@@ -95,7 +95,7 @@ def test_only_the_aspects_that_were_asked_count():
             if aspect in (example.aspects or ()):
                 assert dataset.labels[label] == example.polarity(target.name, aspect)
             else:
-                assert label == NOT_ASKED
+                assert label == UNLABELLED
 
 
 @pytest.mark.data

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from tabsa.embeddings import WordVectors, align
+from tabsa.embeddings.alignment import align
+from tabsa.embeddings.vectors import WordVectors
 from tabsa.errors import DataError
 
 

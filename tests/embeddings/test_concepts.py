@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tabsa.embeddings.concepts import LEXICON, ConceptTable, load_concepts, read_concepts
-from tabsa.embeddings.concepts.forms import forms
+from tabsa.embeddings.word_forms import forms
 from tabsa.errors import DataError, DataNotFoundError
 
 
@@ -128,7 +128,7 @@ def test_reading_another_source(tmp_path):
         ("concept\tmood1\ncalm\t#joy", "has no column of numbers"),
         ("concept\tx\ncalm\t1\t2", "row 2: 3 columns; expected 2"),
         ("concept\tx\ncalm\t1\nbig\tmuch", "row 3: 'x' is 'much'; expected a number"),
-        ("concept\tx\ncalm\tnan", "row 2: 'x' is nan"),
+        ("concept\tx\ncalm\tnan", "row 2: 'x' is 'nan'"),
         ("concept\tx\ncalm\t1\nCalm\t2", "row 3: 'calm' is in row 2 already"),
         ("concept\tx\n \t1", "row 2: no concept"),
     ],

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tabsa.embeddings import WordVectors, candidates, coverage, lookup, read_vectors
+from tabsa.embeddings.fallbacks import candidates
+from tabsa.embeddings.glove import read_vectors
+from tabsa.embeddings.vectors import WordVectors, coverage, lookup
 
 pytestmark = pytest.mark.data
 

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabsa.embeddings import WordVectors, candidates, coverage, hashed_vectors, lookup, random_vector, read_vectors
+from tabsa.embeddings.fallbacks import candidates, random_vector
+from tabsa.embeddings.glove import read_vectors
+from tabsa.embeddings.vectors import WordVectors, coverage, hashed_vectors, lookup
 
 # fmt: off
 WORDS = (
@@ -148,7 +150,8 @@ def test_a_file_that_is_asked_for_the_candidates_has_all_that_lookup_needs(tmp_p
 
 def test_random_vectors_are_the_same_in_another_process():
     code = (
-        "from tabsa.embeddings import random_vector as r; print(r('location1', 5, seed=3, scale=0.4).tobytes().hex())"
+        "from tabsa.embeddings.fallbacks import random_vector; "
+        "print(random_vector('location1', 5, seed=3, scale=0.4).tobytes().hex())"
     )
     runs = {subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(2)}
     assert runs == {random_vector("location1", 5, seed=3, scale=0.4).tobytes().hex().encode() + b"\n"}

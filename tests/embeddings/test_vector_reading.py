@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tabsa.embeddings import read_vectors
+from tabsa.embeddings.glove import read_vectors
 from tabsa.errors import DataError, DataNotFoundError
 from tabsa.files import sha256
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tabsa.embeddings.storage import pack, rounded, unpack
+from tabsa.embeddings.packing import pack, rounded, unpack
 
 
 @pytest.fixture

@@ -4,22 +4,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tabsa import datasets
-from tabsa.encoding import (
-    NOT_ASKED,
+from tabsa.encoding.arrays import (
     PADDING,
+    UNLABELLED,
     Encoded,
-    aspect_words,
     combine,
     count_words,
     encode,
     gold_labels,
-    neighbours,
-    passage_words,
-    passages,
+    passage_labels,
     readings,
-    target_word,
 )
-from tabsa.encoding.labels import passage_labels
+from tabsa.encoding.passages import passages
+from tabsa.encoding.target_words import aspect_words, neighbours, passage_words, target_word
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
 from tabsa.text import tokenise
 
@@ -114,8 +111,8 @@ def test_more_targets_than_the_model_knows_are_several_readings() -> None:
         ["<target1>"],
     ]
     assert result.groups.tolist() == [[0, -1], [1, 2], [3, 4], [5, -1], [6, -1]]
-    assert result.labels[:, :, 0].tolist() == [[0, NOT_ASKED], [0, 1], [1, 0], [1, NOT_ASKED], [0, NOT_ASKED]]
-    assert (result.labels[result.groups < 0] == NOT_ASKED).all()
+    assert result.labels[:, :, 0].tolist() == [[0, UNLABELLED], [0, 1], [1, 0], [1, UNLABELLED], [0, UNLABELLED]]
+    assert (result.labels[result.groups < 0] == UNLABELLED).all()
 
 
 def test_one_target_at_a_time() -> None:
@@ -128,7 +125,7 @@ def test_an_implied_target_is_asked_though_no_word_is_its() -> None:
     one = Example("1", "It is dear", (Target("Camden", implied=True),), (Opinion("Camden", "price", "negative"),))
     result, words = encoded(dataset(one))
     assert words == [["it", "is", "dear"]]
-    assert result.labels[0].tolist() == [[2, 0], [NOT_ASKED, NOT_ASKED]]
+    assert result.labels[0].tolist() == [[2, 0], [UNLABELLED, UNLABELLED]]
 
 
 def test_a_text_without_targets_is_not_read() -> None:
@@ -167,7 +164,7 @@ def test_what_a_text_says_is_learnt_from_its_first_passage_and_silence_from_all(
     opinions = (Opinion("Hull", "price", "negative"),)
     result, words = encoded(dataset(example(text, "Hull", opinions=opinions)), max_length=5)
     assert [row[-1] for row in words] == [".", ".", "."]
-    assert result.labels[:, 0].tolist() == [[2, 0], [NOT_ASKED, 0], [NOT_ASKED, 0]]
+    assert result.labels[:, 0].tolist() == [[2, 0], [UNLABELLED, 0], [UNLABELLED, 0]]
     assert result.groups[:, 0].tolist() == [0, 0, 0]
     assert result.gold.tolist() == [[2, 0]]
 
@@ -176,7 +173,7 @@ def test_what_a_text_says_is_learnt_from_its_first_passage_and_silence_from_all(
 def test_passage_labels_say_no_more_than_is_known(labels: list[int], first: bool) -> None:
     gold = np.array(labels)
     assert all(
-        label == right if first or right == 0 else label == NOT_ASKED
+        label == right if first or right == 0 else label == UNLABELLED
         for label, right in zip(passage_labels(gold, first=first), labels, strict=True)
     )
 

@@ -9,9 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tabsa.checkpoint import open_folder, read_folder
-from tabsa.embeddings import lookup
-from tabsa.encoding import PADDING, Passage, PassageAnswer, combine, count_words, encode, readings, target_word
-from tabsa.inference import Predictor, predict_examples
+from tabsa.embeddings.vectors import lookup
+from tabsa.encoding.answers import PassageAnswer
+from tabsa.encoding.arrays import PADDING, combine, count_words, encode, readings
+from tabsa.encoding.passages import Passage
+from tabsa.encoding.target_words import target_word
+from tabsa.inference.evaluating import predict_examples
+from tabsa.inference.predictor import Predictor
 from tabsa.models.onnx.engine import OnnxEngine
 from tabsa.nn.targets import mentions
 from tabsa.nn.targets import neighbours as network_neighbours

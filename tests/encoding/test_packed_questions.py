@@ -4,9 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reader_factory import piece_reader, tokeniser
-from tabsa.encoding.packed_questions import packed_texts
-from tabsa.encoding.questions import AspectTable, Questions, encode_questions
-from tabsa.encoding.windows import NO_SLOT
+from tabsa.encoding.pieces import NO_SLOT
+from tabsa.encoding.questions import AspectTable, Questions, encode_questions, packed_texts
 from tabsa.schema import Dataset, Example, Span, Target
 
 FIRST, LAST = 1, 2

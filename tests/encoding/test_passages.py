@@ -3,7 +3,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabsa.encoding import passages
+from tabsa.encoding.passages import passages
 from tabsa.schema import Span, Target
 from tabsa.text import TargetFinder, tokenise_marked
 

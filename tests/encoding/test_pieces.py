@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, processors
 
 from reader_factory import WORDS, piece_reader, tokeniser, write_tokeniser
-from tabsa.encoding.pieces import PieceReader
-from tabsa.encoding.windows import NO_SLOT
+from tabsa.encoding.pieces import NO_SLOT, PieceReader
 from tabsa.errors import ModelError
 from tabsa.schema import Span, Target
 from tabsa.text import TargetFinder

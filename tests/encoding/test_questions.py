@@ -6,17 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reader_factory import LABELS, WORDS, piece_reader, tokeniser
-from tabsa.encoding.labels import NOT_ASKED
-from tabsa.encoding.questions import (
-    AspectTable,
-    Questions,
-    answers_of,
-    encode_questions,
-    joined_questions,
-    padded_aspects,
-    wording,
-)
-from tabsa.encoding.windows import NO_SLOT
+from tabsa.encoding.arrays import UNLABELLED
+from tabsa.encoding.pieces import NO_SLOT, padded_aspects, wording
+from tabsa.encoding.questions import AspectTable, Questions, answers_of, encode_questions, joined_questions
 from tabsa.errors import DataError
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
 
@@ -68,7 +60,7 @@ def slow_questions(data, longest, table):
                 for aspect in data.aspects if example.aspects is None else example.aspects:
                     label = LABELS.index(example.polarity(name, aspect))
                     if label > 0 and name in taught:
-                        label = NOT_ASKED
+                        label = UNLABELLED
                     row = list(table.rows).index(aspect)
                     questions.append((slot, row, label, numbers[example.id, name, aspect]))
             taught += passage.targets
@@ -113,8 +105,8 @@ def test_what_a_text_says_is_learnt_from_the_first_passage_alone():
     assert first == [(0, 0, 2, 0), (0, 1, 0, 1), (0, 2, 0, 2), (-1, 0, 0, 6), (-1, 1, 0, 7), (-1, 2, 3, 8)]
     assert last == [
         (0, 0, 0, 3), (0, 1, 0, 4), (0, 2, 1, 5),  # Camden's first passage
-        (1, 0, NOT_ASKED, 0), (1, 1, 0, 1), (1, 2, 0, 2),  # silence is known of every passage
-        (-1, 0, 0, 6), (-1, 1, 0, 7), (-1, 2, NOT_ASKED, 8),
+        (1, 0, UNLABELLED, 0), (1, 1, 0, 1), (1, 2, 0, 2),  # silence is known of every passage
+        (-1, 0, 0, 6), (-1, 1, 0, 7), (-1, 2, UNLABELLED, 8),
     ]  # fmt: skip
 
 

@@ -4,9 +4,8 @@ import warnings
 
 import pytest
 
-from tabsa.encoding.passages import passages
+from tabsa.encoding.passages import LONGEST_RUN, passages, shorten_runs
 from tabsa.encoding.pieces import PieceReader
-from tabsa.encoding.runs import LONGEST_RUN, shorten_runs
 from tabsa.errors import DataWarning
 from tabsa.schema import Target
 from tabsa.text import TargetFinder, Token, tokenise

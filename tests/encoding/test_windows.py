@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reader_factory import WORDS, piece_reader
-from tabsa.encoding.windows import NO_SLOT, sentence_windows
+from tabsa.encoding.pieces import NO_SLOT, sentence_windows
 from tabsa.schema import Target
 from tabsa.text import TargetFinder, split_sentences
 

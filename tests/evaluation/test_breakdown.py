@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from scored_data import DATA, many, own_aspects
 from tabsa.evaluation.calibration import calibration_error
-from tabsa.evaluation.questions import question_metrics
+from tabsa.evaluation.metrics import question_metrics
 from tabsa.evaluation.report import Report, evaluate
 from tabsa.schema import Dataset, Example, Target
 

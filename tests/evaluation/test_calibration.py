@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from tabsa.encoding.answers import PresenceCalibration
 from tabsa.evaluation.calibration import (
-    PresenceCalibration,
     calibration_error,
     expected_error,
     fit_calibration,

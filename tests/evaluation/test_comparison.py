@@ -11,7 +11,7 @@ from rich.console import Console
 
 from scored_data import DATA, many, own_aspects
 from tabsa.errors import DataError
-from tabsa.evaluation.questions import question_metrics
+from tabsa.evaluation.metrics import question_metrics
 from tabsa.evaluation.report import evaluate
 from tabsa.schema import Dataset
 

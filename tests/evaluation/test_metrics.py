@@ -270,7 +270,7 @@ def test_wrong_use_is_refused() -> None:
 @pytest.fixture
 def sentihood_gold(data_dir: Path) -> NDArray[Any]:
     from tabsa import datasets as data
-    from tabsa.encoding import gold_labels
+    from tabsa.encoding.arrays import gold_labels
 
     return gold_labels(data.load("sentihood", "test", data_dir=data_dir))
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tabsa.evaluation.questions import question_metrics, without
+from tabsa.encoding.answers import restrict_labels
+from tabsa.evaluation.metrics import question_metrics
 
 
 def slow_metrics(gold, probabilities):
@@ -105,17 +106,17 @@ def test_labels_that_data_lacks_are_shared_out(labels, kept):
     rng = np.random.default_rng(3)
     probabilities = rng.dirichlet([0.5] * len(labels), (2, 20))
     before = probabilities.copy()
-    result = without(probabilities, labels, kept)
+    result = restrict_labels(probabilities, labels, kept)
     assert result.shape == (2, 20, len(kept))
     for place in np.ndindex(2, 20):
         np.testing.assert_allclose(result[place], slow_without(probabilities[place], labels, kept), atol=1e-12)
     np.testing.assert_allclose(result.sum(-1), 1)
     np.testing.assert_array_equal(probabilities, before)
-    same = without(probabilities, labels, labels)
+    same = restrict_labels(probabilities, labels, labels)
     np.testing.assert_allclose(same, probabilities, atol=1e-12)
 
 
 def test_nothing_but_a_label_that_is_not_kept():
     labels = ("none", "positive", "negative", "neutral")
-    result = without(np.array([[0, 0, 0, 1.0], [1, 0, 0, 0]], np.float32), labels, labels[:3])
+    result = restrict_labels(np.array([[0, 0, 0, 1.0], [1, 0, 0, 0]], np.float32), labels, labels[:3])
     assert result.tolist() == [[1, 0, 0], [1, 0, 0]]

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from scored_data import DATA, GOLD, many, one_hot, own_aspects
-from tabsa.encoding import gold_labels
+from tabsa.encoding.arrays import gold_labels
 from tabsa.errors import DataError
 from tabsa.evaluation import metrics
-from tabsa.evaluation.questions import question_metrics
+from tabsa.evaluation.metrics import question_metrics
 from tabsa.evaluation.report import Report, evaluate
 from tabsa.schema import Dataset, Example, Target
 
@@ -147,7 +147,7 @@ def test_intervals_are_those_of_resampling_one_by_one() -> None:
 def test_intervals_do_not_depend_on_how_many_resamples_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset, probabilities = many([1, 2, 2, 1])
     whole = intervals(evaluate(dataset, probabilities, bootstrap=50))
-    monkeypatch.setattr("tabsa.evaluation.resampling._WEIGHTS_AT_ONCE", 7 * 6)
+    monkeypatch.setattr("tabsa.evaluation.bootstrap._WEIGHTS_AT_ONCE", 7 * 6)
     assert intervals(evaluate(dataset, probabilities, bootstrap=50)) == whole
 
 

@@ -11,7 +11,7 @@ from seen_page import Page
 from tabsa.evidence import html_page
 from tabsa.evidence.bands import lines
 from tabsa.evidence.html import _WIDTH
-from tabsa.inference import Evidence, SentenceAnswer, WordWeight
+from tabsa.inference.results import Evidence, SentenceAnswer, WordWeight
 from tabsa.schema import Span
 from tabsa.text import split_sentences
 from tabsa.text.words import word_spans

@@ -13,7 +13,7 @@ from fuzz.making import ODD_NUMBERS, changed_json, edited, some_edits, some_valu
 from fuzz.models import BOX, SMALL
 from fuzz.texts import check_prediction
 from tabsa.checkpoint import shipped_models
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 
 _ENTNET = ("config.json", "weights.safetensors", "vectors.safetensors", "model.onnx", "metrics.json", "checksums.json")
 _READER = (

@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 
 SMALL = ("tiny", "tiny-reader")
 BOX = ("places", "reader")

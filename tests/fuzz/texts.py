@@ -10,7 +10,7 @@ from typing import Any
 from fuzz.cases import ANSWERED, Broken, Case
 from fuzz.making import some_names, some_of, some_text, some_word, spelled
 from fuzz.models import BOX, SMALL, loaded
-from tabsa.inference import Prediction
+from tabsa.inference.results import Prediction
 from tabsa.inference.suggesting import suggest as suggest_texts
 from tabsa.schema import Span, Target
 from tabsa.text import TargetFinder, split_sentences

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 
 NAME, TOKEN = "hub:someone/tiny", "hf_test"
 TEXT, TARGETS = "Camden is cheap but not safe.", ["Camden"]

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.checkpoint import ModelFolder
-from tabsa.embeddings import lookup
-from tabsa.encoding import PADDING, combine, count_words, encode, target_word
+from tabsa.embeddings.vectors import lookup
+from tabsa.encoding.arrays import PADDING, combine, count_words, encode
+from tabsa.encoding.target_words import target_word
 from tabsa.evaluation.calibration import scaled
 from tabsa.schema import Dataset
 from tabsa.training.result import load_model

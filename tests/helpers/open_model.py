@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tabsa.checkpoint import ModelConfig, ModelFolder, Precision
-from tabsa.encoding import Passage, PassageAnswer
-from tabsa.encoding import passages as cut_passages
+from tabsa.encoding.answers import PassageAnswer
+from tabsa.encoding.passages import Passage
+from tabsa.encoding.passages import passages as cut_passages
 from tabsa.models import SYSTEMS
 from tabsa.schema import Target
 from tabsa.text.aspects import EVERYDAY

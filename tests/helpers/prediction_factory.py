@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tabsa.encoding import Passage, passages
-from tabsa.inference import PredictedOpinion, Prediction
+from tabsa.encoding.passages import Passage, passages
+from tabsa.inference.results import PredictedOpinion, Prediction
 from tabsa.text import TargetFinder
 
 ASPECTS = ("general", "price", "safety")

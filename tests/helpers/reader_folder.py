@@ -7,8 +7,8 @@ import torch
 
 from reader_factory import LABELS, make_reader, tokeniser
 from tabsa.checkpoint import ModelConfig, ModelFolder
-from tabsa.encoding import NOT_ASKED
-from tabsa.encoding.questions import padded_aspects
+from tabsa.encoding.arrays import UNLABELLED
+from tabsa.encoding.pieces import padded_aspects
 from tabsa.models.export import export
 from tabsa.models.reader.engine import ReaderEngine
 from tabsa.models.reader.network import QuestionBatch, Reader
@@ -67,7 +67,7 @@ def torch_answers(model: Reader, engine: ReaderEngine, passages, aspects=ASPECTS
         asked = [*range(len(aspects))] * len(passage.targets)
         arrays = (
             [[ids]], [[len(ids)]], [[slots]], [np.maximum(table, 0)], [(table >= 0).sum(1)], [[targets]], [[asked]],
-            [[[NOT_ASKED] * len(asked)]],
+            [[[UNLABELLED] * len(asked)]],
         )  # fmt: skip
         batch = QuestionBatch(*(torch.from_numpy(np.array(array, np.int64)) for array in arrays))
         with torch.no_grad():

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tabsa.encoding import NOT_ASKED, Encoded
+from tabsa.encoding.arrays import UNLABELLED, Encoded
 from tabsa.models import SYSTEMS
 from tabsa.training.config import RunConfig, run_config
 from tabsa.training.preparation import Prepared
@@ -34,8 +34,8 @@ def readings(count: int, rng: np.random.Generator) -> Encoded:
     tokens = rng.integers(3, 12, (count, 6)).astype(np.int32)
     tokens[:, 0] = 3 + labels[:, 0, 0]
     tokens[np.arange(6) >= lengths[:, None]] = 0
-    labels[rng.random(count) < 0.3, 1] = NOT_ASKED
-    labelled = labels[:, :, 0] != NOT_ASKED
+    labels[rng.random(count) < 0.3, 1] = UNLABELLED
+    labelled = labels[:, :, 0] != UNLABELLED
     groups = np.full((count, 2), -1, np.int32)
     groups[labelled] = np.arange(labelled.sum())
     return Encoded(tokens, lengths, labels, groups, labels[labelled].astype(np.int64))

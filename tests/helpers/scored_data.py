@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.encoding import gold_labels
+from tabsa.encoding.arrays import gold_labels
 from tabsa.schema import Dataset, Example, Opinion, Target
 
 DATA = Dataset(

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from tabsa.checkpoint import ModelConfig, write_folder
-from tabsa.embeddings import hashed_vectors
+from tabsa.embeddings.vectors import hashed_vectors
 from tabsa.models.base import Vocabulary
 from tabsa.models.entnet.delayed import DelayedEntNet, DelayedEntNetConfig
 from tabsa.models.export import export

@@ -11,7 +11,8 @@ import tabsa
 from tabsa.datasets import load
 from tabsa.errors import DataError
 from tabsa.evaluation.report import evaluate as score
-from tabsa.inference import Predictor, predict_examples
+from tabsa.inference.evaluating import predict_examples
+from tabsa.inference.predictor import Predictor
 from tabsa.schema import Dataset, Example, Opinion, Target
 
 WITHOUT = (

@@ -10,8 +10,8 @@ import tabsa
 from open_model import open_model  # noqa: F401
 from tabsa.errors import DataError
 from tabsa.evidence.mistakes import with_evidence
-from tabsa.inference import Evidence, WordWeight
 from tabsa.inference.explaining import MOST_PARTS
+from tabsa.inference.results import Evidence, WordWeight
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
 from tabsa.text import split_sentences
 

@@ -7,8 +7,8 @@ import tabsa
 from reader_factory import WORDS
 from reader_folder import ASPECTS, small_reader, write_reader
 from tabsa.checkpoint import read_folder
-from tabsa.inference import Predictor
 from tabsa.inference.explaining import MOST_READINGS
+from tabsa.inference.predictor import Predictor
 from tabsa.text import split_sentences
 
 

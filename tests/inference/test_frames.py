@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from tabsa.errors import DataError
-from tabsa.inference import Predictor, load
 from tabsa.inference.frames import predict_frame
+from tabsa.inference.predictor import Predictor, load
 from tabsa.schema import NONE
 
 pd = pytest.importorskip("pandas")

@@ -11,8 +11,10 @@ from open_model import LABELS, SURE, OpenEngine, open_model
 from tabsa.datasets import load as load_data
 from tabsa.errors import DataError
 from tabsa.evaluation.report import evaluate as score
-from tabsa.inference import Prediction, Predictor, load, predict_examples, predict_questions
+from tabsa.inference.evaluating import predict_examples, predict_questions
 from tabsa.inference.frames import predict_frame
+from tabsa.inference.predictor import Predictor, load
+from tabsa.inference.results import Prediction
 from tabsa.schema import Dataset, Example, Opinion, Target
 from tabsa.text.aspects import EVERYDAY
 

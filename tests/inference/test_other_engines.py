@@ -10,11 +10,12 @@ from safetensors.numpy import load_file, save_file
 
 from network_reference import network_probabilities
 from tabsa.checkpoint import ModelConfig, ModelFolder, read_folder, write_folder
-from tabsa.embeddings import hashed_vectors
 from tabsa.embeddings.concepts import ConceptTable
-from tabsa.encoding import Passage, readings
+from tabsa.embeddings.vectors import hashed_vectors
+from tabsa.encoding.arrays import readings
+from tabsa.encoding.passages import Passage
 from tabsa.errors import DataNotFoundError, ModelError
-from tabsa.inference import load
+from tabsa.inference.predictor import load
 from tabsa.models import SYSTEMS
 from tabsa.models.base import Vocabulary
 from tabsa.models.export import export

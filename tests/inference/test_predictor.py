@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tabsa.errors import DataError, ModelError
-from tabsa.inference import Prediction, Predictor, load, predictor
+from tabsa.inference import predictor
+from tabsa.inference.predictor import Predictor, load
+from tabsa.inference.results import Prediction
 from tabsa.models.onnx import engine
 from tabsa.schema import Span, Target
 
@@ -341,7 +343,7 @@ def test_a_predictor_says_at_what_precision_it_works(tiny_model: Path) -> None:
 def test_predicting_needs_no_pytorch(tiny_model: Path) -> None:
     code = f"""
 import sys
-from tabsa.inference import load
+from tabsa import load
 result = load({str(tiny_model)!r}).predict("Camden is cheap", ["Camden"])
 assert len(result.opinions) == 4
 heavy = {{"torch", "onnx", "nltk", "pandas", "pyarrow", "matplotlib", "scipy"}} & set(sys.modules)

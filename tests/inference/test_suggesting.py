@@ -10,9 +10,9 @@ import pytest
 
 import open_model as double
 from open_model import LABELS, open_model
-from tabsa.encoding import Passage
+from tabsa.encoding.passages import Passage
 from tabsa.errors import DataError
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 from tabsa.inference.suggesting import suggest
 from tabsa.schema import UNNAMED, Target
 

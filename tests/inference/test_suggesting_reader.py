@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tabsa.inference import load
+from tabsa.inference.predictor import load
 from tabsa.inference.suggesting import _vectors
 
 

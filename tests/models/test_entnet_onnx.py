@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from entnet_factory import VARIANTS, batch, make
-from tabsa.encoding import neighbours
+from tabsa.encoding.target_words import neighbours
 from tabsa.models.entnet.onnx import entnet
 from tabsa.nn.context import EVALUATION
 

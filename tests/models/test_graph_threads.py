@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tabsa.errors import ModelError
-from tabsa.inference import load
+from tabsa.inference.predictor import load
 from tabsa.models.onnx.running import run_graph, run_graphs_with, running, side_by_side
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tabsa.encoding import Passage, passages
+from tabsa.encoding.passages import Passage, passages
 from tabsa.models.linear.config import LRConfig
 from tabsa.models.linear.features import FeatureSpace, ngrams, passage_ngrams, row_sums
 from tabsa.schema import Target

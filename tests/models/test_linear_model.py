@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from tabsa.checkpoint import read_folder
 from tabsa.datasets import load
-from tabsa.encoding import Passage, readings
+from tabsa.encoding.arrays import readings
+from tabsa.encoding.passages import Passage
 from tabsa.errors import DataError, ModelError
 from tabsa.evaluation.metrics import all_metrics
-from tabsa.inference import load as load_predictor
-from tabsa.inference import predict_examples
+from tabsa.inference.evaluating import predict_examples
+from tabsa.inference.predictor import load as load_predictor
 from tabsa.models.linear.config import LRConfig
 from tabsa.models.linear.features import FeatureSpace, passage_ngrams
 from tabsa.models.linear.model import LinearModel, read_model, write_model
@@ -197,7 +198,8 @@ def test_prediction_needs_only_numpy(written):
         "for name in ('torch', 'sklearn', 'scipy', 'nltk'): sys.modules[name] = None\n"
         "from pathlib import Path\n"
         "from tabsa.datasets import load\n"
-        "from tabsa.inference import load as load_model, predict_examples\n"
+        "from tabsa.inference.evaluating import predict_examples\n"
+        "from tabsa.inference.predictor import load as load_model\n"
         f"dataset = load('places', 'dev', aspects={ASPECTS})\n"
         f"print(predict_examples(load_model(Path({str(written.path)!r})), dataset).shape)"
     )

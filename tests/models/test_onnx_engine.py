@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from tabsa.checkpoint import read_folder, write_folder
-from tabsa.embeddings import hashed_vectors, lookup
-from tabsa.encoding import Passage, PassageAnswer
+from tabsa.embeddings.vectors import hashed_vectors, lookup
+from tabsa.encoding.answers import PassageAnswer
+from tabsa.encoding.passages import Passage
 from tabsa.errors import ModelError
-from tabsa.inference import load
+from tabsa.inference.predictor import load
 from tabsa.models.export import export
 from tabsa.models.onnx import engine as module
 from tabsa.models.onnx.engine import OnnxEngine

@@ -11,9 +11,9 @@ from safetensors.numpy import load_file, save_file
 from reader_factory import WORDS
 from reader_folder import ASPECTS, config_of, small_reader, torch_answers, weights_of, write_reader
 from tabsa.checkpoint import READER_GRAPHS, read_folder
-from tabsa.encoding import Passage
+from tabsa.encoding.answers import PresenceCalibration
+from tabsa.encoding.passages import Passage
 from tabsa.errors import ModelError
-from tabsa.evaluation.calibration import PresenceCalibration
 from tabsa.models import system_of
 from tabsa.models.reader import engine as engine_module
 from tabsa.models.reader.engine import ReaderEngine

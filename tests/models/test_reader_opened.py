@@ -6,7 +6,7 @@ import pytest
 from reader_factory import WORDS
 from reader_folder import ASPECTS, small_reader, write_reader
 from tabsa.checkpoint import read_folder
-from tabsa.evaluation.calibration import PresenceCalibration
+from tabsa.encoding.answers import PresenceCalibration
 from tabsa.models.reader.engine import ReaderEngine
 from tabsa.models.reader.opened import _AT_ONCE
 from tabsa.text import TargetFinder

@@ -6,7 +6,7 @@ import pytest
 
 from open_model import open_model
 from tabsa.errors import DataError
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 
 duckdb = pytest.importorskip("duckdb", reason="needs DuckDB: pip install 'tabsa[duckdb]'")
 pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tabsa[tables]'")

@@ -7,7 +7,7 @@ import pytest
 
 from open_model import open_model
 from tabsa.errors import DataError
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 
 pd = pytest.importorskip("pandas", reason="needs pandas: pip install '.[dev]'")
 

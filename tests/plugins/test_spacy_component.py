@@ -7,7 +7,7 @@ import pytest
 
 from open_model import open_model
 from tabsa.errors import DataError
-from tabsa.inference import load
+from tabsa.inference.predictor import load
 
 pytest.importorskip("spacy", reason="needs spaCy: pip install 'tabsa[spacy]'")
 

@@ -9,7 +9,7 @@ import pytest
 
 import scored_tables as made
 from tabsa.errors import DataError, DataNotFoundError
-from tabsa.inference import load
+from tabsa.inference.predictor import load
 from tabsa.report import ColumnNames, Summary, summarise
 from tabsa.scoring import Layout, Request, score
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import scored_tables as made
-from tabsa.inference import load
+from tabsa.inference.predictor import load
 from tabsa.report import summarise
 from tabsa.report.telling import telling_sentence
 from tabsa.scoring import Layout, Request, score

@@ -122,7 +122,8 @@ def test_data_without_the_sentence(trained):
 @pytest.mark.data
 def test_sentihood_has_the_sentence(data_dir):
     from tabsa.datasets import load
-    from tabsa.encoding import passage_words, readings
+    from tabsa.encoding.arrays import readings
+    from tabsa.encoding.target_words import passage_words
 
     found = readings(load("sentihood", "test", data_dir=data_dir), targets=2)
     texts = [tuple(passage_words(reading.passage)) for reading in found]

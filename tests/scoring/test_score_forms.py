@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tabsa.errors import DataWarning
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 from tabsa.scoring import Progress, Request, rejects_file, score
 from tabsa.scoring.many import find_parts
 

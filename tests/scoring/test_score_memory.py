@@ -9,7 +9,7 @@ import pytest
 PEAK = """
 import sys
 from pathlib import Path
-from tabsa.inference import load
+from tabsa import load
 from tabsa.scoring import Request, score
 source, out, model = map(Path, sys.argv[1:])
 score(source, out, load(model, threads=1), Request(targets={"Camden": (), "Brixton": ()}, probabilities=True))

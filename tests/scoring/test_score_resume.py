@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tabsa.errors import OutputError
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 from tabsa.scoring import Layout, Request, score
 from tabsa.tables.saving import FileOutput
 

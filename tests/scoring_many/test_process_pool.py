@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tabsa.errors import OutputError
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 from tabsa.scoring import Request, request_identity, score
 from tabsa.scoring.many import Job, Kind, LocalEngine, Outcome, score_parts
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tabsa.errors import ConfigError, OutputError
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 from tabsa.scoring import Request, request_identity, score
 from tabsa.scoring.many import Job, Kind, Outcome, score_parts
 from tabsa.scoring.many.cluster import PieceScorer, RayEngine

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tabsa.errors import ConfigError, DataError, ModelError, OutputError
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 from tabsa.scoring import Counts, Layout, Progress, Request, request_identity, score
 from tabsa.scoring.many import Job, Kind, LocalEngine, Outcome, Part, Standing, score_parts
 from unchecked import unchecked

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tabsa.inference import load
+from tabsa.inference.predictor import load
 from tabsa.scoring import Request
 from tabsa.scoring.many.parts import Part, find_parts, piece_name, piece_number
 from tabsa.scoring.many.pieces import ReadPlan, TablePiece, read_pieces, schema_of, unpack

@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("fastapi", reason="needs the service: pip install 'tabsa[serve]'")
 from fastapi.testclient import TestClient
 
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 from tabsa.serve.app import create_app
 from tabsa.serve.settings import Settings
 

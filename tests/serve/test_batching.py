@@ -12,8 +12,8 @@ import pytest
 from fastapi import FastAPI
 
 from service_client import error_of
-from tabsa.encoding import Passage
-from tabsa.inference import Predictor
+from tabsa.encoding.passages import Passage
+from tabsa.inference.predictor import Predictor
 from tabsa.serve.app import create_app
 from tabsa.serve.batching import BatchAnswer, Batcher, Question
 from tabsa.serve.metrics import Metrics
@@ -77,7 +77,7 @@ def test_what_is_read_beside_a_text_changes_nothing(settings: Any, predictor: Pr
 def test_the_model_in_the_box_answers_as_if_asked_alone() -> None:
     """Its products are large enough for their rounding to depend on how many rows they have."""
     from tabsa.datasets import load as load_data
-    from tabsa.inference import load
+    from tabsa.inference.predictor import load
 
     examples = load_data("places", "test").examples[:40]
     questions = [(example.text, [target.name for target in example.targets]) for example in examples]
@@ -385,7 +385,7 @@ def test_work_is_counted_and_limited(settings: Any, predictor: Predictor) -> Non
 
 def test_parts_of_a_passage_answer_as_the_whole(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many questions of one passage are asked in several calls; nothing changes by that, to the last bit."""
-    from tabsa.inference import load
+    from tabsa.inference.predictor import load
     from tabsa.serve import asked, lane
 
     monkeypatch.setattr(asked, "_MOST_QUESTIONS", 4)

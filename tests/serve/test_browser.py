@@ -21,7 +21,7 @@ from selenium.webdriver.support.select import Select
 
 import browsing
 from browsing import Page, running, start_browser, until
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 from tabsa.serve.settings import Settings
 
 if browsing.CHROMIUM is None or browsing.DRIVER is None:

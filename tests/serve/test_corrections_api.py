@@ -18,7 +18,7 @@ from tabsa.cli import main
 from tabsa.datasets import load
 from tabsa.datasets.checking import check
 from tabsa.errors import ConfigError, OutputError
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.serve.corrections import CorrectionsFile
 
 TEXT = "Camden is not cheap, and Stokey 🎉 is."

@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from service_client import body, error_of
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.serve.schema import EvidenceOut
 
 TEXT = "Camden is not cheap but nice; Brixton Hill is far and dear. Leeds? Camden is safe."

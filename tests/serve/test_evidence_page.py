@@ -14,7 +14,7 @@ from selenium.webdriver.common.keys import Keys
 
 import browsing
 from browsing import Page, running, start_browser, until
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 from tabsa.serve.settings import Settings
 
 if browsing.CHROMIUM is None or browsing.DRIVER is None:

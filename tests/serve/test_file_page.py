@@ -18,7 +18,7 @@ from selenium.webdriver.support.select import Select
 import browsing
 from axe import violations
 from browsing import Page, running, start_browser, until
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 from tabsa.serve.settings import Settings
 from tabsa.tables.rows import Row, every_row
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 from tabsa.serve.app import create_app
 from tabsa.serve.settings import Settings
 from unchecked import unchecked

@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 
 from open_model import LABELS, open_model
 from service_client import error_of
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 from tabsa.serve.app import create_app
 from tabsa.serve.schema import PredictOne
 from tabsa.serve.settings import Settings

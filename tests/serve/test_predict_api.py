@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from service_client import body, error_of
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.schema import Target
 from tabsa.serve.schema import PredictMany, PredictOne
 

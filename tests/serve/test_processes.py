@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
 NAMES = ["Camden", "Leeds"]

@@ -13,7 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from service_client import error_of
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.schema import Target
 from tabsa.scoring import Layout, Request, score
 from tabsa.serve import jobs as module

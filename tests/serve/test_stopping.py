@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.serve import supervisor
 from tabsa.serve.folders import own_folder, service_folder, sweep
 

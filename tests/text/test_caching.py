@@ -2,8 +2,8 @@
 
 import tracemalloc
 
-from tabsa.embeddings import hashed_vectors
-from tabsa.embeddings.concepts.forms import forms
+from tabsa.embeddings.vectors import hashed_vectors
+from tabsa.embeddings.word_forms import forms
 from tabsa.encoding.pieces import PieceReader
 from tabsa.models.onnx import engine
 from tabsa.report.dates import parse_date

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tabsa.encoding import NOT_ASKED, Encoded
+from tabsa.encoding.arrays import UNLABELLED, Encoded
 from tabsa.errors import ConfigError
 from tabsa.training.augmentation import compose
 from tabsa.training.config import run_config
@@ -16,7 +16,7 @@ def data():
     rows = [[1, 10, 11], [12, 1], [13, 1, 14, 1], [1, 15, 2, 16, 17, 17, 17]]
     for row, words in zip(tokens, rows, strict=True):
         row[: len(words)] = words
-    labels = np.full((4, 2, 1), NOT_ASKED, np.int8)
+    labels = np.full((4, 2, 1), UNLABELLED, np.int8)
     labels[:, 0, 0] = [0, 1, 2, 1]
     labels[3, 1, 0] = 2
     groups = np.array([[0, -1], [1, -1], [2, -1], [3, 4]], np.int32)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tabsa.encoding import NOT_ASKED
+from tabsa.encoding.arrays import UNLABELLED
 from tabsa.errors import ConfigError
 from tabsa.nn.context import EVALUATION
 from tabsa.training.augmentation import JOINTS, near_words, replace_words
@@ -119,7 +119,7 @@ def test_the_loss_against_a_slow_loop() -> None:
         total = weight = 0.0
         for place in np.ndindex(5, 2, 3):
             label = int(labels[(seed, *place)])
-            if label == NOT_ASKED:
+            if label == UNLABELLED:
                 continue
             powers = np.exp(logits[(seed, *place)].numpy())
             entropy = -sum(soft[(seed, *place)].numpy() * np.log(powers / powers.sum()))

@@ -6,9 +6,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from question_sets import DATA, LARGE, NAMES, READER, config, prepared, questions_of, text_of
-from tabsa.encoding.labels import NOT_ASKED
+from tabsa.encoding.arrays import UNLABELLED
+from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import Questions
-from tabsa.encoding.windows import NO_SLOT
 from tabsa.schema import UNNAMED, Dataset, Example, Opinion, Target
 from tabsa.training.drawing import Drawer
 
@@ -168,12 +168,12 @@ def test_a_pool_asks_more_of_more_versions_of_the_texts(drawer):
     for row in range(len(pool)):
         asked = questions_of(pool, row)
         assert len({question[:2] for question in asked}) == len(asked)
-        extra += sum(label == NOT_ASKED for *_, label in asked)
+        extra += sum(label == UNLABELLED for *_, label in asked)
         if row < once:  # nothing is dropped of the first
             told = told_of_slots(pool, row)
             for slot, aspect, label in asked:
                 example, target = told[slot]
-                assert label == NOT_ASKED or ready.labels[label] == example.polarity(target, ready.aspects[aspect])
+                assert label == UNLABELLED or ready.labels[label] == example.polarity(target, ready.aspects[aspect])
         slots = pool.slots[pool.starts[row] : pool.starts[row + 1]].tolist()
         assert all(slot in slots for slot, _, _ in asked if slot != NO_SLOT)
     assert extra > once

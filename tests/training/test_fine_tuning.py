@@ -11,8 +11,8 @@ import torch
 import tabsa
 from reader_factory import LABELS
 from reader_folder import small_reader, torch_answers, weights_of, write_reader
+from tabsa.encoding.answers import PresenceCalibration
 from tabsa.errors import ConfigError, DataError, OutputError
-from tabsa.evaluation.calibration import PresenceCalibration
 from tabsa.models.reader.engine import ReaderEngine
 from tabsa.models.reader.question_path import load_weights, untied_weights
 from tabsa.nn.context import EVALUATION
@@ -209,7 +209,7 @@ def test_the_folder_says_how_it_was_made(tuned):
 
 def test_what_is_scored_is_what_evaluate_measured(tuned, tmp_path):
     """The same answers by `evaluate`, one text at a time, and by `score`."""
-    from tabsa.inference.evaluation import predict_questions
+    from tabsa.inference.evaluating import predict_questions
 
     model, data = tabsa.load(tuned.folder.path), labelled()
     answers = predict_questions(model, data)

@@ -10,9 +10,9 @@ import pytest
 from tabsa.checkpoint import read_folder
 from tabsa.datasets import DataWarning, load
 from tabsa.datasets.notes import any_named, count_unnamed, mostly_implied, notes_on, notes_on_start
-from tabsa.inference import evaluate, predict_examples
-from tabsa.inference import load as load_predictor
+from tabsa.inference.evaluating import evaluate, predict_examples
 from tabsa.inference.frames import predict_frame
+from tabsa.inference.predictor import load as load_predictor
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
 
 pytest.importorskip("torch")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from run_factory import config, small, small_for
-from tabsa.encoding import NOT_ASKED, Encoded
+from tabsa.encoding.arrays import UNLABELLED, Encoded
 from tabsa.errors import ConfigError
 from tabsa.evaluation.metrics import all_metrics
 from tabsa.models import SYSTEMS
@@ -118,7 +118,7 @@ def goes_the_same_way(of: RunConfig, data: Prepared) -> None:
 def test_shuffled_targets_keep_their_labels(prepared: Prepared) -> None:
     trainer = Trainer(config(balance="sentence", shuffle_targets=True), prepared, (1, 2))
     tokens = torch.tensor([[[1, 5, 2, 1], [3, 1, 0, 0]]]).expand(2, -1, -1)  # <target1> is 1, <target2> is 2
-    labels = torch.tensor([[[[0, 1], [2, 0]], [[1, 1], [NOT_ASKED, NOT_ASKED]]]]).expand(2, -1, -1, -1)
+    labels = torch.tensor([[[[0, 1], [2, 0]], [[1, 1], [UNLABELLED, UNLABELLED]]]]).expand(2, -1, -1, -1)
     seen = set()
     for _ in range(20):
         slots = trainer.drawn_slots(labels)
@@ -195,7 +195,7 @@ def test_cross_entropy_against_a_slow_loop(weighted: bool) -> None:
         total = share = 0.0
         for place in np.ndindex(4, 2, 5):
             label = int(labels[seed][place])
-            if label != NOT_ASKED:
+            if label != UNLABELLED:
                 row = [math.exp(x) for x in logits[seed][place].tolist()]
                 total -= of_class[label] * math.log(row[label] / sum(row))
                 share += of_class[label]
@@ -204,7 +204,7 @@ def test_cross_entropy_against_a_slow_loop(weighted: bool) -> None:
 
 def test_nothing_asked_costs_nothing() -> None:
     logits = torch.zeros(2, 1, 1, 1, 3, requires_grad=True)
-    losses = cross_entropy(logits, torch.tensor([[[[NOT_ASKED]]], [[[1]]]]), None)
+    losses = cross_entropy(logits, torch.tensor([[[[UNLABELLED]]], [[[1]]]]), None)
     assert losses.tolist() == pytest.approx([0, math.log(3)])
     losses.sum().backward()  # type: ignore[no-untyped-call]
     assert logits.grad is not None

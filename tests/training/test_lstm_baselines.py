@@ -10,11 +10,11 @@ import torch
 from tabsa.checkpoint import read_folder, write_folder
 from tabsa.datasets import load
 from tabsa.embeddings.concepts import ConceptTable
-from tabsa.encoding import count_words, encode
+from tabsa.encoding.arrays import count_words, encode
 from tabsa.errors import ModelError
 from tabsa.evaluation.calibration import scaled
-from tabsa.inference import evaluate, predict_examples
-from tabsa.inference import load as load_predictor
+from tabsa.inference.evaluating import evaluate, predict_examples
+from tabsa.inference.predictor import load as load_predictor
 from tabsa.models.export import export
 from tabsa.schema import Dataset, Example, Span, Target
 from tabsa.training.config import run_config

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from tabsa import datasets
-from tabsa.embeddings import lookup
-from tabsa.encoding import PADDING, aspect_words, count_words, target_word
+from tabsa.embeddings.vectors import lookup
+from tabsa.encoding.arrays import PADDING, count_words
+from tabsa.encoding.target_words import aspect_words, target_word
 from tabsa.errors import DataError, DataNotFoundError
 from tabsa.schema import Dataset, Example, Opinion, Target
 from tabsa.training import preparation as module

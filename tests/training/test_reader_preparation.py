@@ -7,8 +7,8 @@ import torch
 
 from question_sets import DATA, LARGE, NAMES, READER, SMALL, VOCABULARY, prepared, questions_of
 from reader_factory import make_reader, piece_reader
-from tabsa.encoding.labels import NOT_ASKED
-from tabsa.encoding.windows import NO_SLOT
+from tabsa.encoding.arrays import UNLABELLED
+from tabsa.encoding.pieces import NO_SLOT
 from tabsa.errors import DataError
 from tabsa.nn.context import EVALUATION
 from tabsa.schema import Dataset, Example, Opinion, Target
@@ -149,7 +149,7 @@ def test_a_batch_is_its_texts_padded():
                 assert batch.pieces[seed, text].tolist() == [*pieces, *[ready.pieces.padding] * rest]
                 assert batch.slots[seed, text].tolist() == [*slots, *[-1] * rest]
                 assert batch.lengths[seed, text] == len(pieces)
-                assert (batch.labels[seed, text, len(asked) :] == NOT_ASKED).all()
+                assert (batch.labels[seed, text, len(asked) :] == UNLABELLED).all()
                 for n, (target, words, label) in enumerate(asked):
                     assert (batch.targets[seed, text, n], batch.labels[seed, text, n]) == (target, label)
                     row = int(batch.asked[seed, text, n])

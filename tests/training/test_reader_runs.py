@@ -15,11 +15,12 @@ from reader_factory import make_reader, piece_reader, question_batch, write_toke
 from run_factory import small
 from tabsa.datasets import load
 from tabsa.embeddings.packing import pack_weights, unpack_weights
+from tabsa.encoding.answers import PresenceCalibration
+from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import AspectTable, Questions, answers_of
-from tabsa.encoding.windows import NO_SLOT
 from tabsa.errors import ConfigError
-from tabsa.evaluation.calibration import PresenceCalibration
-from tabsa.inference import Predictor, predict_questions
+from tabsa.inference.evaluating import predict_questions
+from tabsa.inference.predictor import Predictor
 from tabsa.nn.context import EVALUATION
 from tabsa.training.config import run_config
 from tabsa.training.distillation import as_questions, with_answers

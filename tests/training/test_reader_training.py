@@ -8,12 +8,12 @@ import torch
 import slow_reader
 from question_sets import DATA, NAMES, READER, SMALL, VOCABULARY, config, prepared, questions_of, text_of
 from reader_factory import make_reader, moved
-from tabsa.encoding.labels import NOT_ASKED
+from tabsa.encoding.answers import restrict_labels
+from tabsa.encoding.arrays import UNLABELLED
+from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import AspectTable, answers_of, encode_questions
-from tabsa.encoding.windows import NO_SLOT
 from tabsa.errors import DataError
-from tabsa.evaluation.metrics import all_metrics
-from tabsa.evaluation.questions import question_metrics, without
+from tabsa.evaluation.metrics import all_metrics, question_metrics
 from tabsa.models.reader.network import QuestionBatch
 from tabsa.nn.context import EVALUATION
 from tabsa.schema import Dataset, Example, Opinion
@@ -27,7 +27,7 @@ def logits_and_labels():
     generator = torch.Generator().manual_seed(3)
     draw = [torch.randn(2, 5, 3, 4, generator=generator) for _ in range(2)]
     labels = torch.randint(-1, 4, (2, 5, 3), generator=generator)
-    labels[0, 0, 0], labels[1, 0, 0] = NOT_ASKED, 2
+    labels[0, 0, 0], labels[1, 0, 0] = UNLABELLED, 2
     return (*draw, labels)
 
 
@@ -42,14 +42,14 @@ def test_disagreement_is_the_mean_of_both_divergences():
     for seed in range(2):
         terms = []
         for text, question in np.ndindex(5, 3):
-            if labels[seed, text, question] != NOT_ASKED:
+            if labels[seed, text, question] != UNLABELLED:
                 p, q = (softmax(x[seed, text, question].tolist()) for x in (one, other))
                 there = sum(a * math.log(a / b) for a, b in zip(p, q, strict=True))
                 back = sum(b * math.log(b / a) for a, b in zip(p, q, strict=True))
                 terms.append((there + back) / 2)
         assert found[seed].item() == pytest.approx(sum(terms) / len(terms), rel=1e-5)
     assert disagreement(one, one, labels).tolist() == [0, 0]
-    nothing = disagreement(one, other, torch.full_like(labels, NOT_ASKED))
+    nothing = disagreement(one, other, torch.full_like(labels, UNLABELLED))
     assert nothing.tolist() == [0, 0]
 
 
@@ -70,7 +70,7 @@ def test_the_loss_is_that_of_labels_and_of_soft_labels(weight):
         lost = total = 0.0
         for place in np.ndindex(5, 3):
             label = int(labels[(seed, *place)])
-            if label != NOT_ASKED:
+            if label != UNLABELLED:
                 logs = [math.log(p) for p in softmax(logits[(seed, *place)].tolist())]
                 taught = -sum(s * log for s, log in zip(soft[(seed, *place)].tolist(), logs, strict=True))
                 lost += weights[label] * (weight * taught - (1 - weight) * logs[label])
@@ -98,7 +98,7 @@ def test_held_figures_are_those_of_the_datasets_own_labels():
     held = replace(held, labels=("none", "positive", "negative"), gold=np.where(held.gold == 3, 0, held.gold))
     probabilities = np.random.default_rng(1).dirichlet([1] * 4, len(held.data.targets))
     figures = held_figures(held, ready.labels, probabilities)
-    answers = without(answers_of(held.data, len(held.gold), probabilities), ready.labels, held.labels)
+    answers = restrict_labels(answers_of(held.data, len(held.gold), probabilities), ready.labels, held.labels)
     expected = all_metrics(held.gold.reshape(-1, 3), answers.reshape(-1, 3, 3))
     for family, values in expected.items():
         assert figures[family] == pytest.approx(values, nan_ok=True)
@@ -293,7 +293,7 @@ def test_a_batch_that_is_read_through_has_its_questions_behind_its_texts():
         assert found[length:] == [("[PAD]", 0, 0)] * (batch.pieces.shape[2] - length)
         more = batch.targets.shape[2] - len(asked)
         assert batch.targets[place].tolist() == [slot for slot, _, _ in asked] + [NO_SLOT] * more
-        assert batch.labels[place].tolist() == [label for _, _, label in asked] + [NOT_ASKED] * more
+        assert batch.labels[place].tolist() == [label for _, _, label in asked] + [UNLABELLED] * more
         soft = data.soft_labels[data.first[row] : data.first[row + 1]]
         np.testing.assert_array_equal(batch.soft_labels[place][: len(asked)], soft)
 

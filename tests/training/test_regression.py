@@ -12,11 +12,11 @@ from rich.console import Console
 
 from tabsa.checkpoint import read_folder
 from tabsa.datasets import load
-from tabsa.encoding import gold_labels, readings
+from tabsa.encoding.arrays import gold_labels, readings
 from tabsa.errors import ConfigError, TabsaError
 from tabsa.evaluation.report import evaluate
-from tabsa.inference import load as load_predictor
-from tabsa.inference import predict_examples
+from tabsa.inference.evaluating import predict_examples
+from tabsa.inference.predictor import load as load_predictor
 from tabsa.models.linear.config import LRConfig
 from tabsa.models.linear.features import passage_ngrams
 from tabsa.models.linear.model import softmax

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tabsa import datasets as data
-from tabsa.encoding.arrays import NOT_ASKED, PADDING, Encoded, count_words, encode
+from tabsa.encoding.arrays import PADDING, UNLABELLED, Encoded, count_words, encode
 from tabsa.errors import DataError
 from tabsa.training.sampling import Balance, Drawn, Sampler, class_weights
 
@@ -19,8 +19,8 @@ def make(readings: int = 100, *, seed: int = 0, shares: tuple[float, ...] = (0.7
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, 30, readings).astype(np.int32)
     labels = rng.choice(len(shares), (readings, 2, 3), p=shares).astype(np.int8)
-    labels[rng.random(readings) < 0.4, 1] = NOT_ASKED
-    labelled = labels[:, :, 0] != NOT_ASKED
+    labels[rng.random(readings) < 0.4, 1] = UNLABELLED
+    labelled = labels[:, :, 0] != UNLABELLED
     groups = np.full((readings, 2), -1, np.int32)
     groups[labelled] = np.arange(labelled.sum())
     tokens = (np.arange(30) < lengths[:, None]).astype(np.int32)
@@ -40,7 +40,7 @@ def epoch(of: Encoded, balance: Balance, batch_size: int, *, seed: int = 1, stat
 
 
 def labels_drawn(drawn: Drawn) -> list[int]:
-    return [int(label) for label in drawn.labels[drawn.labels != NOT_ASKED]]
+    return [int(label) for label in drawn.labels[drawn.labels != UNLABELLED]]
 
 
 # ---- every way
@@ -53,7 +53,7 @@ def test_what_is_asked_is_what_the_data_says(balance: Balance, batch_size: int) 
     batches = epoch(of, balance, batch_size)
     assert len(batches) == Sampler(of, balance, batch_size, seed=1).updates > 0
     for drawn in batches:
-        there = drawn.labels != NOT_ASKED
+        there = drawn.labels != UNLABELLED
         assert drawn.labels.shape == (len(drawn.rows), 2, 3)
         assert there.any((1, 2)).all()
         assert np.array_equal(drawn.labels[there], of.labels[drawn.rows][there])
@@ -121,8 +121,8 @@ def test_mixed_batches_have_equal_shares_of_every_class(batch_size: int, counts:
 def test_mixed_asks_one_pair_a_row_and_none_twice() -> None:
     of = make(200)
     for drawn in epoch(of, "mixed", 12):
-        assert ((drawn.labels != NOT_ASKED).sum((1, 2)) == 1).all()
-        pairs = [(row, *np.argwhere(labels != NOT_ASKED)[0]) for row, labels in zip(*drawn, strict=True)]
+        assert ((drawn.labels != UNLABELLED).sum((1, 2)) == 1).all()
+        pairs = [(row, *np.argwhere(labels != UNLABELLED)[0]) for row, labels in zip(*drawn, strict=True)]
         assert len(set(pairs)) == len(pairs)
 
 
@@ -199,7 +199,7 @@ def test_class_weights_at_the_ends() -> None:
 
 def test_what_is_not_asked_does_not_count() -> None:
     of = make()
-    pairs = Counter(of.labels[of.labels != NOT_ASKED].tolist())
+    pairs = Counter(of.labels[of.labels != UNLABELLED].tolist())
     weights = class_weights(of, 3, 1.0)
     assert [pairs[label] * weights[label] for label in range(3)] == pytest.approx([pairs.total() / 3] * 3)
 

@@ -31,7 +31,7 @@ def command(
     from tabsa.cli.opinions import show
     from tabsa.datasets import load as load_data
     from tabsa.evidence import check_format, write_explanation
-    from tabsa.inference import load
+    from tabsa.inference.predictor import load
 
     check_format(page)
     asked = asked_aspects(aspect_lists, aspects)

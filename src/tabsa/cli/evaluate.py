@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tabsa.checkpoint import AskedPrecision
     from tabsa.datasets import Columns
     from tabsa.evaluation.report import Report
-    from tabsa.inference import Predictor
+    from tabsa.inference.predictor import Predictor
     from tabsa.schema import Dataset
 
 
@@ -167,7 +167,7 @@ def _answering(name: str, precision: "AskedPrecision") -> "Path | Predictor":
         raise ModelError(f"{path} is a folder; expected a predictions file, or a model folder")
     if not path.is_dir() and not _is_model(name):
         return path
-    from tabsa.inference import load
+    from tabsa.inference.predictor import load
 
     return load(name, precision=precision)
 
@@ -198,7 +198,7 @@ def _common_aspects(answering: "Sequence[Path | Predictor]", load: "Callable[...
 def _report(one: "Path | Predictor", dataset: "Dataset", load: "Callable[..., Dataset]", bootstrap: int) -> "Report":
     """What the answers of a file or a model are worth."""
     if not isinstance(one, Path):
-        from tabsa.inference import evaluate as evaluate_model
+        from tabsa.inference.evaluating import evaluate as evaluate_model
 
         return evaluate_model(one, dataset, bootstrap=bootstrap)
     from tabsa.evaluation.predictions import read_predictions

@@ -13,7 +13,7 @@ from tabsa.cli.targets import warn_if_few_are_named
 
 if TYPE_CHECKING:
     from tabsa.checkpoint import AskedPrecision
-    from tabsa.inference import Predictor
+    from tabsa.inference.predictor import Predictor
     from tabsa.scoring import Request
     from tabsa.scoring.many import Ended, Outcome, Standing
 
@@ -35,7 +35,7 @@ class Runner(NamedTuple):
 
     def load(self) -> "Predictor":
         """The model, ready."""
-        from tabsa.inference import load
+        from tabsa.inference.predictor import load
 
         return load(self.model, threads=self.threads, precision=self.precision)
 

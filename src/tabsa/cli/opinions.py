@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from tabsa.inference import PredictedOpinion, Prediction
+    from tabsa.inference.results import PredictedOpinion, Prediction
 
 _STYLES = {POSITIVE: "green", NEGATIVE: "red", NEUTRAL: "blue", MIXED: "magenta", NONE: "dim"}
 _SIGNS = {POSITIVE: "▲", NEGATIVE: "▼", NEUTRAL: "○", MIXED: "◆", NONE: "·"}

@@ -63,7 +63,7 @@ def command(
     wanted = named_targets(targets) if targets else None
     asked = asked_aspects(aspect_lists, aspects)
     read = _text(text)
-    from tabsa.inference import load
+    from tabsa.inference.predictor import load
 
     if explain is not None:
         from tabsa.evidence import check_format

@@ -76,7 +76,7 @@ def command(
         raise ConfigError(f"tabsa serve needs {missing[0]}; install it with `pip install 'tabsa[serve]'`")
     from tabsa.checkpoint.hub import pinned_name
     from tabsa.config import build
-    from tabsa.inference import load
+    from tabsa.inference.predictor import load
     from tabsa.serve.corrections import of_settings
     from tabsa.serve.run import run
     from tabsa.serve.settings import Settings

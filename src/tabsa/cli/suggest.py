@@ -55,7 +55,7 @@ def command(
     """
     shared = shared_targets(targets, names or [], target_column, implied, model)
     asked = asked_aspects(aspect_lists, aspects)
-    from tabsa.inference import load
+    from tabsa.inference.predictor import load
     from tabsa.scoring import Request
     from tabsa.scoring.suggesting import suggest_table
 

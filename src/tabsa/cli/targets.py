@@ -10,7 +10,7 @@ from tabsa.cli.console import warn
 from tabsa.errors import DataError
 
 if TYPE_CHECKING:
-    from tabsa.inference import Predictor
+    from tabsa.inference.predictor import Predictor
     from tabsa.scoring import Counts, Request
 
 METAVAR = "NAME[=ALIAS,...]"

@@ -148,7 +148,7 @@ def _show(run: "RunConfig", fitted: "Fitted", folder: Path, seconds: float) -> N
 
 def _judge(folder: Path, test: Path, columns: "Columns | None") -> None:
     from tabsa.datasets import load
-    from tabsa.inference import evaluate
+    from tabsa.inference.evaluating import evaluate
 
     report = evaluate(str(folder), load(test, "all", columns=columns))
     report.write_page(folder / "report-test.html")

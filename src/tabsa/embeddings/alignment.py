@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from tabsa.embeddings.reading import WordVectors
+from tabsa.embeddings.vectors import WordVectors
 from tabsa.errors import DataError
 
 _RIDGE = 1e-3  # of the mean variance: enough for a map to exist, too little to matter where words are many

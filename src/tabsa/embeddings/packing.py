@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 WeightStorage: TypeAlias = Literal["float32", "float16", "int8"]
@@ -120,3 +121,28 @@ def _pairs() -> NDArray[np.float64]:
 
 
 _PAIRS: Final = _pairs()
+
+
+Storage = Literal["float16", "int8"]
+
+
+def pack(matrix: npt.NDArray[np.float32], storage: Storage) -> dict[str, npt.NDArray[Any]]:
+    """The arrays to store, by name."""
+    if storage == "float16":
+        return {"matrix": matrix.astype(np.float16)}
+    scale = np.abs(matrix).max(axis=1, keepdims=True, initial=0.0).astype(np.float32) / 127
+    safe = np.where(scale > 0, scale, 1)
+    return {"matrix": np.rint(matrix / safe).astype(np.int8), "row_scale": scale}
+
+
+def unpack(arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.float32]:
+    """The vectors that `pack` stored, (words, dim)."""
+    matrix = arrays["matrix"].astype(np.float32)
+    if arrays["matrix"].dtype == np.int8:
+        matrix *= arrays["row_scale"].astype(np.float32)
+    return matrix
+
+
+def rounded(matrix: npt.NDArray[np.float32], storage: Storage) -> npt.NDArray[np.float32]:
+    """The vectors as they come back from being stored; doing it twice changes nothing more."""
+    return unpack(pack(matrix, storage))

@@ -1,6 +1,7 @@
 """What a model says of passages, and of a text that was read in several."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -61,7 +62,7 @@ class Engine(Protocol):
         """A passage that `cut` gave, ready to be asked with parts out of hearing; None where a model cannot."""
 
 
-def asked_columns(
+def aspect_columns(
     own: Sequence[str], count: int, aspects: Sequence[str] | None, of_each: Sequence[Sequence[str]] | None
 ) -> list[list[int]]:
     """For each of `count` passages, where the aspects asked of it stand among a model's `own`."""
@@ -78,3 +79,54 @@ def keep_strongest(best: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
     `none` is the first label. Of equally silent ones the first is kept.
     """
     return np.where(new[..., :1] < best[..., :1], new, best)
+
+
+def restrict_labels(probabilities: NDArray[Any], labels: tuple[str, ...], kept: tuple[str, ...]) -> NDArray[np.float64]:
+    """Probabilities of `labels`, (..., labels), for data that has only those `kept`, whose first is `none`.
+
+    What is neutral counts as `none` there: the text judges nothing. Other labels' shares go to the polarities, in
+    proportion, because the text does judge.
+    """
+    places = [labels.index(label) for label in kept]
+    result: NDArray[np.float64] = np.asarray(probabilities[..., places], np.float64)
+    for place, label in enumerate(labels):
+        if label == "neutral" and label not in kept:
+            result[..., 0] += probabilities[..., place]
+    opinions = result[..., 1:].sum(-1, keepdims=True)
+    rest = 1 - result[..., :1]
+    result[..., 1:] *= np.where(opinions > 0, rest / np.maximum(opinions, 1e-30), 0)
+    result /= np.maximum(result.sum(-1, keepdims=True), 1e-30)
+    return result
+
+
+@dataclass(frozen=True)
+class PresenceCalibration:
+    """What makes a reader's answers calibrated; `none` is the first label.
+
+    log-odds of an opinion / presence_temperature + presence_bias; of polarities, logits / polarity_temperature.
+    """
+
+    presence_temperature: float = 1.0
+    presence_bias: float = 0.0
+    polarity_temperature: float = 1.0
+
+    def apply(self, probabilities: NDArray[Any]) -> NDArray[Any]:
+        """The probabilities as they should be, (..., labels)."""
+        logs = np.log(np.maximum(probabilities, 1e-30))
+        odds = presence_log_odds(probabilities) / self.presence_temperature + self.presence_bias
+        polarities = softmax(logs[..., 1:] / self.polarity_temperature)
+        # Both shares from the odds: of a likely opinion, 1 - presence would have few digits left.
+        none, presence = (1 / (1 + np.exp(np.clip(way * odds, -80, 80))) for way in (1, -1))
+        return np.concatenate([none, presence * polarities], axis=-1)
+
+
+def presence_log_odds(probabilities: NDArray[Any]) -> NDArray[Any]:
+    """Of an opinion against none, (..., 1)."""
+    none, some = probabilities[..., :1], probabilities[..., 1:].sum(-1, keepdims=True)
+    return np.asarray(np.log(np.maximum(some, 1e-30)) - np.log(np.maximum(none, 1e-30)))
+
+
+def softmax(logits: NDArray[Any]) -> NDArray[Any]:
+    """The probabilities of logits, over the last dimension."""
+    raised = np.exp(logits - logits.max(-1, keepdims=True))
+    return np.asarray(raised / raised.sum(-1, keepdims=True))

@@ -1,4 +1,4 @@
-"""A dataset as arrays: every passage's words as rows of the vocabulary, and the labels of its targets. NumPy only."""
+"""Labels as numbers: the gold labels of a dataset, and what is learnt from each passage of a text."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,10 +10,46 @@ from numpy.typing import NDArray
 
 from tabsa.embeddings.concepts import ConceptTable
 from tabsa.encoding.answers import keep_strongest
-from tabsa.encoding.labels import NOT_ASKED, gold_labels, passage_labels
 from tabsa.encoding.passages import Passage, passages
-from tabsa.encoding.words import aspect_words, passage_words, target_word
+from tabsa.encoding.target_words import aspect_words, passage_words, target_word
+from tabsa.errors import DataError
 from tabsa.schema import Dataset
+
+UNLABELLED: Final = -1  # the label of a pair that nothing is learnt from
+
+
+def gold_labels(dataset: Dataset) -> NDArray[np.int64]:
+    """The gold label of every row as an index into `dataset.labels`: (groups, aspects).
+
+    It is UNLABELLED where the aspect was not asked of the text.
+    """
+    index = {label: i for i, label in enumerate(dataset.labels)}
+    try:
+        rows = [
+            [
+                index[example.polarity(target.name, aspect)]
+                if example.aspects is None or aspect in example.aspects
+                else UNLABELLED
+                for aspect in dataset.aspects
+            ]
+            for example, target in dataset.groups()
+        ]
+    except KeyError as e:
+        raise DataError(
+            f"{dataset.name} {dataset.split} has the polarity {e}; expected one of {', '.join(dataset.labels)}"
+        ) from e
+    return np.array(rows, dtype=np.int64).reshape(len(rows), len(dataset.aspects))
+
+
+def passage_labels(gold: NDArray[np.int64], *, first: bool) -> NDArray[np.int64]:
+    """What a passage teaches about a target whose text has these labels, (aspects,).
+
+    `first` says whether it is the first passage that is read for the target. What a text says is learnt from that one,
+    as when texts are cut short. Of the others nobody knows whether they carry an opinion of the text; that they are
+    silent where the whole text is, is known.
+    """
+    return gold if first else np.where(gold == 0, 0, UNLABELLED)
+
 
 PADDING: Final = "<padding>"  # always row 0
 
@@ -52,7 +88,7 @@ class Encoded:
 
     tokens: NDArray[np.int32]  # rows of the vocabulary, 0 after the end, (N, T)
     lengths: NDArray[np.int32]  # (N,)
-    labels: NDArray[np.int8]  # what is learnt; NOT_ASKED where nothing is, (N, K, A)
+    labels: NDArray[np.int8]  # what is learnt; UNLABELLED where nothing is, (N, K, A)
     groups: NDArray[np.int32]  # the dataset's group, -1 where there is none, (N, K)
     gold: NDArray[np.int64]  # what is right, (G, A)
     concepts: NDArray[np.int32] | None = None  # for a model that reads them: rows of their table, 0 for none, (N, T)
@@ -80,7 +116,7 @@ def encode(
     gold = gold_labels(dataset)
     longest = max(map(len, words), default=0)
     tokens = np.zeros((len(found), longest), np.int32)
-    labels = np.full((len(found), targets, len(dataset.aspects)), NOT_ASKED, np.int8)
+    labels = np.full((len(found), targets, len(dataset.aspects)), UNLABELLED, np.int8)
     groups = np.full((len(found), targets), -1, np.int32)
     matched = None if concepts is None else np.zeros_like(tokens)
     seen: set[int] = set()

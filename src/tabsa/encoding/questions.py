@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.encoding.answers import keep_strongest
-from tabsa.encoding.labels import NOT_ASKED
-from tabsa.encoding.pieces import PieceReader
-from tabsa.encoding.windows import NO_SLOT
+from tabsa.encoding.arrays import UNLABELLED
+from tabsa.encoding.pieces import NO_SLOT, PieceReader, padded_aspects
 from tabsa.errors import DataError
 from tabsa.schema import Dataset
 
@@ -29,7 +28,7 @@ class Questions:
     first: NDArray[np.int64]  # where each text's questions begin, and the end, (N + 1,)
     targets: NDArray[np.int16]  # the slot of a question's target, NO_SLOT where it is implied, (Q,)
     aspects: NDArray[np.int32]  # rows of the table of aspects, (Q,)
-    labels: NDArray[np.int8]  # what is learnt, NOT_ASKED where nothing is, (Q,)
+    labels: NDArray[np.int8]  # what is learnt, UNLABELLED where nothing is, (Q,)
     numbers: NDArray[np.int32]  # which of `Dataset.questions` it is, (Q,)
     sets: NDArray[np.int16]  # which dataset each text is of, (N,)
     soft_labels: NDArray[np.float16] | None = None  # teachers', (Q, labels)
@@ -71,20 +70,6 @@ class AspectTable:
         return padded_aspects(self.reader, tuple(self.rows))
 
 
-def padded_aspects(reader: PieceReader, aspects: Sequence[str]) -> NDArray[np.int32]:
-    """The pieces of wordings as a model reads them, padded with -1: (A, L)."""
-    coded = [(reader.first, *reader.words(wording(aspect)), reader.last) for aspect in aspects]
-    table = np.full((len(coded), max(map(len, coded), default=2)), NO_SLOT, np.int32)
-    for row, pieces in zip(table, coded, strict=True):
-        row[: len(pieces)] = pieces
-    return table
-
-
-def wording(aspect: str) -> str:
-    """An aspect's name as words: `transit-location` is `transit location`."""
-    return " ".join(aspect.replace("-", " ").replace("_", " ").replace("/", " ").split())
-
-
 def encode_questions(
     dataset: Dataset, reader: PieceReader, table: AspectTable, labels: Sequence[str], *, longest: int, number: int = 0
 ) -> Questions:
@@ -116,7 +101,7 @@ def encode_questions(
                     label = index[polarity]
                     parts["targets"].append(slot if slot in marked else NO_SLOT)
                     parts["aspects"].append(table.row(aspect))
-                    parts["labels"].append(NOT_ASKED if label and name in seen else label)
+                    parts["labels"].append(UNLABELLED if label and name in seen else label)
                     parts["numbers"].append(place[name] + n)
             seen.update(passage.targets)
             first.append(len(parts["targets"]))
@@ -161,3 +146,61 @@ def answers_of(data: Questions, count: int, probabilities: NDArray[Any]) -> NDAr
         number = data.numbers[again]
         result[..., number, :] = keep_strongest(result[..., number, :], probabilities[..., again, :])
     return result
+
+
+_NAME = 2  # pieces of a placeholder that are read
+
+
+@dataclass(frozen=True)
+class PackedTexts:
+    """N texts with their questions, behind each other."""
+
+    pieces: NDArray[np.int32]
+    owners: NDArray[np.int16]  # 0 for a text's own pieces, 1 for those of its first question, ...
+    places: NDArray[np.int16]
+    starts: NDArray[np.int64]  # (N + 1,)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Pieces of each text and its questions."""
+        return np.diff(self.starts)
+
+
+def packed_texts(
+    data: Questions, aspect_pieces: NDArray[np.int32], first: int, last: int, names: Sequence[Sequence[int]]
+) -> PackedTexts:
+    """Put the pieces of every question behind its text's; `names` are the placeholders of the slots."""
+    table = np.array([(*name, *name)[:_NAME] for name in names], np.int32)
+    counts = np.diff(data.first)
+    text_of = np.repeat(np.arange(len(data)), counts)
+    named = data.targets != NO_SLOT
+    words = (aspect_pieces != NO_SLOT).sum(1)  # with the two around them
+    sizes = words[data.aspects] + _NAME * named
+    before = np.concatenate([[0], np.cumsum(sizes)])  # of all questions behind each other
+    asked = before[data.first[1:]] - before[data.first[:-1]]  # pieces of a text's questions
+    starts = np.concatenate([[0], np.cumsum(data.lengths + asked)])
+    pieces = np.empty(starts[-1], np.int32)
+    owners = np.zeros(starts[-1], np.int16)
+    places = np.empty(starts[-1], np.int16)
+
+    own = np.repeat(np.arange(len(data)), data.lengths - 2)
+    inside = np.arange(len(data.pieces)) - data.starts[own] + 1
+    pieces[starts[own] + inside] = data.pieces
+    places[starts[own] + inside] = inside
+    pieces[starts[:-1]], places[starts[:-1]] = first, 0
+    pieces[starts[:-1] + data.lengths - 1] = last
+    places[starts[:-1] + data.lengths - 1] = data.lengths - 1
+
+    question = np.repeat(np.arange(len(sizes)), sizes)
+    number = np.arange(before[-1]) - before[question]  # of a piece in its question
+    text = text_of[question]
+    at = starts[text] + data.lengths[text] + before[question] + number - before[data.first[text]]
+    shift = _NAME * named[question]
+    is_name = (number > 0) & (number <= shift)
+    column = np.maximum(number - shift, 0)
+    slot = np.where(is_name, data.targets[question], 0)
+    name = table[np.minimum(slot, len(table) - 1), np.clip(number - 1, 0, _NAME - 1)]
+    pieces[at] = np.where(is_name, name, aspect_pieces[data.aspects[question], column])
+    owners[at] = question - data.first[text] + 1
+    places[at] = data.lengths[text] + number + np.where((number > 0) & (shift == 0), _NAME, 0)
+    return PackedTexts(pieces, owners, places, starts)

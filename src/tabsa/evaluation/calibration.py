@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tabsa.encoding.answers import PresenceCalibration, presence_log_odds, softmax
 from tabsa.evaluation.metrics import BoolArray, FloatArray, IntArray
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -32,31 +33,10 @@ class Calibration:
         return scaled(probabilities, self.temperature, self.bias)
 
 
-@dataclass(frozen=True)
-class PresenceCalibration:
-    """What makes a reader's answers calibrated; `none` is the first label.
-
-    log-odds of an opinion / presence_temperature + presence_bias; of polarities, logits / polarity_temperature.
-    """
-
-    presence_temperature: float = 1.0
-    presence_bias: float = 0.0
-    polarity_temperature: float = 1.0
-
-    def apply(self, probabilities: FloatArray) -> FloatArray:
-        """The probabilities as they should be, (..., labels)."""
-        logs = np.log(np.maximum(probabilities, 1e-30))
-        odds = _log_odds(probabilities) / self.presence_temperature + self.presence_bias
-        polarities = _softmax(logs[..., 1:] / self.polarity_temperature)
-        # Both shares from the odds: of a likely opinion, 1 - presence would have few digits left.
-        none, presence = (1 / (1 + np.exp(np.clip(way * odds, -80, 80))) for way in (1, -1))
-        return np.concatenate([none, presence * polarities], axis=-1)
-
-
 def fit_presence_calibration(gold: IntArray, probabilities: FloatArray) -> PresenceCalibration:
     """The one that makes the gold labels likeliest; of polarities, where there are opinions."""
     there = (gold > 0).astype(np.int64)
-    odds = _log_odds(probabilities)
+    odds = presence_log_odds(probabilities)
     presence = 1 / (1 + np.exp(np.clip(np.concatenate([odds, -odds], axis=-1), -80, 80)))
     fitted = fit_calibration(there, presence, classes=True)
     found = probabilities[gold > 0][:, 1:]
@@ -67,16 +47,10 @@ def fit_presence_calibration(gold: IntArray, probabilities: FloatArray) -> Prese
     return PresenceCalibration(fitted.temperature, fitted.bias[1], polarity)
 
 
-def _log_odds(probabilities: FloatArray) -> FloatArray:
-    """Of an opinion against none, (..., 1)."""
-    none, some = probabilities[..., :1], probabilities[..., 1:].sum(-1, keepdims=True)
-    return np.asarray(np.log(np.maximum(some, 1e-30)) - np.log(np.maximum(none, 1e-30)))
-
-
 def scaled(probabilities: FloatArray, temperature: float, bias: tuple[float, ...] = ()) -> FloatArray:
     """The probabilities after dividing their logits by `temperature` and adding a `bias`."""
     logs = np.log(np.maximum(probabilities, 1e-30)) / temperature + (np.asarray(bias) if bias else 0.0)
-    return _softmax(logs)
+    return softmax(logs)
 
 
 def calibration_error(gold: IntArray, probabilities: FloatArray, bins: int = 15) -> float:
@@ -122,7 +96,7 @@ def fit_calibration(gold: IntArray, probabilities: FloatArray, *, classes: bool,
     ridge = np.array([0.0, *[_PENALTY] * (labels - 1)])
     weights = np.array([1.0, *[0.0] * (labels - 1)])
     for _ in range(50):
-        shares = _softmax(features @ weights)
+        shares = softmax(features @ weights)
         expected = np.einsum("rl,rlf->rf", shares, features)
         gradient = expected.mean(0) - observed + ridge * weights
         square = np.einsum("rl,rlf,rlg->fg", shares, features, features) - expected.T @ expected
@@ -132,11 +106,6 @@ def fit_calibration(gold: IntArray, probabilities: FloatArray, *, classes: bool,
         if np.abs(step).max() < 1e-8:
             break
     return Calibration(1 / float(weights[0]), (0.0, *(share * float(bias) for bias in weights[1:])))
-
-
-def _softmax(logits: FloatArray) -> FloatArray:
-    raised = np.exp(logits - logits.max(-1, keepdims=True))
-    return np.asarray(raised / raised.sum(-1, keepdims=True))
 
 
 @dataclass(frozen=True)

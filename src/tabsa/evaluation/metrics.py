@@ -12,6 +12,7 @@ one call gives all their figures. A figure that is not defined (no group to aver
 AUC) is NaN; a mean over aspects leaves undefined ones out. A row that was not asked counts nowhere.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -228,3 +229,42 @@ def _mean_of_defined(values: Sequence[Score]) -> Score:
     stacked = np.stack(values)
     defined = ~np.isnan(stacked)
     return divide(np.where(defined, stacked, 0.0).sum(axis=0), defined.sum(axis=0))
+
+
+QUESTION_METRICS: Final = ("opinion_f1", "presence_f1", "polarity_accuracy", "false_opinions")
+
+
+class Counted(NamedTuple):
+    """A figure as what is counted of each question, and of how much: it is the sum of the one over the other's."""
+
+    part: IntArray  # (questions,)
+    whole: IntArray  # (questions,)
+
+
+def question_counts(gold: IntArray, probabilities: FloatArray) -> dict[str, Counted]:
+    """What the figures of `question_metrics` are made of; every question is asked (none has the label -1)."""
+    predicted = probabilities.argmax(-1)
+    there, found = gold > 0, predicted > 0
+    both = there.astype(np.int64) + found
+    polarity = 1 + probabilities[:, 1:].argmax(-1)
+    return {
+        "opinion_f1": Counted(2 * (there & (predicted == gold)), both),
+        "presence_f1": Counted(2 * (there & found), both),
+        "polarity_accuracy": Counted(1 * (there & (polarity == gold)), 1 * there),
+        "false_opinions": Counted(1 * (found & ~there), 1 * ~there),
+    }
+
+
+def question_metrics(gold: IntArray, probabilities: FloatArray) -> dict[str, float]:
+    """F1 of opinions with their polarity and of their presence, and how often a true opinion's polarity is right.
+
+    An opinion is found where another label than `none` is the likeliest. `polarity_accuracy` is of all questions with a
+    gold opinion, whatever the probability of `none`; `false_opinions` is the share of the others that get one.
+    """
+    asked = gold >= 0
+    counts = question_counts(gold[asked], probabilities[asked])
+    return {name: _share(int(one.part.sum()), int(one.whole.sum())) for name, one in counts.items()}
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else math.nan

@@ -7,7 +7,7 @@ from tabsa.errors import OutputError
 from tabsa.evidence.html import html_page
 from tabsa.evidence.picture import draw_picture
 from tabsa.files import replacing
-from tabsa.inference import Prediction
+from tabsa.inference.results import Prediction
 
 __all__ = ["FORMATS", "html_page", "write_explanation"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
-from tabsa.encoding import Passage
-from tabsa.inference import Evidence, Prediction
+from tabsa.encoding.passages import Passage
+from tabsa.inference.results import Evidence, Prediction
 from tabsa.text import Token
 
 Kind: TypeAlias = Literal["evidence", "mean", "opinion", "forward", "backward", "only"]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tabsa.inference import Prediction
+from tabsa.inference.results import Prediction
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE
 
 _SIGNS = {POSITIVE: "▲", NEGATIVE: "▼", NEUTRAL: "○", MIXED: "◆", NONE: ""}

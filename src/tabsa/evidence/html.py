@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tabsa.encoding import Passage
+from tabsa.encoding.passages import Passage
 from tabsa.evidence.bands import Band, bands, carried, lines, without_gates
 from tabsa.evidence.grid import Cell, Grid, opinion_grid
 from tabsa.evidence.section import evidence_section
-from tabsa.inference import Prediction
+from tabsa.inference.results import Prediction
 from tabsa.text import Token
 from tabsa.text.escaping import html_document
 from tabsa.text.escaping import html_text as _text

@@ -6,7 +6,8 @@ from typing import Final
 
 from tabsa.evaluation.answers import Mistake, WordWeights, worst_of_each
 from tabsa.evaluation.report import Report
-from tabsa.inference import Predictor, label_names
+from tabsa.inference.evaluating import label_names
+from tabsa.inference.predictor import Predictor
 from tabsa.schema import Polarity
 from tabsa.text.aspects import clean_aspect
 

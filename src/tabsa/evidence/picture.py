@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tabsa.encoding import Passage
+from tabsa.encoding.passages import Passage
 from tabsa.errors import OutputError
 from tabsa.evidence.bands import Band, bands, carried, evidence_bands
 from tabsa.evidence.grid import Grid, opinion_grid
-from tabsa.inference import Evidence, Prediction
+from tabsa.inference.results import Evidence, Prediction
 from tabsa.text import Token
 
 if TYPE_CHECKING:

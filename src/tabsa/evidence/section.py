@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from tabsa.evidence.grid import Cell
-from tabsa.inference import Evidence, SentenceAnswer
+from tabsa.inference.results import Evidence, SentenceAnswer
 from tabsa.text import split_sentences
 from tabsa.text.escaping import html_text
 

@@ -19,13 +19,11 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.encoding import Engine, OpenedPassage, Passage
-from tabsa.encoding.pieces import PiecePassage
-from tabsa.encoding.windows import NO_SLOT
+from tabsa.encoding.answers import Engine, OpenedPassage, restrict_labels
+from tabsa.encoding.passages import Passage
+from tabsa.encoding.pieces import NO_SLOT, PiecePassage
 from tabsa.errors import DataError
-from tabsa.evaluation.questions import without
-from tabsa.inference.evidence import Evidence, SentenceAnswer, WordWeight
-from tabsa.inference.result import Prediction
+from tabsa.inference.results import Evidence, Prediction, SentenceAnswer, WordWeight
 from tabsa.schema import Polarity, Span
 from tabsa.text import split_sentences
 from tabsa.text.words import word_spans
@@ -57,7 +55,7 @@ def explain_answer(
     if polarity is not None and polarity not in kept:
         raise DataError(f"the model does not know the label '{polarity}'; expected one of {', '.join(kept)}")
     row = np.array([asked[target, aspect][label] for label in labels])
-    row = row if kept == labels else without(row, labels, kept)
+    row = row if kept == labels else restrict_labels(row, labels, kept)
     label = kept[int(row.argmax())] if polarity is None else polarity
     read = [passage for passage in prediction.passages if target in passage.targets]
     weighed: tuple[WordWeight, ...] = ()
@@ -181,7 +179,7 @@ class _Asking:
         """The probabilities of the labels there are, from the model's."""
         if self.labels == self.own_labels:
             return probabilities.astype(np.float64)
-        return without(probabilities.astype(np.float64), self.own_labels, self.labels)
+        return restrict_labels(probabilities.astype(np.float64), self.own_labels, self.labels)
 
     def _answers(self, passages: Sequence[Passage]) -> list[Numbers]:
         """What is said of the target in passages, read: the labels' probabilities of each."""

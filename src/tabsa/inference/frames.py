@@ -10,7 +10,7 @@ import numpy as np
 
 from tabsa.errors import DataError
 from tabsa.inference.predictor import Predictor, Targets
-from tabsa.inference.result import Prediction
+from tabsa.inference.results import Prediction
 from tabsa.schema import NONE, UNNAMED, Target
 
 if TYPE_CHECKING:

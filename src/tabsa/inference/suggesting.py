@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tabsa.errors import DataError
 from tabsa.inference.predictor import Predictor, Targets, _Finder
-from tabsa.inference.result import PredictedOpinion
+from tabsa.inference.results import PredictedOpinion
 from tabsa.schema import UNNAMED, Target
 
 Measure: TypeAlias = Literal["margin", "entropy"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tabsa.checkpoint import ModelFolder, Precision
 from tabsa.config import nearest
-from tabsa.encoding import Engine
+from tabsa.encoding.answers import Engine
 from tabsa.errors import ModelError
 from tabsa.models.entnet.config import DelayedEntNetConfig, EntNetConfig
 from tabsa.models.linear.config import LRConfig

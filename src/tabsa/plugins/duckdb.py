@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tabsa.errors import DataError
 from tabsa.inference.predictor import Predictor, Targets
-from tabsa.inference.result import PredictedOpinion
+from tabsa.inference.results import PredictedOpinion
 from tabsa.plugins import predictor_of, reusable
 from tabsa.schema import UNNAMED, Target
 

@@ -18,7 +18,7 @@ from spacy.tokens import Span as DocSpan
 
 from tabsa.checkpoint import open_folder, shipped_models
 from tabsa.inference.predictor import Predictor, load
-from tabsa.inference.result import PredictedOpinion, Prediction
+from tabsa.inference.results import PredictedOpinion, Prediction
 from tabsa.schema import UNNAMED, Span, Target
 from tabsa.text import TargetFinder
 

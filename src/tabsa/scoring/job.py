@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from tabsa import __version__
 from tabsa.checkpoint import ANSWERING, GRAPHS, READER_GRAPHS
 from tabsa.errors import DataError, OutputError
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.scoring.reading import InputTable
 from tabsa.scoring.request import Request
 from tabsa.scoring.scorer import Scorer, is_implied

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from tabsa.errors import DataError, DataWarning
-from tabsa.inference import PredictedOpinion
+from tabsa.inference.results import PredictedOpinion
 from tabsa.schema import NONE, UNNAMED, Target
 from tabsa.scoring.reading import TableColumns
 from tabsa.scoring.request import Layout, Request

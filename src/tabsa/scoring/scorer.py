@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tabsa.errors import ConfigError, DataError, DataWarning
-from tabsa.inference import Prediction, Predictor
+from tabsa.inference.predictor import Predictor
+from tabsa.inference.results import Prediction
 from tabsa.schema import NONE
 from tabsa.scoring.layouts import Item, RowMaker, row_maker
 from tabsa.scoring.reading import TableColumns, find_columns

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from tabsa.errors import DataError, OutputError
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.inference.suggesting import AskedText, Measure, Suggestion, suggest_of
 from tabsa.scoring.reading import InputTable, TableColumns, find_columns
 from tabsa.scoring.request import Request

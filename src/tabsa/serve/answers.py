@@ -6,8 +6,9 @@ from typing import Any
 
 from fastapi import Response
 
-from tabsa.encoding import Passage
-from tabsa.inference import Prediction, Predictor
+from tabsa.encoding.passages import Passage
+from tabsa.inference.predictor import Predictor
+from tabsa.inference.results import Prediction
 from tabsa.schema import UNNAMED
 from tabsa.serve.batching import BatchAnswer
 

@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 
 from tabsa import __version__
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 from tabsa.models.onnx.runtime import cores
 from tabsa.serve import corrections, folders, results, routes, tables
 from tabsa.serve.balance import Balance

@@ -6,9 +6,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tabsa.encoding import PassageAnswer
-from tabsa.inference import Evidence, Prediction
+from tabsa.encoding.answers import PassageAnswer
 from tabsa.inference.predictor import Query
+from tabsa.inference.results import Evidence, Prediction
 from tabsa.schema import Target
 from tabsa.serve.problems import Problem
 from tabsa.text import TargetFinder

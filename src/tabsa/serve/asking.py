@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fastapi import Request
 
 from tabsa.errors import DataError
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.schema import UNNAMED
 from tabsa.serve.batching import Question
 from tabsa.serve.problems import Problem

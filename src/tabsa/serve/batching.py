@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.serve.asked import BatchAnswer, Question, WaitingRequest, WaitingText
 from tabsa.serve.balance import Balance
 from tabsa.serve.lane import Lane

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from tabsa.errors import ConfigError, OutputError
 from tabsa.files import reason
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.serve.asking import check_aspects, check_targets, check_text, only_json, refuse_more
 from tabsa.serve.problems import Problem
 from tabsa.serve.schema import CorrectionRequest, StatusResponse

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from tabsa.errors import OutputError, TabsaError
 from tabsa.files import replacing
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.scoring import Progress, rejects_file, score
 from tabsa.serve.findings import SUMMARY, AskedFile, write_findings
 from tabsa.serve.metrics import Metrics, is_alive

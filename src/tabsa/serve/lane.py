@@ -16,8 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from tabsa.inference import Predictor
-from tabsa.inference.predictor import Query
+from tabsa.inference.predictor import Predictor, Query
 from tabsa.models.onnx.runtime import cores
 from tabsa.schema import UNNAMED, Target
 from tabsa.serve.asked import BatchAnswer, Question, ReadingPart, WaitingRequest, WaitingText, bunches, cut_parts

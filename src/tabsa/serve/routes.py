@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.serve import answers
 from tabsa.serve.asking import check_evidence, check_predict, check_text, check_texts, only_json
 from tabsa.serve.batching import BatchAnswer

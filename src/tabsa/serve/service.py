@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import Depends, Request
 
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.serve.batching import Batcher
 from tabsa.serve.crowd import client_name
 from tabsa.serve.jobs import Jobs

@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from tabsa.errors import DataError
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.scoring import Counts, Request
 from tabsa.scoring.reading import InputTable
 from tabsa.scoring.scorer import Scorer

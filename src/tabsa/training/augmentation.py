@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.encoding import NOT_ASKED, Encoded
+from tabsa.encoding.arrays import UNLABELLED, Encoded
 
 JOINTS: Final = ("and", "but", ",", ";", ".", "while", "whereas", "although")
 _NEAR: Final = 8  # words that may stand for a word
@@ -30,12 +30,12 @@ def compose(data: Encoded, targets: Sequence[int], joints: Sequence[int], *, sha
         seed: the same one gives the same sentences.
     """
     rng = np.random.default_rng(seed)
-    labelled = (data.labels != NOT_ASKED).any(2)  # (N, K)
+    labelled = (data.labels != UNLABELLED).any(2)  # (N, K)
     longest = data.tokens.shape[1]
     parts = np.flatnonzero(labelled[:, 0] & ~labelled[:, 1:].any(1) & (data.lengths < longest))
     count = int(share * len(data)) if len(parts) else 0
     tokens = np.zeros((count, longest), np.int32)
-    labels = np.full((count, *data.labels.shape[1:]), NOT_ASKED, np.int8)
+    labels = np.full((count, *data.labels.shape[1:]), UNLABELLED, np.int8)
     lengths = np.zeros(count, np.int32)
     for n in range(count):
         first, second = _fitting(data.lengths, parts, longest, rng)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, Literal
 from tabsa.checkpoint import DEFAULT
 from tabsa.config import build, nearest, option, override, read_toml
 from tabsa.datasets import Columns
-from tabsa.embeddings.storage import Storage
+from tabsa.embeddings.packing import Storage
 from tabsa.errors import ConfigError, deprecated
 from tabsa.models import SYSTEMS, System
 from tabsa.training.optimisers import Clip, Name

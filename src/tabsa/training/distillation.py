@@ -11,10 +11,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.encoding import Encoded
-from tabsa.encoding.pieces import PieceReader
+from tabsa.encoding.arrays import Encoded
+from tabsa.encoding.pieces import NO_SLOT, PieceReader
 from tabsa.encoding.questions import AspectTable, Questions
-from tabsa.encoding.windows import NO_SLOT
 from tabsa.models.base import Model
 from tabsa.training.augmentation import JOINTS, compose, first_readings, joined, near_words, replace_words
 from tabsa.training.config import RunConfig

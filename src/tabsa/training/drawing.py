@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.encoding.labels import NOT_ASKED
+from tabsa.encoding.arrays import UNLABELLED
+from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import Questions
-from tabsa.encoding.windows import NO_SLOT
 from tabsa.training.config import RunConfig
 from tabsa.training.questions import PreparedQuestions
 
@@ -69,7 +69,7 @@ class Drawer:
     def pool(self, draws: int, *, extra: int, dropped: float) -> Questions:
         """Texts for teachers to answer: `draws` epochs, each with `extra` questions more and some words left out.
 
-        What nobody has labelled is NOT_ASKED.
+        What nobody has labelled is UNLABELLED.
         """
         texts, sets = [], []
         for number in range(draws):
@@ -103,7 +103,7 @@ class Drawer:
                     aspect = int(train.aspects[rng.integers(first, last)])
                 if aspect not in own:
                     own.add(aspect)
-                    text.questions.append((slot, aspect, NOT_ASKED))
+                    text.questions.append((slot, aspect, UNLABELLED))
 
     def _text(self, row: int, rng: np.random.Generator) -> _Text:
         text = self._drawn(row, rng)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from tabsa.checkpoint import ModelFolder, open_folder
 from tabsa.datasets.stratified import stratified_parts
+from tabsa.encoding.answers import PresenceCalibration
 from tabsa.errors import ConfigError, DataError
-from tabsa.evaluation.calibration import PresenceCalibration
 from tabsa.models import system_of
 from tabsa.models.reader.config import ReaderConfig
 from tabsa.models.reader.encoder import EncoderShape

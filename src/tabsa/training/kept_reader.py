@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tabsa.encoding import NOT_ASKED
+from tabsa.encoding.answers import PresenceCalibration
+from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.questions import answers_of
-from tabsa.evaluation.calibration import PresenceCalibration
-from tabsa.evaluation.questions import question_metrics
+from tabsa.evaluation.metrics import question_metrics
 from tabsa.models.base import Answer
 from tabsa.models.reader.encoder import ReadTexts
 from tabsa.models.reader.question_path import QuestionPath
@@ -44,7 +44,7 @@ class KeptBatch:
     lengths: Tensor  # (S, B)
     targets: Tensor  # the state of each question's target, (S, B, M, d)
     aspects: Tensor  # the vector of its aspect, (S, B, M, d)
-    labels: Tensor  # NOT_ASKED where there is no question, (S, B, M)
+    labels: Tensor  # UNLABELLED where there is no question, (S, B, M)
 
     def to(self, device: torch.device) -> "KeptBatch":
         """The same on a device."""
@@ -214,7 +214,7 @@ def kept_batch(kept: KeptTexts, rows: Sequence[Rows], asked: Sequence[Sequence[R
             heard[:, seed, text, : end - start] = kept.heard[start:end].transpose(1, 0, 2)
             number[seed, text, : len(own)] = own
             there[seed, text, : len(own)] = True
-    labels = np.where(there, kept.questions.labels[number], NOT_ASKED).astype(np.int64)
+    labels = np.where(there, kept.questions.labels[number], UNLABELLED).astype(np.int64)
     return KeptBatch(
         torch.from_numpy(heard),
         torch.from_numpy(lengths),

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.encoding import NOT_ASKED
+from tabsa.encoding.arrays import UNLABELLED
 from tabsa.errors import TabsaError
 from tabsa.evaluation.metrics import IntArray
 from tabsa.models.linear.features import SparseRows
@@ -47,7 +47,7 @@ class Regressions:
     """What is fitted: the rows, and what each aspect's labels are."""
 
     matrix: Any  # SciPy's, (N, F)
-    gold: IntArray  # (N, A), NOT_ASKED where a row says nothing of an aspect
+    gold: IntArray  # (N, A), UNLABELLED where a row says nothing of an aspect
     labels: int
 
     @classmethod
@@ -121,7 +121,7 @@ class _Task(NamedTuple):
         counts = truth.sum(axis=0)
         present = counts > 0
         importance = np.where(present, np.maximum(counts, 1) ** -class_power, 0)
-        asked = (gold != NOT_ASKED).sum(axis=0)[:, None]
+        asked = (gold != UNLABELLED).sum(axis=0)[:, None]
         # So that C means the same whatever the power.
         importance *= asked / np.maximum((importance * counts).sum(axis=1, keepdims=True), 1e-300)
         weight = c * (truth * importance).sum(axis=-1, keepdims=True)

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tabsa.encoding import NOT_ASKED
+from tabsa.encoding.arrays import UNLABELLED
 from tabsa.models.base import Network
 from tabsa.nn.context import Context
 from tabsa.training import optimisers
@@ -272,11 +272,11 @@ def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None, soft: 
 
     Where there are `soft` labels, (S, B, K, A, labels), they are learnt; the label still says what a pair weighs.
     """
-    labelled = labels != NOT_ASKED
+    labelled = labels != UNLABELLED
     share = labelled.float() if weights is None else weights[labels.clamp(min=0)] * labelled
     if soft is None:
         each = functional.cross_entropy(
-            logits.movedim(-1, 1), labels, weight=weights, ignore_index=NOT_ASKED, reduction="none"
+            logits.movedim(-1, 1), labels, weight=weights, ignore_index=UNLABELLED, reduction="none"
         )
     else:
         each = -(soft * logits.log_softmax(-1)).sum(-1) * share

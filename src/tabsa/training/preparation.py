@@ -15,19 +15,14 @@ from tabsa.checkpoint import open_folder
 from tabsa.datasets import load
 from tabsa.datasets.locate import find
 from tabsa.datasets.notes import any_named, mostly_implied, notes_on, notes_on_start
-from tabsa.embeddings import (
-    Coverage,
-    WordVectors,
-    align,
-    candidates,
-    coverage,
-    hashed_vectors,
-    lookup,
-    read_vectors,
-)
+from tabsa.embeddings.alignment import align
 from tabsa.embeddings.concepts import ConceptTable, load_concepts
-from tabsa.embeddings.storage import rounded
-from tabsa.encoding import PADDING, Encoded, aspect_matrix, count_words, encode, target_word
+from tabsa.embeddings.fallbacks import candidates
+from tabsa.embeddings.glove import read_vectors
+from tabsa.embeddings.packing import rounded
+from tabsa.embeddings.vectors import Coverage, WordVectors, coverage, hashed_vectors, lookup
+from tabsa.encoding.arrays import PADDING, Encoded, count_words, encode
+from tabsa.encoding.target_words import aspect_matrix, target_word
 from tabsa.errors import DataError
 from tabsa.schema import Dataset
 from tabsa.training.augmentation import JOINTS, compose

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from tabsa.encoding import NOT_ASKED
-from tabsa.encoding.windows import NO_SLOT
+from tabsa.encoding.arrays import UNLABELLED
+from tabsa.encoding.pieces import NO_SLOT
 from tabsa.errors import first_line
 from tabsa.models.reader.network import QuestionBatch
 
@@ -67,7 +67,7 @@ def padded(batch: QuestionBatch, room: Room) -> QuestionBatch:
         aspect_lengths=pad(batch.aspect_lengths, (0, others), value=1),
         targets=pad(batch.targets, (0, more), value=NO_SLOT),
         asked=pad(batch.asked, (0, more)),
-        labels=pad(batch.labels, (0, more), value=NOT_ASKED),
+        labels=pad(batch.labels, (0, more), value=UNLABELLED),
         soft_labels=None if soft is None else pad(soft, (0, 0, 0, more)),
         owners=None if batch.owners is None else pad(batch.owners, (0, longer)),
         places=None if batch.places is None else pad(batch.places, (0, longer)),

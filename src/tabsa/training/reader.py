@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tabsa.encoding import NOT_ASKED
-from tabsa.encoding.packed_questions import PackedTexts, packed_texts
-from tabsa.encoding.questions import Questions, answers_of
-from tabsa.encoding.windows import NO_SLOT
+from tabsa.encoding.answers import restrict_labels
+from tabsa.encoding.arrays import UNLABELLED
+from tabsa.encoding.pieces import NO_SLOT
+from tabsa.encoding.questions import PackedTexts, Questions, answers_of, packed_texts
 from tabsa.errors import DataError
-from tabsa.evaluation.questions import question_metrics, without
+from tabsa.evaluation.metrics import question_metrics
 from tabsa.models.reader.network import QuestionBatch, Reader
 from tabsa.nn.context import EVALUATION, Context
 from tabsa.training.config import RunConfig
@@ -99,7 +99,7 @@ class Batches:
         number = np.where(there, data.first[rows][..., None] + place, 0)
         soft = None if data.soft_labels is None else torch.from_numpy(data.soft_labels[number].astype(np.float32))
         targets = np.where(there, data.targets[number], NO_SLOT).astype(np.int64)
-        labels = np.where(there, data.labels[number], NOT_ASKED).astype(np.int64)
+        labels = np.where(there, data.labels[number], UNLABELLED).astype(np.int64)
         return _AskedRows(number, torch.from_numpy(targets), torch.from_numpy(labels), soft)
 
     def _packed(self, rows: NDArray[np.int64], packed: PackedTexts) -> QuestionBatch:
@@ -175,7 +175,7 @@ def held_figures(held: Held, labels: tuple[str, ...], probabilities: NDArray[np.
         own = [labels.index(label) for label in held.labels]
         gold = held.gold.reshape(-1, held.aspects)
         gold = np.where(gold >= 0, np.searchsorted(own, np.maximum(gold, 0)), -1)
-        closed = without(answers, labels, held.labels).reshape(*gold.shape, len(own))
+        closed = restrict_labels(answers, labels, held.labels).reshape(*gold.shape, len(own))
         figures = figures_of(gold, closed) | {"questions": question_metrics(gold.ravel(), closed.reshape(-1, len(own)))}
     return figures
 
@@ -293,5 +293,5 @@ def disagreement(one: Tensor, other: Tensor, labels: Tensor) -> Tensor:
     first, second = one.log_softmax(-1), other.log_softmax(-1)
     both = functional.kl_div(first, second, log_target=True, reduction="none")
     both = (both + functional.kl_div(second, first, log_target=True, reduction="none")).sum(-1) / 2
-    labelled = (labels != NOT_ASKED).to(both.dtype)
+    labelled = (labels != UNLABELLED).to(both.dtype)
     return (both * labelled).flatten(1).sum(1) / labelled.flatten(1).sum(1).clamp(min=1)

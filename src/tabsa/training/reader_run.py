@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tabsa.checkpoint import ModelConfig, ModelFolder
-from tabsa.encoding import NOT_ASKED
+from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import PieceReader
 from tabsa.encoding.questions import Questions, answers_of
 from tabsa.errors import ConfigError, ModelError
@@ -77,7 +77,7 @@ def teach(run: ReaderRun, teachers: ReaderRun, trained: ReaderTrainer) -> Questi
     asked = replace(pool, pieces=rows[pool.pieces])
     trained.put(trained.best)
     said = probabilities_of(trained.model, teachers.prepared, asked, trained.products).mean(0)
-    labels = np.where(pool.labels == NOT_ASKED, said.argmax(-1), pool.labels).astype(np.int8)
+    labels = np.where(pool.labels == UNLABELLED, said.argmax(-1), pool.labels).astype(np.int8)
     return replace(pool, labels=labels, soft_labels=said.astype(np.float16))
 
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from tabsa.checkpoint import ModelFolder
 from tabsa.datasets.notes import any_named, mostly_implied, notes_on, notes_on_start, tell
-from tabsa.encoding import combine_readings, readings
-from tabsa.encoding.labels import gold_labels, passage_labels
+from tabsa.encoding.arrays import combine_readings, gold_labels, passage_labels, readings
 from tabsa.errors import ConfigError
 from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.evaluation.report import Report, evaluate

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from tabsa.checkpoint import ModelConfig, ModelFolder, write_folder
 from tabsa.config import build_saved
-from tabsa.encoding import aspect_matrix, combine
+from tabsa.encoding.arrays import combine
+from tabsa.encoding.target_words import aspect_matrix
 from tabsa.errors import ConfigError, ModelError
 from tabsa.evaluation.calibration import calibration_error
 from tabsa.models import system_of

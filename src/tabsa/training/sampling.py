@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.encoding import NOT_ASKED, Encoded
+from tabsa.encoding.arrays import UNLABELLED, Encoded
 from tabsa.errors import DataError
 
 Balance = Literal["mixed", "turns", "sentence"]
@@ -24,7 +24,7 @@ class Drawn(NamedTuple):
     """One batch: readings, and the labels learnt of each."""
 
     rows: NDArray[np.int64]  # (B,)
-    labels: NDArray[np.int8]  # NOT_ASKED where a pair is not part of the batch, (B, K, A)
+    labels: NDArray[np.int8]  # UNLABELLED where a pair is not part of the batch, (B, K, A)
 
 
 class Sampler:
@@ -32,7 +32,7 @@ class Sampler:
 
     def __init__(self, data: Encoded, balance: Balance, batch_size: int, *, seed: int, pool: int = 16) -> None:
         self.data, self.balance, self.batch_size, self.pool = data, balance, batch_size, pool
-        labelled = np.argwhere(data.labels != NOT_ASKED)  # (pairs, 3): row, target, aspect
+        labelled = np.argwhere(data.labels != UNLABELLED)  # (pairs, 3): row, target, aspect
         classes = data.labels[tuple(labelled.T)]
         pairs = [labelled[classes == label] for label in np.unique(classes)]
         if len(pairs) < 2 and balance != "sentence":
@@ -76,7 +76,7 @@ class Sampler:
     def _drawn(self, pairs: NDArray[np.int64]) -> Drawn:
         pairs = pairs[np.argsort(-self.data.lengths[pairs[:, 0]], kind="stable")]
         rows = pairs[:, 0]
-        labels = np.full((len(rows), *self.data.labels.shape[1:]), NOT_ASKED, np.int8)
+        labels = np.full((len(rows), *self.data.labels.shape[1:]), UNLABELLED, np.int8)
         labels[np.arange(len(rows)), pairs[:, 1], pairs[:, 2]] = self.data.labels[tuple(pairs.T)]
         return Drawn(rows, labels)
 
@@ -106,7 +106,7 @@ def _some(pairs: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDA
 
 def class_weights(data: Encoded, labels: int, power: float) -> NDArray[np.float32]:
     """One weight a label, (1 / frequency) ** power, scaled to a mean of 1 over the data's pairs."""
-    counts = np.bincount(data.labels[data.labels != NOT_ASKED], minlength=labels).astype(np.float64)
+    counts = np.bincount(data.labels[data.labels != UNLABELLED], minlength=labels).astype(np.float64)
     weights = np.where(counts > 0, np.maximum(counts, 1.0) ** -power, 0.0)
     scale = counts.sum() / (weights * counts).sum()
     return np.asarray(weights * scale, np.float32)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tabsa.checkpoint import ModelConfig, ModelFolder
 from tabsa.datasets.notes import any_named, mostly_implied
 from tabsa.embeddings.packing import WeightStorage
-from tabsa.evaluation.questions import without
+from tabsa.encoding.answers import restrict_labels
 from tabsa.evaluation.report import Report
 from tabsa.evaluation.report import evaluate as score
 from tabsa.models.export import export
@@ -64,7 +64,7 @@ def finish(tuned: Tuned, out: Path, run: RunFolder) -> Fitted:
     """Write the model folder, with a report on the texts that were held out."""
     history = _history(tuned, run)
     held = tuned.texts.held
-    answers = without(tuned.answers, tuned.labels, held.labels)
+    answers = restrict_labels(tuned.answers, tuned.labels, held.labels)
     report = replace(score(held, answers), history=history, model=out.name)
     folder = write_tuned(out, tuned, _metrics(tuned, report, history), _card(tuned, report))
     report.write_page(out / "report.html")

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tabsa.encoding import Encoded, combine
+from tabsa.encoding.arrays import Encoded, combine
 from tabsa.evaluation.calibration import Calibration, fit_calibration
 from tabsa.evaluation.metrics import all_metrics
 from tabsa.models.base import Answer, Model

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tabsa.checkpoint import ModelFolder
+from tabsa.encoding.answers import PresenceCalibration
 from tabsa.encoding.pieces import PieceReader
 from tabsa.encoding.questions import answers_of
 from tabsa.errors import DataError
-from tabsa.evaluation.calibration import PresenceCalibration, fit_presence_calibration
+from tabsa.evaluation.calibration import fit_presence_calibration
 from tabsa.models.reader.config import ReaderConfig
 from tabsa.models.reader.encoder import EncoderShape
 from tabsa.models.reader.network import Reader

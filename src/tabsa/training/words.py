@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tabsa.encoding import combine
+from tabsa.encoding.arrays import combine
 from tabsa.models.base import Model, Vocabulary
 from tabsa.nn.context import Context, ScanPath
 from tabsa.nn.fast.graphs import Batch, Graphs

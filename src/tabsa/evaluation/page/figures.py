@@ -2,12 +2,11 @@
 
 import math
 
-from tabsa.evaluation.comparison import LOWER_IS_BETTER, Comparison, Difference
+from tabsa.evaluation.bootstrap import LOWER_IS_BETTER, Comparison, Difference
 from tabsa.evaluation.metrics import METRICS
 from tabsa.evaluation.page.markup import row_head, section, share, table
 from tabsa.evaluation.report import Report
-from tabsa.evaluation.tables import COMPARED, NAMES
-from tabsa.evaluation.values import p_value, percent, points
+from tabsa.evaluation.report_tables import COMPARED, NAMES, p_value, percent, points
 from tabsa.text.escaping import html_text
 
 _CARDS = (

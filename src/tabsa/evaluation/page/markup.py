@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from tabsa.evaluation.values import percent
+from tabsa.evaluation.report_tables import percent
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE
 from tabsa.text.escaping import html_text
 

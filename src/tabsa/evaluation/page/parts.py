@@ -2,12 +2,11 @@
 
 import math
 
-from tabsa.evaluation.breakdown import TagReport
 from tabsa.evaluation.page.charts import curve_chart, reliability_chart
 from tabsa.evaluation.page.history import LOSSES, SCORES, curves
 from tabsa.evaluation.page.markup import chip, count, plural, row_head, section, share, table
-from tabsa.evaluation.report import Report
-from tabsa.evaluation.values import percent
+from tabsa.evaluation.report import Report, TagReport
+from tabsa.evaluation.report_tables import percent
 from tabsa.text.escaping import html_text
 
 _MOST, _SHOWN = 50, 30  # rows of a table; where there are more, fewer are shown

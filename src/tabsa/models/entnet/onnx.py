@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 from tabsa.checkpoint import ModelFolder, Precision
-from tabsa.embeddings import lookup
-from tabsa.encoding import aspect_matrix, target_word
+from tabsa.embeddings.vectors import lookup
+from tabsa.encoding.target_words import aspect_matrix, target_word
 from tabsa.models.entnet.step import Direction, step
 from tabsa.models.onnx.graph import Graph
 from tabsa.models.onnx.products import products

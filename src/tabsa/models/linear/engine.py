@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from tabsa.checkpoint import ModelFolder, Precision
-from tabsa.encoding import Passage, PassageAnswer, asked_columns
-from tabsa.encoding import passages as cut_passages
+from tabsa.encoding.answers import PassageAnswer, aspect_columns
+from tabsa.encoding.passages import Passage
+from tabsa.encoding.passages import passages as cut_passages
 from tabsa.errors import ModelError
 from tabsa.models.linear.model import LinearModel, read_model
 from tabsa.models.linear.tagging import Tagger, tagger_for
@@ -55,7 +56,7 @@ class LinearEngine:
         """Read passages; a linear model has no gates to give."""
         if not passages:
             return []
-        columns = asked_columns(self.folder.config.aspects, len(passages), aspects, aspects_of_each)
+        columns = aspect_columns(self.folder.config.aspects, len(passages), aspects, aspects_of_each)
         said = self.model.predict(passages, self.tagger).astype(np.float32)
         probabilities = shares(said, said.shape, self.folder.path)
         ends = np.cumsum([len(passage.targets) for passage in passages])

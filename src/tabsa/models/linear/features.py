@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.encoding import Passage
+from tabsa.encoding.passages import Passage
 from tabsa.models.linear.config import LRConfig
 from tabsa.models.linear.negation import negated
 from tabsa.models.linear.tagging import Tagger

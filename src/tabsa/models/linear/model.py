@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from tabsa.checkpoint import ModelConfig, ModelFolder, write_folder
 from tabsa.config import build_saved
-from tabsa.embeddings import WordVectors
-from tabsa.encoding import Passage
+from tabsa.embeddings.vectors import WordVectors
+from tabsa.encoding.passages import Passage
 from tabsa.errors import ModelError
 from tabsa.models.linear.config import KIND, LRConfig
 from tabsa.models.linear.features import FeatureSpace, SparseRows, passage_ngrams, row_sums

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.checkpoint import GRAPHS, ModelFolder, Precision
-from tabsa.embeddings import WordVectors, lookup
-from tabsa.encoding import Passage, PassageAnswer, asked_columns, neighbours, passage_words, slots
-from tabsa.encoding import passages as cut_passages
+from tabsa.embeddings.vectors import WordVectors, lookup
+from tabsa.encoding.answers import PassageAnswer, aspect_columns
+from tabsa.encoding.passages import Passage
+from tabsa.encoding.passages import passages as cut_passages
+from tabsa.encoding.target_words import neighbours, passage_words, slots
 from tabsa.errors import ModelError
 from tabsa.models.onnx.running import run_graph, running, side_by_side
 from tabsa.models.onnx.runtime import cores
@@ -140,7 +142,7 @@ class OnnxEngine:
         gates: bool = False,
     ) -> list[PassageAnswer]:
         """Read passages, sorted by length inside, answered in order; the graph answers all of the model's aspects."""
-        columns = asked_columns(self.folder.config.aspects, len(passages), aspects, aspects_of_each)
+        columns = aspect_columns(self.folder.config.aspects, len(passages), aspects, aspects_of_each)
         results: list[PassageAnswer | None] = [None] * len(passages)
         batches = list(_batches([len(passage.tokens) for passage in passages], self.threads))
         if not batches:

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from tabsa.checkpoint import READER_GRAPHS, ModelFolder, Precision
 from tabsa.embeddings.packing import SCALE, unpack_table, unpack_weights
-from tabsa.encoding import Passage, PassageAnswer
-from tabsa.encoding.pieces import PiecePassage, PieceReader
-from tabsa.encoding.questions import wording
+from tabsa.encoding.answers import PassageAnswer, PresenceCalibration
+from tabsa.encoding.passages import Passage
+from tabsa.encoding.pieces import PiecePassage, PieceReader, wording
 from tabsa.errors import ModelError
-from tabsa.evaluation.calibration import PresenceCalibration
 from tabsa.models.onnx.running import run_graph, running, side_by_side
 from tabsa.models.onnx.runtime import cores, load_onnxruntime
 from tabsa.models.onnx.session import open_session, shares

@@ -43,7 +43,7 @@ class QuestionBatch:
     aspect_lengths: Tensor  # (S, U)
     targets: Tensor  # the slot of each question's target, -1 where the text only implies it, (S, B, M)
     asked: Tensor  # the row in `aspects` of its aspect, (S, B, M)
-    labels: Tensor  # NOT_ASKED where there is no question, (S, B, M)
+    labels: Tensor  # UNLABELLED where there is no question, (S, B, M)
     soft_labels: Tensor | None = None  # (S, B, M, labels)
     # Where questions are read through all layers, `pieces` has theirs behind the text's.
     owners: Tensor | None = None  # 0 for the text's pieces, 1 for those of its first question, ..., (S, B, T)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.encoding.pieces import PiecePassage
-from tabsa.encoding.windows import NO_SLOT
+from tabsa.encoding.pieces import NO_SLOT, PiecePassage
 from tabsa.models.reader.storage import BEHIND, UNHEARD
 from tabsa.schema import Span
 

@@ -1,7 +1,7 @@
 """Two targets beside each other, aspect by aspect; the script lets the reader choose others."""
 
 from tabsa.evaluation.page.markup import row_head, section, table
-from tabsa.evaluation.values import points
+from tabsa.evaluation.report_tables import points
 from tabsa.report.page.shown import Shown, called
 from tabsa.report.page.words import between, percent
 from tabsa.report.summary import Contrast, Summary

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tabsa.errors import DataError, OutputError, TabsaError
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.scoring import Counts
 from tabsa.scoring.many.joining import connect, require, said
 from tabsa.scoring.many.parts import Part, piece_name

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from tabsa.errors import ConfigError, DataError, OutputError
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.scoring import Counts
 from tabsa.scoring.many.parts import Part, find_parts
 from tabsa.scoring.many.records import Records

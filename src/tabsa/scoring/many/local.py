@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tabsa.errors import ConfigError, DataError, ModelError, TabsaError
-from tabsa.inference import Predictor
+from tabsa.inference.predictor import Predictor
 from tabsa.scoring import Counts, Progress, rejects_file, score
 from tabsa.scoring.many.parts import Part
 from tabsa.scoring.many.worker import Job, Kind, Outcome

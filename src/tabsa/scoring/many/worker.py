@@ -9,7 +9,7 @@ from typing import Any
 
 from tabsa.checkpoint import AskedPrecision
 from tabsa.errors import ModelError
-from tabsa.inference import Predictor, load
+from tabsa.inference.predictor import Predictor, load
 from tabsa.scoring import Counts, Request, request_identity
 
 

@@ -12,8 +12,8 @@ from tabsa.datasets import Columns, named_columns
 from tabsa.datasets import load as load_dataset
 from tabsa.datasets.frames import frame_dataset
 from tabsa.datasets.notes import warn_if_implied
+from tabsa.encoding.answers import restrict_labels
 from tabsa.errors import DataError, ModelError
-from tabsa.evaluation.questions import without
 from tabsa.evaluation.report import Report
 from tabsa.evaluation.report import evaluate as score
 from tabsa.inference.predictor import Predictor, load
@@ -79,7 +79,7 @@ def predict_questions(predictor: Predictor, dataset: Dataset) -> NDArray[np.floa
     """The Predictor's own probabilities for a dataset's questions, (questions, labels), in the dataset's order of both.
 
     A text is asked nothing else (`Dataset.questions`). What a model says of labels that the dataset lacks goes to
-    those it has (`tabsa.evaluation.questions.without`).
+    those it has (`tabsa.evaluation.metrics.without`).
     """
     _check_aspects(predictor, dataset)
     kept = label_names(predictor, dataset)
@@ -102,7 +102,7 @@ def predict_questions(predictor: Predictor, dataset: Dataset) -> NDArray[np.floa
         ]
     probabilities = np.array(rows, np.float64).reshape(-1, len(predictor.labels))
     if set(kept) < set(predictor.labels):
-        return np.asarray(without(probabilities, predictor.labels, kept), np.float64)
+        return np.asarray(restrict_labels(probabilities, predictor.labels, kept), np.float64)
     return probabilities[:, [predictor.labels.index(label) for label in kept]]
 
 

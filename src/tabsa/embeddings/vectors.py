@@ -2,13 +2,57 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from tabsa.embeddings.fallbacks import WAYS, How, parts, random_vector, spellings
-from tabsa.embeddings.reading import GLOVE_SCALE, WordVectors
+
+GLOVE_SCALE: Final = 0.38  # of GloVe 840B: for a file of zeros, and where there is no file
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSource:
+    """Where vectors come from: a file's name (`archive.zip/member.txt` where one was chosen) and the file's SHA-256."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, eq=False)
+class WordVectors:
+    """Words and their vectors, a row each."""
+
+    words: tuple[str, ...]
+    matrix: npt.NDArray[np.float32]  # (words, dim)
+    scale: float
+    """The root mean square of the vectors' elements: how large a made-up vector should be to be like them."""
+    source: VectorSource | None = None
+    index: dict[str, int] = field(init=False, repr=False)
+    """The row of each word."""
+
+    def __post_init__(self) -> None:
+        index = {word: row for row, word in enumerate(self.words)}
+        if len(index) < len(self.words):
+            raise ValueError("a word is given twice; give each word once")
+        object.__setattr__(self, "index", index)
+
+    @property
+    def dim(self) -> int:
+        """How many numbers a vector has."""
+        return int(self.matrix.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self.index
+
+    def __getitem__(self, word: str) -> npt.NDArray[np.float32]:
+        row: npt.NDArray[np.float32] = self.matrix[self.index[word]]
+        return row
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,62 +9,31 @@ fields), spaces and carriage returns at a line's end, blank lines, a byte-order 
 counts), a word that is not UTF-8 (it cannot be asked for, and is left out when all words are read).
 """
 
+import gzip
+import io
 import math
+import zipfile
+import zlib
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Final
+from typing import IO, BinaryIO, Final, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from tabsa.embeddings.sources import VectorSource, errors_named, locate, opened, source_name
-from tabsa.errors import DataError
-from tabsa.files import sha256
+from tabsa.embeddings.vectors import GLOVE_SCALE, VectorSource, WordVectors
+from tabsa.errors import DataError, DataNotFoundError
+from tabsa.files import reason, sha256
 
 _LONGEST_LINE: Final = 1 << 20  # a file without line ends must not be read into memory as one line
 _SAMPLE: Final = 1000  # lines always checked, from which the scale is taken
 _LAYOUT_LINES: Final = 100  # of these, the ones that show how many numbers a line has
-GLOVE_SCALE: Final = 0.38  # of GloVe 840B: for a file of zeros, and where there is no file
-
-
-@dataclass(frozen=True, eq=False)
-class WordVectors:
-    """Words and their vectors, a row each."""
-
-    words: tuple[str, ...]
-    matrix: npt.NDArray[np.float32]  # (words, dim)
-    scale: float
-    """The root mean square of the vectors' elements: how large a made-up vector should be to be like them."""
-    source: VectorSource | None = None
-    index: dict[str, int] = field(init=False, repr=False)
-    """The row of each word."""
-
-    def __post_init__(self) -> None:
-        index = {word: row for row, word in enumerate(self.words)}
-        if len(index) < len(self.words):
-            raise ValueError("a word is given twice; give each word once")
-        object.__setattr__(self, "index", index)
-
-    @property
-    def dim(self) -> int:
-        """How many numbers a vector has."""
-        return int(self.matrix.shape[1])
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    def __contains__(self, word: object) -> bool:
-        return word in self.index
-
-    def __getitem__(self, word: str) -> npt.NDArray[np.float32]:
-        row: npt.NDArray[np.float32] = self.matrix[self.index[word]]
-        return row
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,3 +171,74 @@ def _is_utf8(token: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+_BUFFER: Final = 1 << 20
+
+
+def locate(path: Path) -> tuple[Path, str | None]:
+    """The file on disk that `path` means, and the file inside it, where `path` goes on into a zip."""
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; give a file of word vectors (.txt, .txt.gz or .zip)")
+    if path.exists():
+        return path, None
+    for parent in path.parents:
+        if parent.suffix.lower() == ".zip" and parent.is_file():
+            return parent, path.relative_to(parent).as_posix()
+    raise DataNotFoundError(f"no word vectors at {path}; give the path of a GloVe file (.txt, .txt.gz or .zip)")
+
+
+def source_name(file: Path, member: str | None) -> str:
+    """What a source is called: no folders, but the zip's member where one was chosen."""
+    return file.name if member is None else f"{file.name}/{member}"
+
+
+@contextmanager
+def errors_named(path: Path) -> Iterator[None]:
+    """Turn what a broken file makes the standard library raise into one line that names the file."""
+    try:
+        yield
+    except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile) as e:
+        raise DataError(f"{path} is damaged or cut short ({e}); fetch it again") from e
+    except OSError as e:
+        raise DataError(f"cannot read {path}: {reason(e)}") from e
+
+
+@contextmanager
+def opened(file: Path, member: str | None) -> Iterator[BinaryIO]:
+    """The text inside the file, unpacked on the way."""
+    suffix = file.suffix.lower()
+    if suffix == ".zip":
+        with zipfile.ZipFile(file) as archive:
+            name = _member(archive, file, member)
+            try:
+                stream = archive.open(name)
+            except RuntimeError as e:  # encrypted, or a compression that zipfile does not know
+                raise DataError(f"cannot unpack {name} of {file} ({e}); unpack it first") from e
+            with _buffered(stream) as lines:
+                yield lines
+    elif suffix == ".gz":
+        with gzip.open(file) as unpacked, _buffered(unpacked) as lines:
+            yield lines
+    else:
+        with file.open("rb", buffering=_BUFFER) as lines:
+            yield lines
+
+
+def _buffered(stream: IO[bytes] | gzip.GzipFile) -> io.BufferedReader:
+    """Lines at the speed of C: the readers of zip and gzip find them in Python."""
+    return io.BufferedReader(cast("io.RawIOBase", stream), _BUFFER)
+
+
+def _member(archive: zipfile.ZipFile, file: Path, wanted: str | None) -> str:
+    names = [n for n in archive.namelist() if not n.endswith("/") and not n.startswith("__MACOSX/")]
+    if wanted is None and len(names) == 1:
+        return names[0]
+    if wanted in names:
+        return str(wanted)
+    if not names:
+        raise DataError(f"{file} is an empty zip; a file of word vectors was expected in it")
+    some = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
+    if wanted is None:
+        raise DataError(f"{file} holds {len(names)} files ({some}); say which, as in {file / names[0]}")
+    raise DataError(f"{file} has no file {wanted}; it holds {some}")

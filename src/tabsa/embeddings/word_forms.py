@@ -16,86 +16,38 @@ _OTHER_WORDS: Final = (
     "forest honest modest harvest rather either sever hundred need indeed"
 )
 _NOT_INFLECTED: Final = frozenset(_OTHER_WORDS.split())
-_IRREGULAR: Final = {
-    form: lemma
-    for lemma, inflected in {
-        "bad": "worse worst",
-        "begin": "began begun",
-        "break": "broke broken",
-        "bring": "brought",
-        "build": "built",
-        "buy": "bought",
-        "catch": "caught",
-        "child": "children",
-        "choose": "chose chosen",
-        "come": "came",
-        "do": "did done does",
-        "drink": "drank drunk",
-        "drive": "drove driven",
-        "eat": "ate eaten",
-        "fall": "fell fallen",
-        "far": "further farther furthest",
-        "feel": "felt",
-        "fight": "fought",
-        "find": "found",
-        "foot": "feet",
-        "forget": "forgot forgotten",
-        "get": "got gotten",
-        "give": "gave given",
-        "go": "went gone",
-        "good": "better best",
-        "grow": "grew grown",
-        "have": "had has",
-        "hear": "heard",
-        "keep": "kept",
-        "know": "knew known",
-        "leave": "left",
-        "lose": "lost",
-        "make": "made",
-        "man": "men",
-        "mean": "meant",
-        "meet": "met",
-        "mouse": "mice",
-        "pay": "paid",
-        "person": "people",
-        "see": "saw seen",
-        "sell": "sold",
-        "shoot": "shot",
-        "sleep": "slept",
-        "speak": "spoke spoken",
-        "spend": "spent",
-        "steal": "stole stolen",
-        "take": "took taken",
-        "teach": "taught",
-        "tell": "told",
-        "thief": "thieves",
-        "think": "thought",
-        "wear": "wore worn",
-        "win": "won",
-        "woman": "women",
-        "write": "wrote written",
-        "be": "am is are was were been being",
-        "not": "n't",
-    }.items()
-    for form in inflected.split()
+# A lemma and its forms, which no rule finds.
+_IRREGULAR_FORMS: Final = """
+    bad worse worst; begin began begun; break broke broken; bring brought; build built; buy bought; catch caught;
+    child children; choose chose chosen; come came; do did done does; drink drank drunk; drive drove driven;
+    eat ate eaten; fall fell fallen; far further farther furthest; feel felt; fight fought; find found; foot feet;
+    forget forgot forgotten; get got gotten; give gave given; go went gone; good better best; grow grew grown;
+    have had has; hear heard; keep kept; know knew known; leave left; lose lost; make made; man men; mean meant;
+    meet met; mouse mice; pay paid; person people; see saw seen; sell sold; shoot shot; sleep slept;
+    speak spoke spoken; spend spent; steal stole stolen; take took taken; teach taught; tell told; thief thieves;
+    think thought; wear wore worn; win won; woman women; write wrote written; be am is are was were been being;
+    not n't
+"""
+_LEMMAS: Final = {
+    form: lemma for lemma, *inflected in (entry.split() for entry in _IRREGULAR_FORMS.split(";")) for form in inflected
 }
 
 
 @remember_short(entries=1 << 15, longest=40)
 def forms(word: str) -> tuple[str, ...]:
-    """The forms of a word in lower case, itself first: `cheaper` -> cheaper, cheape, cheap, ..."""
+    """Return the forms of a word in lower case, itself first: `cheaper` -> cheaper, cheape, cheap, ..."""
     found = [word]
     if "-" in word.strip("-"):
         found += [word.replace("-", "_"), word.replace("-", "")]
-    if word in _IRREGULAR:
-        found.append(_IRREGULAR[word])
+    if word in _LEMMAS:
+        found.append(_LEMMAS[word])
     elif word.isalpha() and word not in _NOT_INFLECTED:
         found += [stem for stem in _stems(word) if len(stem) >= _SHORTEST]
     return tuple(dict.fromkeys(found))
 
 
 def _stems(word: str) -> Iterator[str]:
-    """What the word may be a plural, a past, a participle or a comparative of, the likeliest first."""
+    """Yield what the word may be a plural, a past, a participle or a comparative of, the likeliest first."""
     for ending, put in (("ies", "y"), ("ied", "y"), ("ier", "y"), ("iest", "y"), ("ves", "f"), ("ves", "fe")):
         if word.endswith(ending):
             yield word.removesuffix(ending) + put

@@ -1,15 +1,21 @@
 """Reports and comparisons as tables for a terminal."""
 
-from typing import TYPE_CHECKING, Final
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
+from tabsa.evaluation.answers import Mistake
 from tabsa.evaluation.metrics import FAMILIES, METRICS
-from tabsa.evaluation.values import p_value, percent, points
+from tabsa.schema import UNNAMED
+from tabsa.tables.rows import Values
+from tabsa.tables.writing import write_table
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
-    from tabsa.evaluation.comparison import Comparison
+    from tabsa.evaluation.bootstrap import Comparison
     from tabsa.evaluation.report import Report
 
 # Aspects that the table by aspect has at most; where there are more, as where every text asks its own, fewer are shown.
@@ -172,3 +178,54 @@ def _table(title: str) -> "Table":
         pad_edge=False,
         padding=(0, 0, 0, 1),
     )
+
+
+def without_nan(value: Any) -> Any:
+    """The same with None for each NaN, and lists for tuples."""
+    match value:
+        case float() if math.isnan(value):
+            return None
+        case dict():
+            return {key: without_nan(item) for key, item in value.items()}
+        case tuple() | list():
+            return [without_nan(item) for item in value]
+    return value
+
+
+def percent(fraction: float) -> str:
+    """A share in percent with one decimal, a dash where it is not defined."""
+    return "–" if math.isnan(fraction) else f"{100 * fraction:.1f}"
+
+
+def points(difference: float) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    if math.isnan(difference):
+        return "–"
+    shown = f"{100 * difference:+.1f}"
+    return "0.0" if float(shown) == 0 else shown.replace("-", "−")
+
+
+def p_value(p: float) -> str:
+    """A p-value with three decimals, without the zero before the point."""
+    return "–" if math.isnan(p) else f"{p:.3f}".removeprefix("0")
+
+
+_COLUMNS = ("id", "text", "target", "aspect", "gold", "said")
+
+
+def write_errors(errors: Sequence[Mistake], labels: Sequence[str], path: str | Path) -> Path:
+    """One row a mistake: what was asked, what is right, what was said, and the probability of each label.
+
+    The target that a text is about and does not name is null, or an empty field.
+    """
+    column = {label: f"p_{label}" if label in (*_COLUMNS, "probability") else label for label in labels}
+    types: dict[str, type] = {**dict.fromkeys(_COLUMNS, str), **dict.fromkeys(("probability", *column.values()), float)}
+    rows = [_row(mistake, column) for mistake in errors]
+    return write_table(path, types, rows)
+
+
+def _row(mistake: Mistake, column: dict[str, str]) -> Values:
+    target = None if mistake.target.name == UNNAMED else mistake.target.name
+    values = (mistake.id, mistake.text, target, mistake.aspect, mistake.gold, mistake.said)
+    shares = {column[label]: round(share, 6) for label, share in mistake.probabilities.items()}
+    return {**dict(zip(_COLUMNS, values, strict=True)), "probability": round(mistake.probability, 6), **shares}

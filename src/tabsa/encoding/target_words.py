@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.embeddings import WordVectors, lookup
+from tabsa.embeddings.vectors import WordVectors, lookup
 from tabsa.encoding.passages import Passage
 
 

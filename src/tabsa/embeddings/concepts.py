@@ -1,0 +1,129 @@
+"""Concepts: words and phrases of which something is known, such as how pleasant they are, as a vector each.
+
+    table = load_concepts("senticnet/senticnet4.tsv")      # or load_concepts(): the lexicon in the package
+    rows = table.match(["a", "lot", "of", "fun"])          # the row of each word's concept, 0 where it has none
+    table.matrix[rows]
+
+A source of concepts is a table of tab-separated columns, named in its first line: `concept` (words joined with _) and
+numbers, which make the vector. SenticNet has this form. Its moods, polarity label and related concepts are no numbers
+and not part of the vector.
+
+`lexicon.tsv` is the package's own: some 900 words and phrases that people judge places, food and service by, grouped
+by sense, each with SenticNet's four affective dimensions and a polarity as its writer felt them. Nothing in it was
+copied or measured. It lets everything run without other data; it is no substitute for a real resource.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tabsa.embeddings.vectors import VectorSource
+from tabsa.embeddings.word_forms import forms
+from tabsa.errors import DataError
+from tabsa.files import read_text, sha256
+
+LEXICON: Final = Path(__file__).parent / "lexicon.tsv"
+_NAME: Final = "concept"
+_TEXT: Final = re.compile(r"mood\d*|polarity_label|semantics\d+")  # SenticNet's columns that are no numbers
+
+
+@dataclass(frozen=True, eq=False)
+class ConceptTable:
+    """Concepts, words joined with _, and a vector each. Row 0 is no concept: its name is empty and its vector 0."""
+
+    names: tuple[str, ...]
+    matrix: NDArray[np.float32]  # (concepts + 1, e)
+    source: VectorSource | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.names) != len(self.matrix) or self.names[:1] != ("",) or self.matrix[:1].any():
+            raise ValueError("a table of concepts needs one vector a name, and an empty name with the vector 0 first")
+
+    def __len__(self) -> int:
+        return len(self.names) - 1
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The row of each concept."""
+        return {name: row for row, name in enumerate(self.names) if row}
+
+    @cached_property
+    def beginnings(self) -> frozenset[str]:
+        """The beginnings of concepts of several words, up to any of their joints."""
+        return frozenset(name[:end] for name in self.names for end, letter in enumerate(name) if letter == "_")
+
+    def match(self, words: Sequence[str]) -> NDArray[np.int32]:
+        """Return the row of the concept that each word is part of, 0 where it is part of none.
+
+        From left to right, the longest phrase that is a concept is taken, and all its words get its row. A word
+        counts in its own form before any form it may be an inflection of.
+        """
+        rows = np.zeros(len(words), np.int32)
+        start = 0
+        while start < len(words):
+            length, row = self._longest(words, start)
+            rows[start : start + length] = row
+            start += max(1, length)
+        return rows
+
+    def _longest(self, words: Sequence[str], start: int) -> tuple[int, int]:
+        """Return the length and the row of the longest concept that begins at `start`; (0, 0) where there is none."""
+        found = (0, 0)
+        open_phrases = [""]
+        for end in range(start, len(words)):
+            of_word = forms(words[end])
+            phrases = [f"{phrase}_{form}" if phrase else form for phrase in open_phrases for form in of_word]
+            row = next((self.index[phrase] for phrase in phrases if phrase in self.index), 0)
+            if row:
+                found = (end + 1 - start, row)
+            open_phrases = [phrase for phrase in phrases if phrase in self.beginnings]
+            if not open_phrases:
+                break
+        return found
+
+
+def load_concepts(file: str = "", data_dir: Path | None = None) -> ConceptTable:
+    """Load the table in `file`, a path of its own or below a data folder; empty: the package's lexicon."""
+    from tabsa.datasets.locate import find  # for training; a model folder brings its concepts with it
+
+    return read_concepts(LEXICON if not file else path if (path := Path(file)).is_file() else find(file, data_dir))
+
+
+def read_concepts(path: Path) -> ConceptTable:
+    """Read the table in a file; a mistake in it is one line that names the row, the header being row 1."""
+    text = read_text(path).replace("\r\n", "\n").rstrip("\n")
+    header, *lines = (line.split("\t") for line in text.split("\n"))
+    if header.count(_NAME) != 1:
+        raise DataError(f"{path} has no column '{_NAME}'; expected tab-separated columns, named in the first line")
+    name = header.index(_NAME)
+    numbers = [n for n, column in enumerate(header) if n != name and not _TEXT.fullmatch(column)]
+    if not numbers:
+        raise DataError(f"{path} has no column of numbers beside '{_NAME}'; they make a concept's vector")
+    rows: dict[str, int] = {}
+    matrix = np.zeros((len(lines) + 1, len(numbers)), np.float16)  # rounded to what a model folder stores
+    for row, fields in enumerate(lines, start=2):
+        if len(fields) != len(header):
+            raise DataError(f"{path}, row {row}: {len(fields)} columns; expected {len(header)}, as in the first line")
+        concept = "_".join(fields[name].lower().replace("_", " ").split())
+        if not concept or concept in rows:
+            problem = f"'{concept}' is in row {rows[concept]} already" if concept else "no concept"
+            raise DataError(f"{path}, row {row}: {problem}; expected each concept once")
+        rows[concept] = row
+        matrix[row - 1] = [_number(path, row, header[n], fields[n]) for n in numbers]
+    return ConceptTable(("", *rows), matrix.astype(np.float32), VectorSource(path.name, sha256(path)))
+
+
+def _number(path: Path, row: int, column: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = np.nan
+    if not abs(number) < 65_504:  # what float16 holds; false for NaN, too
+        raise DataError(f"{path}, row {row}: '{column}' is {text!r}; expected a number below 65,504")
+    return number
