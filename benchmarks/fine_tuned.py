@@ -15,11 +15,11 @@ from pathlib import Path
 from machine import machine
 
 from scoring import rates, sentences
-from tabsa.checkpoint import open_folder
+from tabsa.checkpoint.model_folder import open_folder
 from tabsa.datasets.sentihood import ALL_ASPECTS
 from tabsa.inference.predictor import Predictor
 from tabsa.models.export import export
-from tabsa.models.reader.storage import TOKENIZER, write_reader_folder
+from tabsa.models.reader.reader_storage import TOKENIZER, write_reader_folder
 from tabsa.training.fine_tuning import start_weights
 
 RESULTS = Path(__file__).parent / "results" / "fine_tuned.json"

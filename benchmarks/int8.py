@@ -23,7 +23,7 @@ import numpy as np
 import onnxruntime
 
 import tabsa
-from tabsa.checkpoint import GRAPHS, Precision
+from tabsa.checkpoint.model_folder import GRAPHS, Precision
 from tabsa.datasets import load
 from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.evaluation.report import evaluate

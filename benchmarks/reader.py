@@ -30,14 +30,15 @@ from machine import machine
 from onnx import TensorProto, helper, numpy_helper
 
 from scoring import rates, sentences, transformer
-from tabsa.checkpoint import ModelConfig, read_folder
+from tabsa.checkpoint.model_config import ModelConfig
+from tabsa.checkpoint.model_folder import read_folder
 from tabsa.datasets.sentihood import ALL_ASPECTS
 from tabsa.inference.predictor import Predictor
 from tabsa.models.export import export
-from tabsa.models.reader.config import ReaderConfig
 from tabsa.models.reader.encoder import read_encoder
-from tabsa.models.reader.network import Reader
-from tabsa.models.reader.storage import dimensions, reader_options, write_reader_folder
+from tabsa.models.reader.reader_config import ReaderConfig
+from tabsa.models.reader.reader_network import Reader
+from tabsa.models.reader.reader_storage import dimensions, reader_options, write_reader_folder
 from tabsa.training.questions import LABELS
 
 RESULTS = Path(__file__).parent / "results" / "reader.json"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tabsa
-from tabsa.models import SYSTEMS
+from tabsa.models.registry import SYSTEMS
 
 PACKAGE = Path(tabsa.__file__).parent
 # A room imports only rooms of the lines above it; rooms of one line do not import each other. The number is the most

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from tabsa.checkpoint import (
+from tabsa.checkpoint.model_config import FORMAT, ModelConfig
+from tabsa.checkpoint.model_folder import (
     ALIASES,
     DEFAULT,
-    FORMAT,
     GRAPHS,
     READER_GRAPHS,
-    ModelConfig,
     ModelFolder,
     open_folder,
     read_folder,

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tabsa import load
-from tabsa.checkpoint import ANSWERING, CHECKSUMS, read_folder, shipped_models
+from tabsa.checkpoint.checksums import CHECKSUMS
+from tabsa.checkpoint.model_folder import ANSWERING, read_folder, shipped_models
 from tabsa.errors import ModelError
 from tabsa.models.export import export
 from tabsa.scoring import Request, request_identity

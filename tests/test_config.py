@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tabsa.config import build, nearest, option, override, read_toml, to_toml
 from tabsa.errors import ConfigError, DeprecatedWarning
-from tabsa.models import SYSTEMS
+from tabsa.models.registry import SYSTEMS
 from tabsa.training.config import (
     AugmentationConfig,
     DataConfig,

@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tabsa.checkpoint import read_folder
+from tabsa.checkpoint.model_folder import read_folder
 from tabsa.models.export import export
 
 ROOT = Path(__file__).parents[2]

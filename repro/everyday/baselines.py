@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression
 from tabsa.datasets import load
 from tabsa.encoding.arrays import gold_labels
 from tabsa.encoding.passages import passages
-from tabsa.models.linear.config import LRConfig
+from tabsa.models.linear.linear_features import LRConfig
 from tabsa.schema import NONE, Dataset, Example, Target
 from tabsa.training.regression import fit_datasets, probabilities_of
 

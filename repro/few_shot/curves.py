@@ -33,8 +33,8 @@ from tabsa.datasets import load
 from tabsa.encoding.answers import PresenceCalibration
 from tabsa.encoding.questions import answers_of
 from tabsa.evaluation.metrics import question_metrics
-from tabsa.models.reader.engine import ReaderEngine
-from tabsa.models.reader.question_path import load_weights
+from tabsa.models.reader.reader_engine import ReaderEngine
+from tabsa.models.reader.reader_network import load_weights
 from tabsa.schema import Dataset
 from tabsa.training import fine_tuning
 from tabsa.training.config import RunConfig, run_config

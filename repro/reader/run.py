@@ -24,7 +24,7 @@ from safetensors.torch import load_file, save_file
 
 from tabsa.encoding.questions import Questions
 from tabsa.models.reader.encoder import read_encoder
-from tabsa.models.reader.network import Reader
+from tabsa.models.reader.reader_network import Reader
 from tabsa.training.config import RunConfig, read_config
 from tabsa.training.drawing import Drawer
 from tabsa.training.questions import (

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file
 
-from tabsa.checkpoint import ModelConfig, read_folder
+from tabsa.checkpoint.model_config import ModelConfig
+from tabsa.checkpoint.model_folder import read_folder
 from tabsa.datasets import load
 from tabsa.encoding.answers import PresenceCalibration
 from tabsa.evaluation.calibration import (
@@ -30,7 +31,7 @@ from tabsa.inference.evaluating import evaluate, predict_questions
 from tabsa.inference.predictor import Predictor
 from tabsa.models.export import export
 from tabsa.models.reader.encoder import read_encoder
-from tabsa.models.reader.storage import reader_options, write_reader_folder
+from tabsa.models.reader.reader_storage import reader_options, write_reader_folder
 from tabsa.schema import NONE
 from tabsa.text.aspects import EVERYDAY
 from tabsa.training.config import read_config

@@ -7,7 +7,7 @@ from typing import Final
 
 from tabsa.config import nearest, override, read_toml
 from tabsa.errors import ConfigError
-from tabsa.models import SYSTEMS
+from tabsa.models.registry import SYSTEMS
 from tabsa.training.config import RunConfig, run_config
 
 _CONFIGS: Final = Path(__file__).parent / "configs" / "table1"

@@ -12,8 +12,10 @@ import pytest
 
 import tabsa
 from hub_server import NAME, TARGETS, TEXT, TOKEN, HubServer, answers
-from tabsa.checkpoint import ANSWERING, CHECKSUMS, hub, read_folder
+from tabsa.checkpoint import hub
+from tabsa.checkpoint.checksums import CHECKSUMS
 from tabsa.checkpoint.hub import hub_name, is_hub_name, pinned_name
+from tabsa.checkpoint.model_folder import ANSWERING, read_folder
 from tabsa.errors import ModelError
 from tabsa.inference.predictor import Predictor
 

@@ -19,7 +19,9 @@ from pathlib import Path
 import pytest
 
 import tabsa
-from tabsa.checkpoint import CHECKSUMS, FORMAT, read_folder
+from tabsa.checkpoint.checksums import CHECKSUMS
+from tabsa.checkpoint.model_config import FORMAT
+from tabsa.checkpoint.model_folder import read_folder
 from tabsa.models.export import export
 
 FOLDERS = Path(__file__).parents[1] / "data" / "folders"

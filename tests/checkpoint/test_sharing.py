@@ -13,8 +13,9 @@ import pytest
 
 import tabsa
 from hub_server import NAME, TARGETS, TEXT, TOKEN, HubServer, answers
-from tabsa.checkpoint import ANSWERING, CHECKSUMS, read_folder, shipped_models
 from tabsa.checkpoint.card import with_metadata, yaml_lines
+from tabsa.checkpoint.checksums import CHECKSUMS
+from tabsa.checkpoint.model_folder import ANSWERING, read_folder, shipped_models
 from tabsa.errors import ModelError
 from unchecked import unchecked
 

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from open_model import open_model
 from tabsa.cli import models
 from tabsa.evaluation.published import OTHERS, PUBLISHED
-from tabsa.models import SYSTEMS
+from tabsa.models.registry import SYSTEMS
 from tabsa.text.aspects import EVERYDAY
 
 __all__ = ["open_model"]  # a fixture

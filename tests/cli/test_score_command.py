@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tabsa.checkpoint import read_folder
+from tabsa.checkpoint.model_folder import read_folder
 from tabsa.cli import main
 from tabsa.cli.score import command
 from tabsa.datasets import load

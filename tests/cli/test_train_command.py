@@ -429,7 +429,7 @@ def test_spoilt_model_folders_are_one_clear_line(spoilt: Path) -> None:
 
 def test_spoilt_weights_are_one_clear_line(spoilt: Path) -> None:
     """What reads the weights is not `evaluate`, but `export` and whatever trains on."""
-    from tabsa.checkpoint import read_folder
+    from tabsa.checkpoint.model_folder import read_folder
     from tabsa.errors import ModelError
     from tabsa.training.result import load_model
 

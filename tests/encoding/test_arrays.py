@@ -249,7 +249,7 @@ def test_places_is_read_as_it_is_written() -> None:
 
 def test_neighbours_are_those_of_the_layers() -> None:
     torch = pytest.importorskip("torch")
-    from tabsa.nn import targets
+    from tabsa.nn import attention as targets
 
     rng = np.random.default_rng(0)
     tokens = rng.integers(0, 7, (30, 9))  # 0, 1 and 2 are targets

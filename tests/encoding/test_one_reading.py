@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tabsa.checkpoint import open_folder, read_folder
+from tabsa.checkpoint.model_folder import open_folder, read_folder
 from tabsa.embeddings.vectors import lookup
 from tabsa.encoding.answers import PassageAnswer
 from tabsa.encoding.arrays import PADDING, combine, count_words, encode, readings
@@ -16,9 +16,9 @@ from tabsa.encoding.passages import Passage
 from tabsa.encoding.target_words import target_word
 from tabsa.inference.evaluating import predict_examples
 from tabsa.inference.predictor import Predictor
-from tabsa.models.onnx.engine import OnnxEngine
-from tabsa.nn.targets import mentions
-from tabsa.nn.targets import neighbours as network_neighbours
+from tabsa.models.onnx.word_engine import OnnxEngine
+from tabsa.nn.attention import mentions
+from tabsa.nn.attention import neighbours as network_neighbours
 from tabsa.schema import Dataset, Example, Span, Target
 
 ASPECTS = ("general", "price", "safety", "transit-location")

@@ -12,7 +12,7 @@ from fuzz.graphs import added, some_addition
 from fuzz.making import ODD_NUMBERS, changed_json, edited, some_edits, some_value
 from fuzz.models import BOX, SMALL
 from fuzz.texts import check_prediction
-from tabsa.checkpoint import shipped_models
+from tabsa.checkpoint.model_folder import shipped_models
 from tabsa.inference.predictor import Predictor, load
 
 _ENTNET = ("config.json", "weights.safetensors", "vectors.safetensors", "model.onnx", "metrics.json", "checksums.json")

@@ -3,9 +3,8 @@
 import torch
 
 from tabsa.models.base import Vocabulary
-from tabsa.models.entnet.config import DelayedEntNetConfig, EntNetConfig
-from tabsa.models.entnet.delayed import DelayedEntNet
-from tabsa.models.entnet.network import EntNet
+from tabsa.models.entnet.entnet_config import DelayedEntNetConfig, EntNetConfig
+from tabsa.models.entnet.entnet_network import DelayedEntNet, EntNet
 
 SIZE = 6
 

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint import ModelFolder
+from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.embeddings.vectors import lookup
 from tabsa.encoding.arrays import PADDING, combine, count_words, encode
 from tabsa.encoding.target_words import target_word

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tabsa.checkpoint import ModelConfig, ModelFolder, Precision
+from tabsa.checkpoint.model_config import ModelConfig
+from tabsa.checkpoint.model_folder import ModelFolder, Precision
 from tabsa.encoding.answers import PassageAnswer
 from tabsa.encoding.passages import Passage
 from tabsa.encoding.passages import passages as cut_passages
-from tabsa.models import SYSTEMS
+from tabsa.models.registry import SYSTEMS
 from tabsa.schema import Target
 from tabsa.text.aspects import EVERYDAY
 

@@ -10,10 +10,10 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from tabsa.encoding.pieces import PieceReader
-from tabsa.models.reader.config import ContextualEntNetConfig, ReaderConfig
 from tabsa.models.reader.contextual import ContextualEntNet
 from tabsa.models.reader.encoder import EncoderShape, random_weights
-from tabsa.models.reader.network import QuestionBatch, Reader
+from tabsa.models.reader.reader_config import ContextualEntNetConfig, ReaderConfig
+from tabsa.models.reader.reader_network import QuestionBatch, Reader
 from tabsa.text.wordpieces import WordPieces
 
 WORDS = (

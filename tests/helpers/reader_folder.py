@@ -6,14 +6,14 @@ import numpy as np
 import torch
 
 from reader_factory import LABELS, make_reader, tokeniser
-from tabsa.checkpoint import ModelConfig, ModelFolder
+from tabsa.checkpoint.model_config import ModelConfig
+from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import padded_aspects
 from tabsa.models.export import export
-from tabsa.models.reader.engine import ReaderEngine
-from tabsa.models.reader.network import QuestionBatch, Reader
-from tabsa.models.reader.question_path import load_weights
-from tabsa.models.reader.storage import reader_options, write_reader_folder
+from tabsa.models.reader.reader_engine import ReaderEngine
+from tabsa.models.reader.reader_network import QuestionBatch, Reader, load_weights
+from tabsa.models.reader.reader_storage import reader_options, write_reader_folder
 from tabsa.nn.context import EVALUATION
 
 ASPECTS = ("price", "battery life", "good/bad-service")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tabsa.encoding.arrays import UNLABELLED, Encoded
-from tabsa.models import SYSTEMS
+from tabsa.models.registry import SYSTEMS
 from tabsa.training.config import RunConfig, run_config
 from tabsa.training.preparation import Prepared
 

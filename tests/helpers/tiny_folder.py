@@ -5,10 +5,11 @@ from pathlib import Path
 
 import torch
 
-from tabsa.checkpoint import ModelConfig, write_folder
+from tabsa.checkpoint.model_config import ModelConfig
+from tabsa.checkpoint.model_folder import write_folder
 from tabsa.embeddings.vectors import hashed_vectors
 from tabsa.models.base import Vocabulary
-from tabsa.models.entnet.delayed import DelayedEntNet, DelayedEntNetConfig
+from tabsa.models.entnet.entnet_network import DelayedEntNet, DelayedEntNetConfig
 from tabsa.models.export import export
 
 WORDS = (

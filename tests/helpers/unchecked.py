@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tabsa.checkpoint import CHECKSUMS
+from tabsa.checkpoint.checksums import CHECKSUMS
 
 
 def unchecked(folder: Path) -> Path:

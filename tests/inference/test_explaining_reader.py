@@ -6,7 +6,7 @@ import pytest
 import tabsa
 from reader_factory import WORDS
 from reader_folder import ASPECTS, small_reader, write_reader
-from tabsa.checkpoint import read_folder
+from tabsa.checkpoint.model_folder import read_folder
 from tabsa.inference.explaining import MOST_READINGS
 from tabsa.inference.predictor import Predictor
 from tabsa.text import split_sentences

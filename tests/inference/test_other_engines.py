@@ -9,19 +9,19 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 from network_reference import network_probabilities
-from tabsa.checkpoint import ModelConfig, ModelFolder, read_folder, write_folder
+from tabsa.checkpoint.model_config import ModelConfig
+from tabsa.checkpoint.model_folder import ModelFolder, read_folder, write_folder
 from tabsa.embeddings.concepts import ConceptTable
 from tabsa.embeddings.vectors import hashed_vectors
 from tabsa.encoding.arrays import readings
 from tabsa.encoding.passages import Passage
 from tabsa.errors import DataNotFoundError, ModelError
 from tabsa.inference.predictor import load
-from tabsa.models import SYSTEMS
 from tabsa.models.base import Vocabulary
 from tabsa.models.export import export
-from tabsa.models.linear.config import LRConfig
-from tabsa.models.linear.features import FeatureSpace, passage_ngrams
-from tabsa.models.linear.model import LinearModel, read_model, write_model
+from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, passage_ngrams
+from tabsa.models.linear.linear_model import LinearModel, read_model, write_model
+from tabsa.models.registry import SYSTEMS
 from tabsa.schema import Dataset, Example, Target
 from tabsa.text import TargetFinder, tokenise
 from unchecked import unchecked
@@ -221,7 +221,7 @@ def test_the_linear_model_reads_a_long_text_passage_by_passage(tmp_path: Path) -
 
 def test_the_linear_model_uses_the_tags_it_was_trained_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, data = make_linear(tmp_path, pos_ngrams=2), dataset(TEXTS)
-    monkeypatch.setattr("tabsa.models.linear.tagging.load_tagger", lambda _: tags)
+    monkeypatch.setattr("tabsa.models.linear.linear_model.load_tagger", lambda _: tags)
     np.testing.assert_allclose(predicted(folder, data), fitted(folder, data, tags), atol=1e-6)
 
 
@@ -238,7 +238,7 @@ def test_an_absent_tagger_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.
     def absent(_: object) -> None:
         raise DataNotFoundError("there is no tagger; get it with `tabsa data fetch nltk-tagger`")
 
-    monkeypatch.setattr("tabsa.models.linear.tagging.load_tagger", absent)
+    monkeypatch.setattr("tabsa.models.linear.linear_model.load_tagger", absent)
     with pytest.raises(DataNotFoundError, match="tabsa data fetch nltk-tagger"):
         load(folder.path).predict(TEXTS[0], NAMES)
 

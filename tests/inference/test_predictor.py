@@ -12,7 +12,7 @@ from tabsa.errors import DataError, ModelError
 from tabsa.inference import predictor
 from tabsa.inference.predictor import Predictor, load
 from tabsa.inference.results import Prediction
-from tabsa.models.onnx import engine
+from tabsa.models.onnx import word_engine as engine
 from tabsa.schema import Span, Target
 
 TEXT = "Camden is not cheap but Brixton is lovely, and Leith is far."

@@ -8,8 +8,7 @@ import slow_memory
 from entnet_factory import SIZE, VARIANTS, batch, make, vocabulary
 from memory_factory import paper_letters
 from tabsa.errors import ConfigError
-from tabsa.models.entnet.delayed import DelayedEntNet, DelayedEntNetConfig
-from tabsa.models.entnet.network import EntNet, EntNetConfig
+from tabsa.models.entnet.entnet_network import DelayedEntNet, DelayedEntNetConfig, EntNet, EntNetConfig
 from tabsa.nn.context import EVALUATION, Context
 from tabsa.nn.scan import scan
 
@@ -127,7 +126,7 @@ def test_dropout_keeps_one_input_mask_for_all_words_and_is_off_outside_training(
         seen.append(words)
         return scan(weights, words, *rest, **options)
 
-    monkeypatch.setattr("tabsa.models.entnet.network.scan", spy)
+    monkeypatch.setattr("tabsa.models.entnet.entnet_network.scan", spy)
     model.words.fill_(1.0)
     generators = [torch.Generator().manual_seed(seed) for seed in (1, 2)]
     model(tokens, lengths, context=Context(training=True, generators=generators))

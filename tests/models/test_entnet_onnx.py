@@ -7,7 +7,7 @@ import torch
 
 from entnet_factory import VARIANTS, batch, make
 from tabsa.encoding.target_words import neighbours
-from tabsa.models.entnet.onnx import entnet
+from tabsa.models.entnet.entnet_onnx import entnet
 from tabsa.nn.context import EVALUATION
 
 

@@ -10,14 +10,13 @@ import torch
 from entnet_factory import VARIANTS
 from entnet_factory import make as make_entnet
 from reader_folder import small_reader, write_reader
-from tabsa.checkpoint import shipped_models
+from tabsa.checkpoint.model_folder import shipped_models
 from tabsa.models.base import Vocabulary
-from tabsa.models.entnet.onnx import entnet
-from tabsa.models.lstm.onnx import lstm
+from tabsa.models.entnet.entnet_onnx import entnet
+from tabsa.models.lstm.lstm_onnx import lstm, sentic_lstm
 from tabsa.models.onnx import operators
 from tabsa.models.onnx.graph_file import graph_content
 from tabsa.models.registry import SYSTEMS
-from tabsa.models.sentic.onnx import sentic_lstm
 
 
 def names(graph: onnx.GraphProto) -> set[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from tabsa.errors import ModelError
 from tabsa.inference.predictor import load
-from tabsa.models.onnx.running import run_graph, run_graphs_with, running, side_by_side
+from tabsa.models.onnx.session import run_graph, run_graphs_with, running, side_by_side
 
 
 class Runner:

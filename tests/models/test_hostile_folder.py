@@ -11,7 +11,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from reader_folder import small_reader, write_reader
 from tabsa import load
-from tabsa.checkpoint import ANSWERING, CHECKSUMS, read_folder, shipped_models
+from tabsa.checkpoint.checksums import CHECKSUMS
+from tabsa.checkpoint.model_folder import ANSWERING, read_folder, shipped_models
 from tabsa.errors import ModelError
 from tabsa.models.export import export
 from tabsa.models.onnx.graph_file import graph_content

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tabsa.encoding.passages import Passage, passages
-from tabsa.models.linear.config import LRConfig
-from tabsa.models.linear.features import FeatureSpace, ngrams, passage_ngrams, row_sums
+from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, ngrams, passage_ngrams, row_sums
 from tabsa.schema import Target
 from tabsa.text import TargetFinder
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tabsa.checkpoint import read_folder
+from tabsa.checkpoint.model_folder import read_folder
 from tabsa.datasets import load
 from tabsa.encoding.arrays import readings
 from tabsa.encoding.passages import Passage
@@ -18,9 +18,8 @@ from tabsa.errors import DataError, ModelError
 from tabsa.evaluation.metrics import all_metrics
 from tabsa.inference.evaluating import predict_examples
 from tabsa.inference.predictor import load as load_predictor
-from tabsa.models.linear.config import LRConfig
-from tabsa.models.linear.features import FeatureSpace, passage_ngrams
-from tabsa.models.linear.model import LinearModel, read_model, write_model
+from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, passage_ngrams
+from tabsa.models.linear.linear_model import LinearModel, read_model, write_model
 from tabsa.schema import Dataset
 from unchecked import unchecked
 
@@ -79,7 +78,7 @@ def test_probabilities_are_the_softmax_of_the_equation(model, passages):
 
 def test_blocks_do_not_show(model, passages, monkeypatch):
     whole = model.predict(passages)
-    monkeypatch.setattr("tabsa.models.linear.model._BLOCK", 3)
+    monkeypatch.setattr("tabsa.models.linear.linear_model._BLOCK", 3)
     np.testing.assert_array_equal(model.predict(passages), whole)
 
 

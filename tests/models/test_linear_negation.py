@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabsa.models.linear.negation import negated
+from tabsa.models.linear.linear_features import negated
 from tabsa.text import tokenise
 
 NEGATIONS = ("not", "n't", "no", "never", "dont", "wouldnt", "without", "hardly", "less", "lacks")

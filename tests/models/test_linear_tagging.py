@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tabsa.errors import DataError, DataNotFoundError, TabsaError
-from tabsa.models.linear.config import LRConfig
-from tabsa.models.linear.tagging import load_tagger, tagger_for
+from tabsa.models.linear.linear_features import LRConfig
+from tabsa.models.linear.linear_model import load_tagger, tagger_for
 
 FOLDER = "nltk_data/taggers/averaged_perceptron_tagger_eng"
 PARTS = {

@@ -7,7 +7,7 @@ import torch
 import lstm_factory as small
 import slow_lstm
 from slow_attentive import marked, slow_logits
-from tabsa.models.lstm.ta_sa import LSTMTASA, LSTMTASAConfig
+from tabsa.models.lstm.lstm_networks import LSTMTASA, LSTMTASAConfig
 from tabsa.nn.context import EVALUATION
 
 UNITS, ATTENTION = 4, 5

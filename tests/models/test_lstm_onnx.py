@@ -6,12 +6,16 @@ import pytest
 import torch
 
 import lstm_factory as small
-from tabsa.models.lstm.final import LSTMConfig, LSTMFinal
-from tabsa.models.lstm.loc import LSTMLoc
-from tabsa.models.lstm.onnx import lstm
-from tabsa.models.lstm.ta_sa import LSTMTASA, LSTMTASAConfig
-from tabsa.models.sentic.network import SenticLSTM, SenticLSTMConfig
-from tabsa.models.sentic.onnx import sentic_lstm
+from tabsa.models.lstm.lstm_networks import (
+    LSTMTASA,
+    LSTMConfig,
+    LSTMFinal,
+    LSTMLoc,
+    LSTMTASAConfig,
+    SenticLSTM,
+    SenticLSTMConfig,
+)
+from tabsa.models.lstm.lstm_onnx import lstm, sentic_lstm
 from tabsa.nn.context import EVALUATION
 
 CONFIGS = {

@@ -6,8 +6,7 @@ import torch
 
 import lstm_factory as small
 import slow_lstm
-from tabsa.models.lstm.final import LSTMConfig, LSTMFinal
-from tabsa.models.lstm.loc import LSTMLoc
+from tabsa.models.lstm.lstm_networks import LSTMConfig, LSTMFinal, LSTMLoc
 from tabsa.nn.context import EVALUATION
 
 UNITS = 4

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tabsa.checkpoint import read_folder, write_folder
+from tabsa.checkpoint.model_folder import read_folder, write_folder
 from tabsa.embeddings.vectors import hashed_vectors, lookup
 from tabsa.encoding.answers import PassageAnswer
 from tabsa.encoding.passages import Passage
 from tabsa.errors import ModelError
 from tabsa.inference.predictor import load
 from tabsa.models.export import export
-from tabsa.models.onnx import engine as module
-from tabsa.models.onnx.engine import OnnxEngine
+from tabsa.models.onnx import word_engine as module
+from tabsa.models.onnx.word_engine import OnnxEngine
 from tabsa.text import Token
 from unchecked import unchecked
 

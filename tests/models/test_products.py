@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tabsa.models.onnx.graph import Graph
-from tabsa.models.onnx.products import products
+from tabsa.models.onnx.graph_builder import Graph, products
 
 
 def multiplied(precision, rows, matrix, plus=None, *, within=None):

@@ -8,8 +8,7 @@ import torch
 import slow_reader
 from reader_factory import make_reader, moved, question_batch, shape
 from tabsa.models.reader.encoder import random_weights
-from tabsa.models.reader.network import QuestionBatch
-from tabsa.models.reader.question_path import load_weights
+from tabsa.models.reader.reader_network import QuestionBatch, load_weights
 from tabsa.nn.context import EVALUATION, Context
 
 VARIANTS = [

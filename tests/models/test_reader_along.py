@@ -10,8 +10,7 @@ import torch
 import slow_reader
 from reader_factory import make_reader, moved, question_batch
 from tabsa.errors import ModelError
-from tabsa.models.reader.network import QuestionBatch
-from tabsa.models.reader.question_path import untied_weights
+from tabsa.models.reader.reader_network import QuestionBatch, untied_weights
 from tabsa.nn.context import EVALUATION, Context
 from tabsa.nn.transformer import padding_mask
 

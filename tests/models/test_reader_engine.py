@@ -10,14 +10,14 @@ from safetensors.numpy import load_file, save_file
 
 from reader_factory import WORDS
 from reader_folder import ASPECTS, config_of, small_reader, torch_answers, weights_of, write_reader
-from tabsa.checkpoint import READER_GRAPHS, read_folder
+from tabsa.checkpoint.model_folder import READER_GRAPHS, read_folder
 from tabsa.encoding.answers import PresenceCalibration
 from tabsa.encoding.passages import Passage
 from tabsa.errors import ModelError
-from tabsa.models import system_of
-from tabsa.models.reader import engine as engine_module
-from tabsa.models.reader.engine import ReaderEngine
-from tabsa.models.reader.storage import dimensions, write_reader_folder
+from tabsa.models.reader import reader_engine as engine_module
+from tabsa.models.reader.reader_engine import ReaderEngine
+from tabsa.models.reader.reader_storage import dimensions, write_reader_folder
+from tabsa.models.registry import system_of
 from tabsa.schema import Span, Target
 from tabsa.text import TargetFinder
 from unchecked import unchecked

@@ -5,10 +5,10 @@ import torch
 from onnx import TensorProto
 
 from reader_folder import small_reader, torch_answers, weights_of, write_reader
-from tabsa.checkpoint import READER_GRAPHS
+from tabsa.checkpoint.model_folder import READER_GRAPHS
 from tabsa.embeddings.packing import pack_columns, pack_table, pack_weights, unpack_table, unpack_weights
-from tabsa.models.reader.engine import ReaderEngine
-from tabsa.models.reader.onnx import buckets
+from tabsa.models.reader.reader_engine import ReaderEngine
+from tabsa.models.reader.reader_onnx import buckets
 from tabsa.nn.transformer import relative_buckets
 from tabsa.schema import Span, Target
 

@@ -5,10 +5,9 @@ import pytest
 
 from reader_factory import WORDS
 from reader_folder import ASPECTS, small_reader, write_reader
-from tabsa.checkpoint import read_folder
+from tabsa.checkpoint.model_folder import read_folder
 from tabsa.encoding.answers import PresenceCalibration
-from tabsa.models.reader.engine import ReaderEngine
-from tabsa.models.reader.opened import _AT_ONCE
+from tabsa.models.reader.reader_engine import _AT_ONCE, ReaderEngine
 from tabsa.text import TargetFinder
 
 KINDS = [{}, {"along": 2, "layers": 0}, {"kind": "mpnet", "along": 1, "layers": 1}]

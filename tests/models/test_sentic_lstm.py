@@ -5,8 +5,8 @@ import torch
 import lstm_factory as small
 import slow_lstm
 from slow_attentive import marked, slow_logits
-from tabsa.models import SYSTEMS
-from tabsa.models.sentic.network import SenticLSTM, SenticLSTMConfig
+from tabsa.models.lstm.lstm_networks import SenticLSTM, SenticLSTMConfig
+from tabsa.models.registry import SYSTEMS
 from tabsa.nn.context import EVALUATION
 
 CONCEPT = 4

@@ -28,7 +28,7 @@ def test_a_prediction_leaves_nothing_in_the_users_home(tmp_path: Path, model: st
 
 
 def test_the_program_s_environment_tells_onnxruntime_before_it_is_imported(tmp_path: Path) -> None:
-    asked = "from tabsa.models.onnx.runtime import load_onnxruntime; load_onnxruntime(); import os; "
+    asked = "from tabsa.models.onnx.session import load_onnxruntime; load_onnxruntime(); import os; "
     assert run(asked + "assert os.environ['ORT_DISABLE_TELEMETRY'] == '1'", tmp_path) == []
     run(asked + "assert os.environ['ORT_DISABLE_TELEMETRY'] == '0'", tmp_path, ORT_DISABLE_TELEMETRY="0")
 
@@ -41,12 +41,12 @@ def test_onnxruntime_has_one_door() -> None:
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             if any(name.split(".")[0] == "onnxruntime" for name in names):
                 doors.add(path.relative_to(PACKAGE).as_posix())
-    assert doors == {"models/onnx/runtime.py"}
+    assert doors == {"models/onnx/session.py"}
 
 
 def test_threads_that_come_while_it_is_imported_wait_for_all_of_it(tmp_path: Path) -> None:
     program = (
-        "from concurrent.futures import ThreadPoolExecutor; from tabsa.models.onnx.runtime import load_onnxruntime; "
+        "from concurrent.futures import ThreadPoolExecutor; from tabsa.models.onnx.session import load_onnxruntime; "
         "pool = ThreadPoolExecutor(8); list(pool.map(lambda _: load_onnxruntime().OrtValue, range(8)))"
     )
     assert run(program, tmp_path) == []

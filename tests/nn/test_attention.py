@@ -2,8 +2,16 @@ import numpy as np
 import torch
 
 import slow_lstm
-from tabsa.nn.attention import SentenceWeights, mean_over, sentence_attention, share, target_attention
-from tabsa.nn.targets import live_words, mentions, mentions_or_all
+from tabsa.nn.attention import (
+    SentenceWeights,
+    live_words,
+    mean_over,
+    mentions,
+    mentions_or_all,
+    sentence_attention,
+    share,
+    target_attention,
+)
 
 
 def draw(*shape, seed=1):

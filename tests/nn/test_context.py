@@ -1,8 +1,7 @@
 import pytest
 import torch
 
-from tabsa.nn.context import EVALUATION, Context
-from tabsa.nn.seeds import dropout
+from tabsa.nn.context import EVALUATION, Context, dropout
 
 
 def test_training_without_generators_is_refused_and_does_not_mean_no_dropout():

@@ -10,8 +10,8 @@ if not torch.cuda.is_available():
 pytest.importorskip("triton", reason="needs triton: pip install triton")
 
 from memory_factory import random_batch, random_weights
+from tabsa.nn.memory import Words
 from tabsa.nn.scan import scan
-from tabsa.nn.words import Words
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 

@@ -6,7 +6,7 @@ import torch
 
 import slow_memory
 from memory_factory import paper_letters, random_batch, random_weights
-from tabsa.nn.fast.products import bmm
+from tabsa.nn.fast.packed import bmm
 from tabsa.nn.scan import reverse, scan
 
 SWITCHES = [

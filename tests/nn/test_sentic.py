@@ -3,7 +3,7 @@ import pytest
 import torch
 
 import slow_lstm
-from tabsa.nn.sentic import SenticBiLSTM, sentic_scan
+from tabsa.nn.lstm import SenticBiLSTM, sentic_scan
 
 SIZE, CONCEPT, UNITS = 5, 3, 4
 

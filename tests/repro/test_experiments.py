@@ -3,7 +3,7 @@ import itertools
 import pytest
 
 from tabsa.errors import ConfigError
-from tabsa.models import SYSTEMS
+from tabsa.models.registry import SYSTEMS
 from tabsa_repro.experiments import BASE, CHAINS, EXPERIMENTS, chosen, config_of
 from tabsa_repro.paper import FIGURE3
 from tabsa_repro.preparation import prepared_file

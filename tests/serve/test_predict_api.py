@@ -122,9 +122,8 @@ def test_an_explanation_is_the_predictors(client: TestClient, predictor: Predict
 def test_a_model_without_a_memory_explains_what_it_can(make_client: Any, tmp_path: Path) -> None:
     import numpy as np
 
-    from tabsa.models.linear.config import LRConfig
-    from tabsa.models.linear.features import FeatureSpace
-    from tabsa.models.linear.model import LinearModel, write_model
+    from tabsa.models.linear.linear_features import FeatureSpace, LRConfig
+    from tabsa.models.linear.linear_model import LinearModel, write_model
 
     config = LRConfig(pos_ngrams=0)
     space = FeatureSpace(("w:cheap", "w:dear"), np.ones(2, np.float32), config)

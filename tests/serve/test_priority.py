@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tabsa.models.onnx.running import run_graph
+from tabsa.models.onnx.session import run_graph
 from tabsa.serve.averages import moved
 from tabsa.serve.priority import Priority
 

@@ -13,8 +13,8 @@ from reader_factory import LABELS
 from reader_folder import small_reader, torch_answers, weights_of, write_reader
 from tabsa.encoding.answers import PresenceCalibration
 from tabsa.errors import ConfigError, DataError, OutputError
-from tabsa.models.reader.engine import ReaderEngine
-from tabsa.models.reader.question_path import load_weights, untied_weights
+from tabsa.models.reader.reader_engine import ReaderEngine
+from tabsa.models.reader.reader_network import load_weights, untied_weights
 from tabsa.nn.context import EVALUATION
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
 from tabsa.training.config import run_config
@@ -102,7 +102,7 @@ def test_batches_padding_and_other_questions_change_nothing(base):
 
 
 def tabsa_config(options):
-    from tabsa.models.reader.config import ReaderConfig
+    from tabsa.models.reader.reader_config import ReaderConfig
 
     return ReaderConfig(**options)
 

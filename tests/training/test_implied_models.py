@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tabsa.checkpoint import read_folder
+from tabsa.checkpoint.model_folder import read_folder
 from tabsa.datasets import DataWarning, load
 from tabsa.datasets.notes import any_named, count_unnamed, mostly_implied, notes_on, notes_on_start
 from tabsa.inference.evaluating import evaluate, predict_examples

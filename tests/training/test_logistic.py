@@ -9,7 +9,7 @@ pytest.importorskip("scipy")
 
 from scipy.sparse import csr_matrix
 
-from tabsa.models.linear.features import SparseRows
+from tabsa.models.linear.linear_features import SparseRows
 from tabsa.training.logistic import Dual, Regressions
 
 LABELS = 4

@@ -11,7 +11,7 @@ from run_factory import config, small, small_for
 from tabsa.encoding.arrays import UNLABELLED, Encoded
 from tabsa.errors import ConfigError
 from tabsa.evaluation.metrics import all_metrics
-from tabsa.models import SYSTEMS
+from tabsa.models.registry import SYSTEMS
 from tabsa.training.config import RunConfig, TrainingConfig, run_config
 from tabsa.training.loop import Validation, cross_entropy, rate_factor
 from tabsa.training.preparation import Prepared, prepare

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tabsa.checkpoint import read_folder, write_folder
+from tabsa.checkpoint.model_folder import read_folder, write_folder
 from tabsa.datasets import load
 from tabsa.embeddings.concepts import ConceptTable
 from tabsa.encoding.arrays import count_words, encode

@@ -14,7 +14,7 @@ from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import AspectTable, answers_of, encode_questions
 from tabsa.errors import DataError
 from tabsa.evaluation.metrics import all_metrics, question_metrics
-from tabsa.models.reader.network import QuestionBatch
+from tabsa.models.reader.reader_network import QuestionBatch
 from tabsa.nn.context import EVALUATION
 from tabsa.schema import Dataset, Example, Opinion
 from tabsa.text import TargetFinder

@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from tabsa.checkpoint import read_folder
+from tabsa.checkpoint.model_folder import read_folder
 from tabsa.datasets import load
 from tabsa.encoding.arrays import gold_labels, readings
 from tabsa.errors import ConfigError, TabsaError
 from tabsa.evaluation.report import evaluate
 from tabsa.inference.evaluating import predict_examples
 from tabsa.inference.predictor import load as load_predictor
-from tabsa.models.linear.config import LRConfig
-from tabsa.models.linear.features import passage_ngrams
-from tabsa.models.linear.model import softmax
+from tabsa.models.linear.linear_features import LRConfig, passage_ngrams
+from tabsa.models.linear.linear_model import softmax
 from tabsa.schema import Dataset, Example, Opinion
 from tabsa.text import TargetFinder
 

@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 
 from run_factory import config, small, small_for
 from tabsa.errors import ModelError, OutputError
-from tabsa.models import SYSTEMS
+from tabsa.models.registry import SYSTEMS
 from tabsa.training.config import RunConfig
 from tabsa.training.loop import Validation
 from tabsa.training.preparation import Prepared

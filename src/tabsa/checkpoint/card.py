@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tabsa.checkpoint.folder import ModelFolder, shipped_models
+from tabsa.checkpoint.model_folder import ModelFolder, shipped_models
 from tabsa.errors import ModelError
 
 _TASK: Final = "text-classification"

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from tabsa import __version__
 from tabsa.checkpoint.checksums import CHECKSUMS, FolderFiles, read_checksums
-from tabsa.checkpoint.folder import ANSWERING, ModelFolder, read_folder
+from tabsa.checkpoint.model_folder import ANSWERING, ModelFolder, read_folder
 from tabsa.datasets.locate import cache_folder
 from tabsa.errors import ModelError, OutputError, first_line
 from tabsa.files import reason

@@ -8,8 +8,8 @@ from typing import Any
 from tabsa import __version__
 from tabsa.checkpoint.card import with_metadata
 from tabsa.checkpoint.checksums import CHECKSUMS, is_regular, read_checksums, write_checksums
-from tabsa.checkpoint.folder import ANSWERING, ModelFolder, read_folder
 from tabsa.checkpoint.hub import BESIDE, hub_errors
+from tabsa.checkpoint.model_folder import ANSWERING, ModelFolder, read_folder
 from tabsa.errors import ModelError, OutputError
 from tabsa.files import read_text, reason, replacing
 

@@ -25,7 +25,7 @@ from tabsa.cli.options import (
 from tabsa.errors import ModelError
 
 if TYPE_CHECKING:
-    from tabsa.checkpoint import AskedPrecision
+    from tabsa.checkpoint.model_folder import AskedPrecision
     from tabsa.datasets import Columns
     from tabsa.evaluation.report import Report
     from tabsa.inference.predictor import Predictor
@@ -174,8 +174,8 @@ def _answering(name: str, precision: "AskedPrecision") -> "Path | Predictor":
 
 def _is_model(name: str) -> bool:
     """Whether a name is that of a model in the package or on the hub; a file of the same name goes first."""
-    from tabsa.checkpoint import ALIASES, shipped_models
     from tabsa.checkpoint.hub import is_hub_name
+    from tabsa.checkpoint.model_folder import ALIASES, shipped_models
 
     return is_hub_name(name) or (not Path(name).exists() and ALIASES.get(name, name) in shipped_models())
 

@@ -21,7 +21,7 @@ def command(
 
     Examples: `tabsa export my-model`, `tabsa export my-model --precision int8`
     """
-    from tabsa.checkpoint import read_folder
+    from tabsa.checkpoint.model_folder import read_folder
     from tabsa.models.export import export
 
     path = export(read_folder(folder), precision)

@@ -12,7 +12,7 @@ from tabsa.cli.console import err, warn
 from tabsa.cli.targets import warn_if_few_are_named
 
 if TYPE_CHECKING:
-    from tabsa.checkpoint import AskedPrecision
+    from tabsa.checkpoint.model_folder import AskedPrecision
     from tabsa.inference.predictor import Predictor
     from tabsa.scoring import Request
     from tabsa.scoring.many import Ended, Outcome, Standing
@@ -53,7 +53,7 @@ def score_many(
     overwrite: bool,
 ) -> None:
     """Score the tables, on a cluster if one is given, and print what it came to."""
-    from tabsa.models.onnx.runtime import cores
+    from tabsa.models.onnx.session import cores
     from tabsa.scoring import request_identity
     from tabsa.scoring.many import Job, LocalEngine, ScoringEngine, find_parts, score_parts
     from tabsa.tables.kinds import SUFFIXES

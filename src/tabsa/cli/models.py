@@ -11,7 +11,7 @@ from tabsa.cli.options import AsJson
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tabsa.checkpoint import ModelFolder
+    from tabsa.checkpoint.model_folder import ModelFolder
 
 _METRICS = (
     ("strict_accuracy", "strict"),
@@ -46,8 +46,8 @@ def _sizes() -> dict[str, int]:
         import torch
 
         from tabsa.embeddings.concepts import load_concepts
-        from tabsa.models import SYSTEMS
         from tabsa.models.base import Vocabulary
+        from tabsa.models.registry import SYSTEMS
     except ImportError:
         return {}
     concepts = torch.from_numpy(load_concepts().matrix)
@@ -61,15 +61,15 @@ def _sizes() -> dict[str, int]:
 
 def _in_package() -> "list[tuple[str, ModelFolder]]":
     """The models in the package, the default first."""
-    from tabsa.checkpoint import read_folder, shipped_models
+    from tabsa.checkpoint.model_folder import read_folder, shipped_models
 
     return [(name, read_folder(path)) for name, path in shipped_models().items()]
 
 
 def _plain(sizes: dict[str, int]) -> dict[str, list[dict[str, object]]]:
-    from tabsa.checkpoint import DEFAULT, aliases_of
+    from tabsa.checkpoint.model_folder import DEFAULT, aliases_of
     from tabsa.evaluation.published import PUBLISHED
-    from tabsa.models import SYSTEMS, system_of
+    from tabsa.models.registry import SYSTEMS, system_of
 
     return {
         "models": [
@@ -105,8 +105,8 @@ def _models() -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    from tabsa.checkpoint import DEFAULT, aliases_of
-    from tabsa.models import system_of
+    from tabsa.checkpoint.model_folder import DEFAULT, aliases_of
+    from tabsa.models.registry import system_of
 
     table = Table(box=SIMPLE, title="in the package", title_justify="left")
     table.add_column("name", no_wrap=True)
@@ -127,7 +127,7 @@ def _systems(sizes: dict[str, int]) -> "Table":
     from rich.box import SIMPLE
     from rich.table import Table
 
-    from tabsa.models import SYSTEMS
+    from tabsa.models.registry import SYSTEMS
 
     table = Table(box=SIMPLE, title="systems", title_justify="left")
     table.add_column("name", no_wrap=True)

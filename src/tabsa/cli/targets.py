@@ -46,7 +46,7 @@ def named_targets(options: Iterable[str]) -> dict[str, list[str]]:
 
 def is_implied(implied: bool | None, model: str | None) -> bool:
     """Whether texts may be about what they do not name: as one says, or else as the model was taught."""
-    from tabsa.checkpoint import open_folder
+    from tabsa.checkpoint.model_folder import open_folder
 
     return open_folder(model).config.implied if implied is None else implied
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint import ModelFolder
+from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.datasets import Columns, named_columns
 from tabsa.datasets import load as load_dataset
 from tabsa.datasets.frames import frame_dataset

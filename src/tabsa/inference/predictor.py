@@ -11,14 +11,14 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint import DEFAULT, AskedPrecision, ModelFolder, open_folder
+from tabsa.checkpoint.model_folder import DEFAULT, AskedPrecision, ModelFolder, open_folder
 from tabsa.encoding.answers import PassageAnswer, keep_strongest
 from tabsa.encoding.passages import Passage
 from tabsa.errors import DataError
 from tabsa.inference.explaining import explain_answer
 from tabsa.inference.pretrained import Pretrained
 from tabsa.inference.results import PredictedOpinion, Prediction
-from tabsa.models import system_of
+from tabsa.models.registry import system_of
 from tabsa.schema import UNNAMED, Target
 from tabsa.text import TargetFinder, all_targets
 from tabsa.text.aspects import clean_aspects

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from tabsa.checkpoint import AskedPrecision, ModelFolder, open_folder
+from tabsa.checkpoint.model_folder import AskedPrecision, ModelFolder, open_folder
 from tabsa.errors import ModelError
 
 

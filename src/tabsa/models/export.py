@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tabsa.checkpoint import GRAPHS, ModelFolder, Precision, add_files
+from tabsa.checkpoint.model_folder import GRAPHS, ModelFolder, Precision, add_files
 from tabsa.config import build_saved
 from tabsa.errors import ConfigError, ModelError, first_line
 from tabsa.models.onnx.graph_file import graph_content

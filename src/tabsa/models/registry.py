@@ -9,21 +9,20 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from tabsa.checkpoint import ModelFolder, Precision
+from tabsa.checkpoint.model_folder import ModelFolder, Precision
 from tabsa.config import nearest
 from tabsa.encoding.answers import Engine
 from tabsa.errors import ModelError
-from tabsa.models.entnet.config import DelayedEntNetConfig, EntNetConfig
-from tabsa.models.linear.config import LRConfig
-from tabsa.models.lstm.config import LSTMConfig, LSTMTASAConfig
+from tabsa.models.entnet.entnet_config import DelayedEntNetConfig, EntNetConfig
+from tabsa.models.linear.linear_features import LRConfig
+from tabsa.models.lstm.lstm_config import LSTMConfig, LSTMTASAConfig, SenticLSTMConfig
 from tabsa.models.onnx import operators
-from tabsa.models.reader.config import ContextualEntNetConfig, ReaderConfig
-from tabsa.models.sentic.config import SenticLSTMConfig
+from tabsa.models.reader.reader_config import ContextualEntNetConfig, ReaderConfig
 
 if TYPE_CHECKING:
     from tabsa.models.base import ModelClass
 
-_ONNX_ENGINE: Final = "tabsa.models.onnx.engine:OnnxEngine"
+_ONNX_ENGINE: Final = "tabsa.models.onnx.word_engine:OnnxEngine"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +74,7 @@ def _part(name: str) -> Any:
 _SAEIDI, _MA, _LIU = "Saeidi et al. (2016)", "Ma et al. (2018)", "Liu, Cohn and Baldwin (2018)"
 _PYTORCH: Final = "PyTorch"
 _OURS: Final = "this project"
-_READER_ENGINE: Final = "tabsa.models.reader.engine:ReaderEngine"
+_READER_ENGINE: Final = "tabsa.models.reader.reader_engine:ReaderEngine"
 _ALL: Final = (
     System(
         name="lr",
@@ -83,7 +82,7 @@ _ALL: Final = (
         paper=_SAEIDI,
         needs=("SciPy", "POS tagger"),
         config_class=LRConfig,
-        engine="tabsa.models.linear.engine:LinearEngine",
+        engine="tabsa.models.linear.linear_model:LinearEngine",
     ),
     System(
         name="lstm-final",
@@ -91,8 +90,8 @@ _ALL: Final = (
         paper=_SAEIDI,
         needs=(_PYTORCH,),
         config_class=LSTMConfig,
-        network="tabsa.models.lstm.final:LSTMFinal",
-        graph="tabsa.models.lstm.onnx:graph",
+        network="tabsa.models.lstm.lstm_networks:LSTMFinal",
+        graph="tabsa.models.lstm.lstm_onnx:graph",
         operators=operators.LSTM,
     ),
     System(
@@ -101,8 +100,8 @@ _ALL: Final = (
         paper=_SAEIDI,
         needs=(_PYTORCH,),
         config_class=LSTMConfig,
-        network="tabsa.models.lstm.loc:LSTMLoc",
-        graph="tabsa.models.lstm.onnx:graph",
+        network="tabsa.models.lstm.lstm_networks:LSTMLoc",
+        graph="tabsa.models.lstm.lstm_onnx:graph",
         operators=operators.LSTM,
     ),
     System(
@@ -111,8 +110,8 @@ _ALL: Final = (
         paper=_MA,
         needs=(_PYTORCH,),
         config_class=LSTMTASAConfig,
-        network="tabsa.models.lstm.ta_sa:LSTMTASA",
-        graph="tabsa.models.lstm.onnx:graph",
+        network="tabsa.models.lstm.lstm_networks:LSTMTASA",
+        graph="tabsa.models.lstm.lstm_onnx:graph",
         operators=operators.LSTM,
     ),
     System(
@@ -121,8 +120,8 @@ _ALL: Final = (
         paper=_MA,
         needs=(_PYTORCH, "concepts"),
         config_class=SenticLSTMConfig,
-        network="tabsa.models.sentic.network:SenticLSTM",
-        graph="tabsa.models.sentic.onnx:graph",
+        network="tabsa.models.lstm.lstm_networks:SenticLSTM",
+        graph="tabsa.models.lstm.lstm_onnx:graph",
         operators=operators.SENTIC,
         concepts=True,
     ),
@@ -132,8 +131,8 @@ _ALL: Final = (
         paper="Henaff et al. (2017)",
         needs=(_PYTORCH,),
         config_class=EntNetConfig,
-        network="tabsa.models.entnet.network:EntNet",
-        graph="tabsa.models.entnet.onnx:graph",
+        network="tabsa.models.entnet.entnet_network:EntNet",
+        graph="tabsa.models.entnet.entnet_onnx:graph",
         operators=operators.ENTNET | operators.ENTNET_BEFORE,
         gates=True,
         int8=True,
@@ -144,8 +143,8 @@ _ALL: Final = (
         paper=_LIU,
         needs=(_PYTORCH,),
         config_class=DelayedEntNetConfig,
-        network="tabsa.models.entnet.delayed:DelayedEntNet",
-        graph="tabsa.models.entnet.onnx:graph",
+        network="tabsa.models.entnet.entnet_network:DelayedEntNet",
+        graph="tabsa.models.entnet.entnet_onnx:graph",
         operators=operators.ENTNET | operators.ENTNET_BEFORE,
         gates=True,
         int8=True,
@@ -157,8 +156,8 @@ _ALL: Final = (
             paper=_OURS,
             needs=(_PYTORCH, "an encoder"),
             config_class=ReaderConfig,
-            network="tabsa.models.reader.network:Reader",
-            graph="tabsa.models.reader.onnx:graph",
+            network="tabsa.models.reader.reader_network:Reader",
+            graph="tabsa.models.reader.reader_onnx:graph",
             operators=operators.READER,
             engine=_READER_ENGINE,
             int8=True,

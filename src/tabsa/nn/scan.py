@@ -13,8 +13,7 @@ from torch import Tensor
 from tabsa.nn.context import ScanPath
 from tabsa.nn.fast.fused import scan_fused
 from tabsa.nn.fast.packed import live_rows, scan_packed, supports
-from tabsa.nn.memory import MemoryState, MemoryWeights, Projections, project, step
-from tabsa.nn.words import Words
+from tabsa.nn.memory import MemoryState, MemoryWeights, Projections, Words, project, step
 
 
 class Scanned(NamedTuple):

@@ -4,14 +4,14 @@ Shapes at line ends use S seeds, B texts, T word pieces, d dimensions of a state
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tabsa.nn.context import Context
-from tabsa.nn.seeds import dropout
+from tabsa.embeddings.packing import COLUMN_STEPS, NARROW
+from tabsa.nn.context import Context, dropout
 
 _BUCKETS_FROM = 128  # the distance from which MPNet's relative positions are all alike
 
@@ -101,3 +101,16 @@ def feed_forward(
     inner = linear(inner, weights["outer"], weights["outer_bias"])
     states = states + dropout(inner, rate, context, shape=states.shape[1:])
     return layer_norm(states, weights["last_norm"], weights["last_norm_bias"], epsilon)
+
+
+def fake_quantise(weight: Tensor) -> Tensor:
+    """Matrices (S, d, e) as int8 keeps them, each column in steps of its own; gradients go straight through."""
+    scale = weight.detach().abs().amax(-2, keepdim=True).clamp(min=1e-6) / COLUMN_STEPS
+    return weight + ((weight / scale).round() * scale - weight).detach()
+
+
+def quantised(weights: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+    """A layer's weights, those that int8 rounds rounded."""
+    for name, weight in weights.items():
+        rounds = weight.dim() == 3 and min(weight.shape[1:]) >= NARROW
+        yield name, fake_quantise(weight) if rounds else weight

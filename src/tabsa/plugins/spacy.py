@@ -16,7 +16,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.tokens import Span as DocSpan
 
-from tabsa.checkpoint import open_folder, shipped_models
+from tabsa.checkpoint.model_folder import open_folder, shipped_models
 from tabsa.inference.predictor import Predictor, load
 from tabsa.inference.results import PredictedOpinion, Prediction
 from tabsa.schema import UNNAMED, Span, Target

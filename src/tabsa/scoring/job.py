@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tabsa import __version__
-from tabsa.checkpoint import ANSWERING, GRAPHS, READER_GRAPHS
+from tabsa.checkpoint.model_folder import ANSWERING, GRAPHS, READER_GRAPHS
 from tabsa.errors import DataError, OutputError
 from tabsa.inference.predictor import Predictor
 from tabsa.scoring.reading import InputTable

@@ -18,7 +18,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from tabsa import __version__
 from tabsa.inference.predictor import Predictor, load
-from tabsa.models.onnx.runtime import cores
+from tabsa.models.onnx.session import cores
 from tabsa.serve import corrections, folders, results, routes, tables
 from tabsa.serve.balance import Balance
 from tabsa.serve.batching import Batcher

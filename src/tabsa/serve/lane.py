@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from tabsa.inference.predictor import Predictor, Query
-from tabsa.models.onnx.runtime import cores
+from tabsa.models.onnx.session import cores
 from tabsa.schema import UNNAMED, Target
 from tabsa.serve.asked import BatchAnswer, Question, ReadingPart, WaitingRequest, WaitingText, bunches, cut_parts
 from tabsa.serve.metrics import Metrics

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final, ParamSpec, TypeVar
 
-from tabsa.models.onnx.running import run_graphs_with
+from tabsa.models.onnx.session import run_graphs_with
 from tabsa.serve.averages import moved
 
 Given = ParamSpec("Given")

@@ -16,7 +16,7 @@ import uvicorn
 
 from tabsa.errors import ConfigError
 from tabsa.files import reason
-from tabsa.models.onnx.runtime import cores
+from tabsa.models.onnx.session import cores
 from tabsa.serve.balance import Balance
 from tabsa.serve.connection import Connection
 from tabsa.serve.crowd import Crowd

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tabsa.checkpoint import AskedPrecision
+from tabsa.checkpoint.model_folder import AskedPrecision
 from tabsa.config import option
 from tabsa.errors import ConfigError
 from tabsa.text.aspects import LONGEST_ASPECT

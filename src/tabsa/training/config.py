@@ -4,12 +4,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
-from tabsa.checkpoint import DEFAULT
+from tabsa.checkpoint.model_folder import DEFAULT
 from tabsa.config import build, nearest, option, override, read_toml
 from tabsa.datasets import Columns
 from tabsa.embeddings.packing import Storage
 from tabsa.errors import ConfigError, deprecated
-from tabsa.models import SYSTEMS, System
+from tabsa.models.registry import SYSTEMS, System
 from tabsa.training.optimisers import Clip, Name
 from tabsa.training.sampling import Balance
 

@@ -16,15 +16,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tabsa.checkpoint import ModelFolder, open_folder
+from tabsa.checkpoint.model_folder import ModelFolder, open_folder
 from tabsa.datasets.stratified import stratified_parts
 from tabsa.encoding.answers import PresenceCalibration
 from tabsa.errors import ConfigError, DataError
-from tabsa.models import system_of
-from tabsa.models.reader.config import ReaderConfig
 from tabsa.models.reader.encoder import EncoderShape
-from tabsa.models.reader.engine import ReaderEngine
-from tabsa.models.reader.question_path import load_weights, untied_weights
+from tabsa.models.reader.reader_config import ReaderConfig
+from tabsa.models.reader.reader_engine import ReaderEngine
+from tabsa.models.reader.reader_network import load_weights, untied_weights
+from tabsa.models.registry import system_of
 from tabsa.schema import MIXED, NONE, Dataset
 from tabsa.training.config import RunConfig
 from tabsa.training.kept_reader import Fold, KeptReader, KeptTrainer

@@ -20,7 +20,7 @@ from tabsa.encoding.questions import answers_of
 from tabsa.evaluation.metrics import question_metrics
 from tabsa.models.base import Answer
 from tabsa.models.reader.encoder import ReadTexts
-from tabsa.models.reader.question_path import QuestionPath
+from tabsa.models.reader.reader_network import QuestionPath
 from tabsa.nn.context import EVALUATION, Context
 from tabsa.nn.transformer import padding_mask
 from tabsa.training.config import RunConfig

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tabsa.encoding.pieces import PiecePassage
 from tabsa.encoding.questions import AspectTable, Questions, encode_questions
 from tabsa.errors import DataError
-from tabsa.models.reader.engine import ReaderEngine
+from tabsa.models.reader.reader_engine import ReaderEngine
 from tabsa.schema import Dataset
 
 _IN_MEMORY: Final = 2**31  # bytes; more lies in a file

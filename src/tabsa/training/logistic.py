@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tabsa.encoding.arrays import UNLABELLED
 from tabsa.errors import TabsaError
 from tabsa.evaluation.metrics import IntArray
-from tabsa.models.linear.features import SparseRows
+from tabsa.models.linear.linear_features import SparseRows
 
 _CLOSE: Final = 1e-6  # how far the weights of an aspect may be from the best ones, at most; logits then are, too
 _ROUNDING: Final = 1e-13  # and what of the rows' weight a gradient cannot fall below

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint import open_folder
+from tabsa.checkpoint.model_folder import open_folder
 from tabsa.datasets import load
 from tabsa.datasets.locate import find
 from tabsa.datasets.notes import any_named, mostly_implied, notes_on, notes_on_start

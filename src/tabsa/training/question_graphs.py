@@ -17,7 +17,7 @@ from torch.nn.functional import pad
 from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import NO_SLOT
 from tabsa.errors import first_line
-from tabsa.models.reader.network import QuestionBatch
+from tabsa.models.reader.reader_network import QuestionBatch
 
 _PIECES = 16  # texts' lengths are rounded up to a multiple of this, long ones to a multiple of four times as many
 _SHORT = 160

@@ -16,7 +16,7 @@ from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import PackedTexts, Questions, answers_of, packed_texts
 from tabsa.errors import DataError
 from tabsa.evaluation.metrics import question_metrics
-from tabsa.models.reader.network import QuestionBatch, Reader
+from tabsa.models.reader.reader_network import QuestionBatch, Reader
 from tabsa.nn.context import EVALUATION, Context
 from tabsa.training.config import RunConfig
 from tabsa.training.drawing import Drawer

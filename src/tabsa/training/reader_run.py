@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tabsa.checkpoint import ModelConfig, ModelFolder
+from tabsa.checkpoint.model_config import ModelConfig
+from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import PieceReader
 from tabsa.encoding.questions import Questions, answers_of
@@ -17,8 +18,8 @@ from tabsa.evaluation.calibration import calibration_error, fit_presence_calibra
 from tabsa.files import reason
 from tabsa.models.export import export
 from tabsa.models.reader.encoder import EncoderShape, read_encoder
-from tabsa.models.reader.network import Reader
-from tabsa.models.reader.storage import reader_options, write_reader_folder
+from tabsa.models.reader.reader_network import Reader
+from tabsa.models.reader.reader_storage import reader_options, write_reader_folder
 from tabsa.text.aspects import EVERYDAY
 from tabsa.training.config import RunConfig
 from tabsa.training.drawing import Drawer

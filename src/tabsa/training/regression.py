@@ -1,7 +1,7 @@
 """Fits the linear baseline: one multinomial logistic regression an aspect (`tabsa.training.logistic`).
 
 The training split alone decides the features, their weighting and, for a given strength of regularisation, the weights.
-The dev split chooses that strength, and the one number that moves the border of `none` (`tabsa.models.linear.model`).
+The dev split chooses that strength, and the one number that moves the border of `none` (`models.linear`).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,17 +13,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint import ModelFolder
+from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.datasets.notes import any_named, mostly_implied, notes_on, notes_on_start, tell
 from tabsa.encoding.arrays import combine_readings, gold_labels, passage_labels, readings
 from tabsa.errors import ConfigError
 from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.evaluation.report import Report, evaluate
-from tabsa.models.linear.config import Decision, LRConfig
-from tabsa.models.linear.engine import LinearEngine
-from tabsa.models.linear.features import FeatureSpace, passage_ngrams
-from tabsa.models.linear.model import LinearModel, softmax, write_model
-from tabsa.models.linear.tagging import Tagger, tagger_for
+from tabsa.models.linear.linear_features import Decision, FeatureSpace, LRConfig, Tagger, passage_ngrams
+from tabsa.models.linear.linear_model import LinearEngine, LinearModel, softmax, tagger_for, write_model
 from tabsa.schema import Dataset
 from tabsa.training.callbacks import Callback
 from tabsa.training.config import RunConfig, Selection

@@ -9,15 +9,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tabsa.checkpoint import ModelConfig, ModelFolder, write_folder
+from tabsa.checkpoint.model_config import ModelConfig
+from tabsa.checkpoint.model_folder import ModelFolder, write_folder
 from tabsa.config import build_saved
 from tabsa.encoding.arrays import combine
 from tabsa.encoding.target_words import aspect_matrix
 from tabsa.errors import ConfigError, ModelError
 from tabsa.evaluation.calibration import calibration_error
-from tabsa.models import system_of
 from tabsa.models.base import Model, Vocabulary
 from tabsa.models.export import export
+from tabsa.models.registry import system_of
 from tabsa.training.config import RunConfig
 from tabsa.training.loop import TrainingProgress
 from tabsa.training.preparation import KeptVocabulary, Prepared

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from tabsa.checkpoint import ModelFolder
+from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.evaluation.report import Report
 from tabsa.training.callbacks import Callback
 from tabsa.training.loop import Loop

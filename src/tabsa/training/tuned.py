@@ -11,14 +11,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint import ModelConfig, ModelFolder
+from tabsa.checkpoint.model_config import ModelConfig
+from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.datasets.notes import any_named, mostly_implied
 from tabsa.embeddings.packing import WeightStorage
 from tabsa.encoding.answers import restrict_labels
 from tabsa.evaluation.report import Report
 from tabsa.evaluation.report import evaluate as score
 from tabsa.models.export import export
-from tabsa.models.reader.storage import TOKENIZER, WORDS, write_reader_folder
+from tabsa.models.reader.reader_storage import TOKENIZER, WORDS, write_reader_folder
 from tabsa.schema import Dataset
 from tabsa.training.config import RunConfig
 from tabsa.training.run_folder import RunFolder

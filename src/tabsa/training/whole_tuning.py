@@ -6,17 +6,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tabsa.checkpoint import ModelFolder
+from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.encoding.answers import PresenceCalibration
 from tabsa.encoding.pieces import PieceReader
 from tabsa.encoding.questions import answers_of
 from tabsa.errors import DataError
 from tabsa.evaluation.calibration import fit_presence_calibration
-from tabsa.models.reader.config import ReaderConfig
 from tabsa.models.reader.encoder import EncoderShape
-from tabsa.models.reader.network import Reader
-from tabsa.models.reader.question_path import load_weights
-from tabsa.models.reader.storage import TOKENIZER
+from tabsa.models.reader.reader_config import ReaderConfig
+from tabsa.models.reader.reader_network import Reader, load_weights
+from tabsa.models.reader.reader_storage import TOKENIZER
 from tabsa.schema import Dataset
 from tabsa.training.config import RunConfig
 from tabsa.training.fine_tuning import FEW, base_folder, labels_for, start_weights

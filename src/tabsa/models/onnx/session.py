@@ -1,16 +1,88 @@
-"""A graph's file as an onnxruntime session, and what may come out of one."""
+"""The one door to onnxruntime: a graph's file as a session, without telemetry; its runs, and what may come out of one.
 
-from collections.abc import Collection, Sequence
+As it comes, onnxruntime makes a device's id and a database in the user's cache when it is imported, and knows where to
+send what it gathers. The environment is asked before the import: `disable_telemetry_events()` alone comes too late.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from pathlib import Path
-from typing import Any, Final
+from types import ModuleType
+from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint import ModelFolder
+from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.errors import ModelError, first_line
 from tabsa.models.onnx.graph_file import check_graph
-from tabsa.models.onnx.runtime import load_onnxruntime
+
+_SWITCH: Final = "ORT_DISABLE_TELEMETRY"
+
+
+def load_onnxruntime() -> ModuleType:
+    """onnxruntime, imported at first use; who wants its telemetry sets ORT_DISABLE_TELEMETRY=0."""
+    chosen = "onnxruntime" in sys.modules  # by whoever imported it, or another thread is about to
+    silent = not chosen and os.environ.setdefault(_SWITCH, "1") != "0"
+    import onnxruntime  # waits for a thread that is importing it: half a module has no attributes
+
+    if silent:
+        onnxruntime.disable_telemetry_events()
+    return onnxruntime  # type: ignore[no-any-return]
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+Given = ParamSpec("Given")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class GraphRunner(Protocol):
+    """Calls something, and decides when."""
+
+    def __call__(self, call: Callable[Given, Result], *args: Given.args, **kwargs: Given.kwargs) -> Result:
+        """What the call gives."""
+
+
+_runner: ContextVar[GraphRunner | None] = ContextVar("who runs graphs", default=None)
+
+
+def run_graphs_with(runner: GraphRunner) -> None:
+    """Have the graphs that the calling thread runs from now on be run by somebody; the rest of a reading is not."""
+    _runner.set(runner)
+
+
+def run_graph(call: Callable[Given, Result], *args: Given.args, **kwargs: Given.kwargs) -> Result:
+    """What a call of a session gives."""
+    runner = _runner.get()
+    return call(*args, **kwargs) if runner is None else runner(call, *args, **kwargs)
+
+
+@contextmanager
+def running(path: Path) -> Iterator[None]:
+    """Around a run of the graph at `path`: what onnxruntime raises becomes a one-line ModelError."""
+    try:
+        yield
+    except Exception as e:  # onnxruntime has classes of its own
+        raise ModelError(f"{path} cannot be run ({first_line(e)})") from e
+
+
+def side_by_side(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> list[Result]:
+    """The results in order, each computed by one of so many threads."""
+    if min(threads, len(items)) <= 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(min(threads, len(items))) as pool:
+        contexts = [copy_context() for _ in items]  # a new thread would know nothing of `run_graphs_with`
+        return list(pool.map(lambda context, item: context.run(function, item), contexts, items))
+
 
 _ROUNDING: Final = 1e-3  # by which a share may leave 0 to 1
 

@@ -13,13 +13,12 @@ import torch
 from torch import Tensor
 
 from tabsa.errors import ModelError
-from tabsa.models.reader.config import ContextualEntNetConfig
 from tabsa.models.reader.encoder import ReadTexts
-from tabsa.models.reader.network import QuestionBatch, Reader
-from tabsa.nn.context import Context
+from tabsa.models.reader.reader_config import ContextualEntNetConfig
+from tabsa.models.reader.reader_network import QuestionBatch, Reader
+from tabsa.nn.context import Context, constant, dropout, normal, parameter, xavier
 from tabsa.nn.memory import DelayWeights, MemoryWeights
 from tabsa.nn.scan import reverse, scan
-from tabsa.nn.seeds import constant, dropout, normal, parameter, xavier
 from tabsa.nn.transformer import linear
 
 _TIED: Final = 4  # chains tied to slots; targets after these share the chain of what is implied

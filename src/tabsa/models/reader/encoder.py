@@ -16,10 +16,8 @@ from torch.nn import functional
 from tabsa.embeddings.packing import BLOCK, pack_table, unpack_table
 from tabsa.errors import ModelError
 from tabsa.files import read_text, reason
-from tabsa.nn.context import Context
-from tabsa.nn.rounding import quantised
-from tabsa.nn.seeds import dropout
-from tabsa.nn.transformer import block, keys_values, layer_norm, padding_mask, relative_buckets
+from tabsa.nn.context import Context, dropout
+from tabsa.nn.transformer import block, keys_values, layer_norm, padding_mask, quantised, relative_buckets
 
 Arrays = Mapping[str, NDArray[np.float32]]
 

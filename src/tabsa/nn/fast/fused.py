@@ -16,9 +16,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
-from tabsa.nn.fast.products import bmm
-from tabsa.nn.memory import DelayWeights, MemoryWeights, project
-from tabsa.nn.words import Words
+from tabsa.nn.fast.packed import bmm
+from tabsa.nn.memory import DelayWeights, MemoryWeights, Words, project
 
 _ALIGNED = 16
 _WARPS = 2  # of a kernel's program, which is one row

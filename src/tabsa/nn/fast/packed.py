@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from tabsa.nn.fast.products import bmm
 from tabsa.nn.memory import DelayWeights, MemoryWeights, Projections, unit_norm
 
 
@@ -250,3 +249,15 @@ class _PackedScan(torch.autograd.Function):
                 (grad_logit * tape.delay).sum((1, 2)),
             ]
         return (None, grad_memory.sum(1), None, grad_candidate, grad_location, grad_raw.sum(1), *grads)
+
+
+def bmm(x: Tensor, matrix: Tensor) -> Tensor:
+    """(G, n, k) @ (G, k, m), rounded to the type of the operands, and never in fewer than 32 bits on a CPU.
+
+    Some CPUs announce instructions for bf16 products (AMX) that their virtual machine does not let a process use, and
+    PyTorch's products then end the process. Operands rounded to bf16 and multiplied in float32 give what hardware
+    gives, whose sums are float32 too.
+    """
+    if x.is_cuda or x.dtype in (torch.float32, torch.float64):
+        return torch.bmm(x, matrix)
+    return torch.bmm(x.float(), matrix.float()).to(x.dtype)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from tabsa.checkpoint import AskedPrecision
+from tabsa.checkpoint.model_folder import AskedPrecision
 from tabsa.errors import ModelError
 from tabsa.inference.predictor import Predictor, load
 from tabsa.scoring import Counts, Request, request_identity

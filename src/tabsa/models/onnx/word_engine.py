@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint import GRAPHS, ModelFolder, Precision
+from tabsa.checkpoint.model_folder import GRAPHS, ModelFolder, Precision
 from tabsa.embeddings.vectors import WordVectors, lookup
 from tabsa.encoding.answers import PassageAnswer, aspect_columns
 from tabsa.encoding.passages import Passage
 from tabsa.encoding.passages import passages as cut_passages
 from tabsa.encoding.target_words import neighbours, passage_words, slots
 from tabsa.errors import ModelError
-from tabsa.models.onnx.running import run_graph, running, side_by_side
-from tabsa.models.onnx.runtime import cores
-from tabsa.models.onnx.session import open_session, shares
+from tabsa.models.onnx.session import cores, open_session, run_graph, running, shares, side_by_side
 from tabsa.models.registry import system_of
 from tabsa.schema import Target
 from tabsa.text import Token

@@ -7,22 +7,38 @@ it keeps the ratio of the polarities, so neither of the AUCs nor the sentiment a
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint import ModelConfig, ModelFolder, write_folder
+from tabsa.checkpoint.model_config import ModelConfig
+from tabsa.checkpoint.model_folder import ModelFolder, Precision, write_folder
 from tabsa.config import build_saved
+from tabsa.datasets.locate import find
 from tabsa.embeddings.vectors import WordVectors
+from tabsa.encoding.answers import PassageAnswer, aspect_columns
 from tabsa.encoding.passages import Passage
-from tabsa.errors import ModelError
-from tabsa.models.linear.config import KIND, LRConfig
-from tabsa.models.linear.features import FeatureSpace, SparseRows, passage_ngrams, row_sums
-from tabsa.models.linear.tagging import Tagger
+from tabsa.encoding.passages import passages as cut_passages
+from tabsa.errors import DataError, DataNotFoundError, ModelError, TabsaError
+from tabsa.files import read_text
+from tabsa.models.linear.linear_features import (
+    KIND,
+    FeatureSpace,
+    LRConfig,
+    SparseRows,
+    Tagger,
+    passage_ngrams,
+    row_sums,
+)
+from tabsa.models.onnx.session import shares
+from tabsa.schema import Target
 
 _BLOCK: Final = 1024  # targets scored at a time: what is held grows with a block, not with the data
 
@@ -127,3 +143,88 @@ def read_model(folder: ModelFolder) -> LinearModel:
         )
     except (KeyError, ValueError, IndexError) as e:
         raise ModelError(f"{folder.path / 'weights.safetensors'} does not hold a '{KIND}' ({e})") from e
+
+
+_FILE: Final = "nltk_data/taggers/averaged_perceptron_tagger_eng/averaged_perceptron_tagger_eng.{}.json"
+_PARTS: Final = ("weights", "tagdict", "classes")
+
+
+def tagger_for(config: LRConfig, data_dir: Path | None = None) -> Tagger | None:
+    """The tagger that a model needs; None where it reads words only."""
+    return load_tagger(data_dir) if config.pos_ngrams else None
+
+
+def load_tagger(data_dir: Path | None = None) -> Tagger:
+    """NLTK's English tagger, from where data is looked for or else from NLTK's own folders."""
+    try:
+        from nltk.tag.perceptron import PerceptronTagger
+    except ImportError as e:
+        raise TabsaError("part-of-speech tags need NLTK: pip install nltk", code="no_tagger") from e
+    try:
+        # Read here and handed over, because NLTK refuses to open files outside its own folders.
+        tagger = PerceptronTagger.decode_json_obj([_read(part, data_dir) for part in _PARTS])
+    except DataNotFoundError as absent:
+        try:
+            tagger = PerceptronTagger()
+        except LookupError:
+            raise DataNotFoundError(str(absent), code="no_tagger") from absent
+    return lambda words: [tag for _, tag in tagger.tag(list(words))]
+
+
+def _read(part: str, data_dir: Path | None) -> Any:
+    path = find(_FILE.format(part), data_dir)
+    try:
+        return json.loads(read_text(path))
+    except json.JSONDecodeError as e:
+        raise DataError(f"{path} is not valid JSON: {e}; fetch it again with `tabsa data fetch nltk-tagger`") from e
+
+
+class LinearEngine:
+    """Runs one `lr`; safe to use from several threads.
+
+    A model whose features are tags too needs NLTK and its tagger's data, which are looked for at the first reading.
+    """
+
+    at_once = sys.maxsize  # it knows the target asked about, and any others
+    attention = None  # it has no chains
+
+    def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:  # noqa: ARG002
+        if precision != "float32":
+            raise ModelError(f"{folder.path} holds an '{folder.config.kind}', which has no precision but float32")
+        self.folder = folder
+
+    @cached_property
+    def model(self) -> LinearModel:
+        """The regressions."""
+        return read_model(self.folder)
+
+    @cached_property
+    def tagger(self) -> Tagger | None:
+        """The tagger that the model needs; None where it reads words only."""
+        return tagger_for(self.model.config)
+
+    def cut(self, text: str, targets: Sequence[Target]) -> Iterator[Passage]:
+        """Passages of at most the words that the model was trained with; it knows any number of targets."""
+        return cut_passages(text, targets, at_once=self.at_once, max_length=self.folder.config.max_length)
+
+    def read_passages(
+        self,
+        passages: Sequence[Passage],
+        aspects: Sequence[str] | None = None,
+        *,
+        aspects_of_each: Sequence[Sequence[str]] | None = None,
+        gates: bool = False,  # noqa: ARG002
+    ) -> list[PassageAnswer]:
+        """Read passages; a linear model has no gates to give."""
+        if not passages:
+            return []
+        columns = aspect_columns(self.folder.config.aspects, len(passages), aspects, aspects_of_each)
+        said = self.model.predict(passages, self.tagger).astype(np.float32)
+        probabilities = shares(said, said.shape, self.folder.path)
+        ends = np.cumsum([len(passage.targets) for passage in passages])
+        parts = zip(np.split(probabilities, ends[:-1]), columns, strict=True)
+        return [PassageAnswer(part[:, own], None) for part, own in parts]
+
+    def opened(self, passage: Passage) -> None:  # noqa: ARG002
+        """None: a word that is not to be heard has to be left out of the reading."""
+        return

@@ -1,4 +1,4 @@
-"""EntNet (Henaff et al., 2017) for TABSA, bi-directional, as the paper implements it for comparison."""
+"""EntNet (Henaff et al., 2017) for TABSA, bi-directional, and the paper's model, whose gate also reads a delay."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,13 +8,11 @@ from torch import Tensor
 
 from tabsa.errors import ConfigError
 from tabsa.models.base import Answer, Model, Vocabulary
-from tabsa.models.entnet.config import EntNetConfig
-from tabsa.nn.context import Context
-from tabsa.nn.memory import DelayWeights, MemoryWeights, prelu
+from tabsa.models.entnet.entnet_config import DelayedEntNetConfig, EntNetConfig
+from tabsa.nn.attention import mentions, neighbours
+from tabsa.nn.context import Context, constant, dropout, mask, normal, parameter, xavier
+from tabsa.nn.memory import DelayWeights, MemoryWeights, Words, prelu
 from tabsa.nn.scan import reverse, scan
-from tabsa.nn.seeds import constant, dropout, mask, normal, parameter, xavier
-from tabsa.nn.targets import mentions, neighbours
-from tabsa.nn.words import Words
 
 _KEY_SCALE: Final = 0.1  # standard deviation of a free key at the start
 
@@ -161,3 +159,40 @@ class EntNet(Model):
         """The L2 penalty on R, for each seed."""
         squared = self.output.square().sum((1, 2))
         return self.config.l2 * (0.5 * squared if self.config.l2_form == "squared" else squared.clamp(min=1e-12).sqrt())
+
+
+_GRU_BIAS: Final = 1.0  # of the GRU's reset and update gates at the start, as in the authors' code
+
+
+class DelayedEntNet(EntNet):
+    """EntNet with delayed memory update."""
+
+    config: DelayedEntNetConfig
+
+    def __init__(self, config: DelayedEntNetConfig, vocabulary: Vocabulary, seeds: Sequence[int]) -> None:
+        super().__init__(config, vocabulary, seeds)
+
+    def add_delay(self, starts: list[torch.Generator], ways: int, d: int) -> None:
+        """Make the GRU (eq. 3) and v (eq. 1)."""
+        self.delay_inputs = parameter(starts, ways, 3, d, d, init=xavier)  # candidate -> reset, update, new
+        self.delay_gates = parameter(starts, ways, 2, d, d, init=xavier)  # delay -> reset, update
+        self.delay_new = parameter(starts, ways, d, d, init=xavier)  # reset * delay -> new
+        self.delay_bias = parameter(starts, ways, 3, d, init=constant(_GRU_BIAS))
+        with torch.no_grad():
+            self.delay_bias[:, :, 2] = 0
+        self.delay_vector = parameter(starts, ways, d, init=normal(d**-0.5))  # v
+
+    def delay_weights(self) -> DelayWeights:
+        """The delay's weights, its gates side by side in one matrix."""
+        return DelayWeights(
+            inputs=_side_by_side(self.delay_inputs),
+            gates=_side_by_side(self.delay_gates),
+            new=self.delay_new.flatten(0, 1),
+            bias=self.delay_bias.flatten(2, 3).flatten(0, 1),
+            vector=self.delay_vector.flatten(0, 1),
+        )
+
+
+def _side_by_side(matrices: torch.Tensor) -> torch.Tensor:
+    """(S, directions, m, d, d) -> (S x directions, d, m d)."""
+    return matrices.flatten(0, 1).transpose(1, 2).flatten(2, 3)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.checkpoint.checksums import CHECKSUMS, FolderFiles, is_regular, read_checksums, read_json, write_checksums
-from tabsa.checkpoint.config import FORMAT, ModelConfig, model_config, shown
+from tabsa.checkpoint.model_config import FORMAT, ModelConfig, model_config, shown
 from tabsa.embeddings.concepts import ConceptTable
 from tabsa.embeddings.packing import Storage, pack, unpack, unpack_weights
 from tabsa.embeddings.vectors import VectorSource, WordVectors

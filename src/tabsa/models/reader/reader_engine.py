@@ -11,19 +11,26 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint import READER_GRAPHS, ModelFolder, Precision
+from tabsa.checkpoint.model_folder import READER_GRAPHS, ModelFolder, Precision
 from tabsa.embeddings.packing import SCALE, unpack_table, unpack_weights
 from tabsa.encoding.answers import PassageAnswer, PresenceCalibration
 from tabsa.encoding.passages import Passage
-from tabsa.encoding.pieces import PiecePassage, PieceReader, wording
+from tabsa.encoding.pieces import NO_SLOT, PiecePassage, PieceReader, wording
 from tabsa.errors import ModelError
-from tabsa.models.onnx.running import run_graph, running, side_by_side
-from tabsa.models.onnx.runtime import cores, load_onnxruntime
-from tabsa.models.onnx.session import open_session, shares
-from tabsa.models.reader.opened import ReaderPassage
-from tabsa.models.reader.storage import ALONG, DIGEST, PLACES, TOKENIZER, UNHEARD, WORDS, dimensions, stored_tensors
+from tabsa.models.onnx.session import cores, load_onnxruntime, open_session, run_graph, running, shares, side_by_side
+from tabsa.models.reader.reader_storage import (
+    ALONG,
+    BEHIND,
+    DIGEST,
+    PLACES,
+    TOKENIZER,
+    UNHEARD,
+    WORDS,
+    dimensions,
+    stored_tensors,
+)
 from tabsa.models.registry import system_of
-from tabsa.schema import Target
+from tabsa.schema import Span, Target
 
 Floats = NDArray[np.float32]
 
@@ -147,7 +154,7 @@ class ReaderEngine:
         )
         return [PassageAnswer(found[n], None) for n in range(len(read))]
 
-    def opened(self, passage: Passage) -> ReaderPassage | None:
+    def opened(self, passage: Passage) -> "ReaderPassage | None":
         """The passage, read once and ready to be asked; None where the graph is older than this way of asking."""
         able = UNHEARD in (value.name for value in self.sessions[1].get_overridable_initializers())
         if not able or not isinstance(passage, PiecePassage):
@@ -358,3 +365,40 @@ def _batches(lengths: Sequence[int], threads: int = 1) -> Iterator[list[int]]:
         count = max(1, most // lengths[order[start]])
         yield order[start : start + count]
         start += count
+
+
+_AT_ONCE = 256  # ways of hearing that are asked at a time
+
+
+class ReaderPassage:
+    """One passage's states, and what questions hear of it (an `encoding.OpenedPassage`)."""
+
+    def __init__(self, engine: "ReaderEngine", passage: PiecePassage) -> None:
+        self.engine = engine
+        self.spans = tuple(Span(piece.start, piece.end) for piece in passage.pieces)
+        self.slots = tuple(None if piece.slot == NO_SLOT else piece.slot for piece in passage.pieces)
+        self.targets, self.inputs = engine.open_states(passage)
+
+    def ask(self, slot: int, aspect: str, heard: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The probabilities where each row of `heard`, (M, pieces), says what a question hears: (M, labels).
+
+        The two pieces around a text are always heard.
+        """
+        engine, count, length = self.engine, len(heard), len(self.spans) + 2
+        unheard = np.zeros((max(count, 2), length), np.float32)  # one row alone would be rounded otherwise
+        unheard[:count, 1:-1][~heard] = BEHIND
+        vector = engine.aspect_vectors([aspect])
+        inputs = {
+            **self.inputs,
+            "lengths": np.array([length], np.int64),
+            "texts": np.zeros(1, np.int64),
+            "targets": self.targets[slot : slot + 1],
+        }
+        said = [
+            engine.ask_once({**inputs, "aspects": np.repeat(vector, len(rows), axis=0), UNHEARD: rows})[0]
+            for rows in np.array_split(unheard, -(-len(unheard) // _AT_ONCE))
+        ]
+        answers = np.concatenate(said)[:count]
+        if engine.calibration is not None:
+            answers = engine.calibration.apply(answers.astype(np.float64)).astype(np.float32)
+        return answers

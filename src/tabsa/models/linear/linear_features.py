@@ -13,19 +13,64 @@ No text has `<target>` or `<not>dear` as a token, because the tokeniser splits t
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tabsa.config import option
 from tabsa.encoding.passages import Passage
-from tabsa.models.linear.config import LRConfig
-from tabsa.models.linear.negation import negated
-from tabsa.models.linear.tagging import Tagger
 from tabsa.text import Token
+
+Tagger: TypeAlias = Callable[[Sequence[str]], list[str]]
+"""Gives the tag of each token of a text."""
+
+KIND: Final = "lr"
+Decision = Literal["argmax", "threshold"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LRConfig:
+    """What the features are, how the regressions are fitted, and when a pair counts as having an opinion.
+
+    The defaults are the best of those tried on Sentihood's dev split that use tags, as the published system does.
+    """
+
+    DROPPED: ClassVar[dict[str, Any]] = {"lowercase": True, "min_count": 1, "counts": False, "tf_idf": True}
+
+    word_ngrams: int = option(2, "words in the longest n-gram", low=1)
+    pos_ngrams: int = option(2, "part-of-speech tags in the longest n-gram; 0: words only, no tagger needed", low=0)
+    char_ngrams: int = option(5, "characters in a word's longest n-grams, the others have one fewer; 0: none", low=0)
+    negation: int = option(5, "how many words behind a negation are read as negated; 0: none", low=0)
+    c: tuple[float, ...] = option(
+        (1.0, 3.0, 10.0, 30.0), "inverse strengths of regularisation to choose from on dev", low=1e-9
+    )
+    class_power: float = option(1.0, "a class weighs 1 / frequency ** this; 0: all the same", low=0, high=1)
+    decision: Decision = option("threshold", "argmax: the likeliest label; threshold: `none` moved to suit dev")
+
+
+_WORDS: Final = "not n't no never nothing nobody none nor neither nowhere without"
+_WEAK: Final = "hardly barely scarcely rarely seldom less lack lacks lacking"
+_VERBS: Final = "ai are ca could did does do had has have is should was were wo would"  # as in `dont`
+_NEGATIONS: Final = frozenset(f"{_WORDS} {_WEAK}".split()) | {f"{verb}nt" for verb in _VERBS.split()}
+
+
+def negated(words: Sequence[str], reach: int) -> list[bool]:
+    """Of each word, in lower case, whether it is one of the `reach` behind a negation and in the same clause.
+
+    A clause ends at `but` and at every token without a letter or a digit.
+    """
+    result, left = [], 0
+    for word in words:
+        if word == "but" or not any(map(str.isalnum, word)):
+            left = 0
+        result.append(left > 0)
+        left = reach if word in _NEGATIONS else max(left - 1, 0)
+    return result
+
 
 TARGET: Final = "<target>"
 OTHER: Final = "<other>"

@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint import ModelConfig, ModelFolder, shown, write_folder
+from tabsa.checkpoint.model_config import ModelConfig, shown
+from tabsa.checkpoint.model_folder import ModelFolder, write_folder
 from tabsa.embeddings.packing import BLOCK, SCALE, WeightStorage, pack_weights
 from tabsa.errors import ModelError
 from tabsa.files import reason

@@ -25,10 +25,10 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from tabsa.checkpoint import READER_GRAPHS, ModelFolder, Precision
+from tabsa.checkpoint.model_folder import READER_GRAPHS, ModelFolder, Precision
 from tabsa.embeddings.packing import COLUMN_STEPS, SCALE
-from tabsa.models.onnx.graph import Graph
-from tabsa.models.reader.storage import (
+from tabsa.models.onnx.graph_builder import Graph
+from tabsa.models.reader.reader_storage import (
     ALONG,
     BEHIND,
     DIGEST,

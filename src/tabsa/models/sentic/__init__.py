@@ -1,1 +1,0 @@
-"""SenticLSTM: configuration, network, ONNX graph."""
