@@ -27,7 +27,7 @@ from tabsa.encoding.arrays import gold_labels
 from tabsa.encoding.passages import passages
 from tabsa.models.linear.linear_features import LRConfig
 from tabsa.schema import NONE, Dataset, Example, Target
-from tabsa.training.regression import fit_datasets, probabilities_of
+from tabsa.training.logistic_regression import fit_datasets, probabilities_of
 
 HERE = Path(__file__).parent
 SPLITS = ("dev-seen", "dev-unseen", "test-seen", "test-unseen")

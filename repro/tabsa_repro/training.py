@@ -13,12 +13,13 @@ from torch import Tensor
 
 from tabsa.encoding.arrays import Encoded, combine
 from tabsa.errors import ConfigError, DataError
+from tabsa.evaluation.report import evaluate
 from tabsa.models.base import Model
 from tabsa.training.callbacks import Callback
 from tabsa.training.config import RunConfig
 from tabsa.training.fit import train_seeds
 from tabsa.training.preparation import Prepared, datasets, split
-from tabsa.training.regression import fit_model, score_dataset
+from tabsa.training.logistic_regression import fit_model, probabilities_of
 from tabsa.training.validation import Figures, calibrated, figures_of, plain, reading_probabilities
 from tabsa_repro.preparation import TEST
 
@@ -89,7 +90,8 @@ def fit_linear(config: RunConfig, data_dir: Path | None) -> SeedRuns:
     """Fit `lr`, which has no seeds."""
     fitted = fit_model(config, data_dir)
     train_data, _ = datasets(config, data_dir)
-    test = score_dataset(fitted.model, split(config, TEST, train_data, data_dir), data_dir)
+    test_data = split(config, TEST, train_data, data_dir)
+    test = evaluate(test_data, probabilities_of(fitted.model, test_data, data_dir), bootstrap=0)
     dev = fitted.reports[config.model.decision]
     return SeedRuns([SeedRun(None, None, {"sun": dev.sun, "ma": dev.ma}, {"sun": test.sun, "ma": test.ma})])
 

@@ -58,7 +58,7 @@ def fit(
     if data is not None:
         raise ConfigError("only fine-tuning takes a dataset as it is; name a file or folder in 'data.name'")
     if not config.system.neural:
-        from tabsa.training.regression import fit_folder
+        from tabsa.training.logistic_regression import fit_folder
 
         return fit_folder(config, out, callbacks, resume=resume, data_dir=data_dir)
     device = choose_device(device)

@@ -1,12 +1,11 @@
-"""Fits the linear baseline: one multinomial logistic regression an aspect (`tabsa.training.logistic`).
+"""Logistic regression, the linear baseline `lr`: one an aspect over the n-grams of all, fitted by scikit-learn.
 
 The training split alone decides the features, their weighting and, for a given strength of regularisation, the weights.
 The dev split chooses that strength, and the one number that moves the border of `none` (`models.linear`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -15,16 +14,22 @@ from numpy.typing import NDArray
 
 from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.datasets.notes import any_named, mostly_implied, notes_on, notes_on_start, tell
-from tabsa.encoding.arrays import combine_readings, gold_labels, passage_labels, readings
-from tabsa.errors import ConfigError
+from tabsa.encoding.arrays import UNLABELLED, combine_readings, gold_labels, passage_labels, readings
+from tabsa.errors import ConfigError, TabsaError
 from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.evaluation.report import Report, evaluate
-from tabsa.models.linear.linear_features import Decision, FeatureSpace, LRConfig, Tagger, passage_ngrams
+from tabsa.models.linear.linear_features import (
+    Decision,
+    FeatureSpace,
+    LRConfig,
+    SparseRows,
+    Tagger,
+    passage_ngrams,
+)
 from tabsa.models.linear.linear_model import LinearEngine, LinearModel, softmax, tagger_for, write_model
 from tabsa.schema import Dataset
 from tabsa.training.callbacks import Callback
 from tabsa.training.config import RunConfig, Selection
-from tabsa.training.logistic import Regressions
 from tabsa.training.preparation import datasets
 from tabsa.training.result import implied_line
 from tabsa.training.run_folder import RunFolder
@@ -32,15 +37,16 @@ from tabsa.training.runs import Fitted, FittedRow
 from tabsa.training.validation import figures_of, selected
 
 _NEVER: Final = -100.0  # the logit of a label that an aspect never has in the training data
+_TOLERANCE: Final = 1e-8  # of scikit-learn's gradient: logits are then within 1e-4 of the best ones
 # Tried from 0 outwards, so that of equally good ones the smallest change wins.
 _BIASES: Final = tuple(sorted((round(0.1 * step, 1) for step in range(-60, 61)), key=abs))
 
-OnStep: TypeAlias = Callable[[str, float], None]
+OnStep: TypeAlias = Callable[[str, float], None]  # what is being done, and how far all of it is, from 0 to 1
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What one strength of regularisation came to on dev, under the decision asked for."""
+    """What one strength of regularisation came to on dev, under the decision that the configuration names."""
 
     c: float
     none_bias: float
@@ -69,9 +75,11 @@ class _Features:
     labels: NDArray[np.int64]  # what a row teaches, (N, A)
     gold: NDArray[np.int64]  # what is right of a group, (G, A)
 
-    def combined(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What is said of every group, (G, A, labels), of what is said of every row."""
-        return combine_readings(self.groups[:, None], len(self.gold), probabilities[:, None])
+    def probabilities(self, logits: NDArray[np.float64], none_bias: float = 0.0) -> NDArray[np.float64]:
+        """Probabilities of every group, (G, A, labels), of the logits of every row."""
+        moved = logits.copy()
+        moved[..., 0] += none_bias
+        return combine_readings(self.groups[:, None], len(self.gold), softmax(moved)[:, None])
 
 
 def fit_folder(
@@ -118,25 +126,23 @@ def fit_datasets(
     select: Selection = "mean",
     on_step: OnStep = lambda *_: None,
 ) -> FittedModel:
-    """Fit on `train`, choose on `dev`; both have the same aspects and labels.
-
-    `on_step` is told what is being done, and how far all of it is, from 0 to 1.
-    """
+    """Fit on `train`, choose on `dev`; both have the same aspects and labels."""
     if not config.c:
         raise ConfigError("'model.c' is empty; expected at least one number")
     strengths = sorted(set(config.c))
-    told = [_part_of(n, 2 + len(strengths), on_step) for n in range(2 + len(strengths))]
-    learnt = _features(train, config, tagger, max_length, partial(told[0], "reading"))
-    judged = _features(dev, config, tagger, max_length, partial(told[1], "reading"))
+    steps = 2 + len(strengths)
+    learnt = _features(train, config, tagger, max_length, lambda share: on_step("reading", share / steps))
+    judged = _features(dev, config, tagger, max_length, lambda share: on_step("reading", (1 + share) / steps))
     space = FeatureSpace.of(learnt.ngrams, config)
     if not space.ngrams:
         raise ConfigError(f"{train.name} {train.split} has no n-gram to learn from")
     rows, dev_rows = space.encode(learnt.ngrams), space.encode(judged.ngrams)
+    regressions = _Regressions(rows, learnt.labels, len(space.ngrams), len(train.labels), config.class_power)
     models, trials = [], []
-    regressions, dual = Regressions.of(rows, learnt.labels, len(space.ngrams), len(train.labels)), None
-    for c, share_of in zip(strengths, told[2:], strict=True):
-        dual = regressions.fit(c, config.class_power, dual, partial(share_of, f"C = {c:g}"))
-        weights, intercepts = regressions.weights(dual, _NEVER)
+    for number, c in enumerate(strengths, 2):
+        for aspect in regressions.fit(c):
+            on_step(f"C = {c:g}", (number + aspect / len(train.aspects)) / steps)
+        weights, intercepts = regressions.weights.astype(np.float32), regressions.intercepts.astype(np.float32)
         model = LinearModel(space, weights, intercepts, train.aspects, train.labels, max_length)
         bias, score = choose_bias(model.logits(dev_rows), judged, select, config.decision)
         models.append(model)
@@ -144,36 +150,21 @@ def fit_datasets(
     best = max(range(len(trials)), key=lambda n: trials[n].score)
     logits = models[best].logits(dev_rows)
     biases: dict[Decision, float] = {"argmax": 0.0, "threshold": choose_bias(logits, judged, select, "threshold")[0]}
-    reports = {
-        name: evaluate(dev, judged.combined(softmax(_moved(logits, bias))), bootstrap=0)
-        for name, bias in biases.items()
-    }
-    model = replace(models[best], none_bias=trials[best].none_bias)
     return FittedModel(
-        model,
+        replace(models[best], none_bias=trials[best].none_bias),
         trials[best],
         tuple(trials),
-        reports,
+        {name: evaluate(dev, judged.probabilities(logits, bias), bootstrap=0) for name, bias in biases.items()},
         mostly_implied(train),
         any_named(train),
         (*notes_on_start(train), *notes_on(dev)),
     )
 
 
-def _part_of(number: int, parts: int, on_step: OnStep) -> OnStep:
-    """What tells how far all of it is, given how far one of its parts is."""
-    return lambda name, share: on_step(name, (number + share) / parts)
-
-
-def score_dataset(model: LinearModel, data: Dataset, data_dir: Path | None = None) -> Report:
-    """What a fitted model is worth on a dataset of its own aspects and labels."""
-    return evaluate(data, probabilities_of(model, data, data_dir), bootstrap=0)
-
-
 def probabilities_of(model: LinearModel, data: Dataset, data_dir: Path | None = None) -> NDArray[np.float64]:
     """What a fitted model says of a dataset, (groups, aspects, labels)."""
     features = _features(data, model.config, tagger_for(model.config, data_dir), model.max_length)
-    return features.combined(softmax(model.logits(model.space.encode(features.ngrams))))
+    return features.probabilities(model.logits(model.space.encode(features.ngrams)))
 
 
 def _features(
@@ -198,22 +189,57 @@ def _features(
     return _Features(ngrams, np.array(groups, np.int64), np.array(labels, np.int64).reshape(shape), gold)
 
 
+class _Regressions:
+    """One regression for each aspect, F features and L labels; each fit starts from the one before.
+
+    For an aspect with the labels y, the weights W (F, L) and the intercepts b (L,) are those with the least
+
+        |W|^2 / 2  +  sum over rows n of  C * s_n * -log softmax(x_n W + b)[y_n]
+
+    where s_n is 1 / frequency ** power of the row's class, and 1 on average. Of two labels only the second has numbers.
+    """
+
+    def __init__(self, rows: SparseRows, gold: NDArray[np.int64], features: int, labels: int, power: float) -> None:
+        try:
+            from scipy.sparse import csr_matrix
+            from sklearn.linear_model import LogisticRegression
+        except ImportError as e:
+            raise TabsaError("fitting 'lr' needs scikit-learn: pip install 'tabsa[train]'") from e
+        matrix = csr_matrix((rows.values, rows.columns, rows.starts), shape=(len(gold), features))
+        aspects = gold.shape[1]
+        self.weights, self.intercepts = np.zeros((features, aspects, labels)), np.full((aspects, labels), _NEVER)
+        self.tasks: list[tuple[Any, NDArray[np.int64], NDArray[np.float64], Any]] = []
+        for own in gold.T:
+            labelled = own != UNLABELLED
+            counts = np.bincount(own[labelled], minlength=labels).astype(np.float64)
+            importance = np.where(counts > 0, np.maximum(counts, 1) ** -power, 0)
+            importance *= counts.sum() / max((importance * counts).sum(), 1e-300)
+            model = LogisticRegression(solver="newton-cg", tol=_TOLERANCE, max_iter=1000, warm_start=True)
+            self.tasks.append((matrix[labelled], own[labelled], importance[own[labelled]], model))
+
+    def fit(self, c: float) -> Iterator[int]:
+        """Fit one aspect after another, which changes `weights` and `intercepts`; yields how many are done."""
+        for aspect, (matrix, labels, importance, model) in enumerate(self.tasks):
+            classes = np.unique(labels)
+            self.intercepts[aspect, classes] = 0.0
+            if len(classes) > 1:
+                model.set_params(C=c).fit(matrix, labels, sample_weight=importance)
+                numbered = classes if len(classes) > 2 else classes[1:]
+                self.weights[:, aspect, numbered] = model.coef_.T
+                self.intercepts[aspect, numbered] = model.intercept_
+            yield aspect + 1
+
+
 def choose_bias(
     logits: NDArray[np.float64], judged: _Features, select: Selection, decision: Decision
 ) -> tuple[float, float]:
     """What to add to the logits of `none` for the best score on dev, and that score; with `argmax`, nothing."""
 
     def score(bias: float) -> float:
-        return selected(figures_of(judged.gold, judged.combined(softmax(_moved(logits, bias)))), select)
+        return selected(figures_of(judged.gold, judged.probabilities(logits, bias)), select)
 
     scores = [(bias, score(bias)) for bias in (_BIASES if decision == "threshold" else (0.0,))]
     return max(scores, key=lambda pair: pair[1])
-
-
-def _moved(logits: NDArray[np.float64], bias: float) -> NDArray[np.float64]:
-    moved = logits.copy()
-    moved[..., 0] += bias
-    return moved
 
 
 def write_fitted(path: Path, config: RunConfig, fitted: FittedModel) -> ModelFolder:
