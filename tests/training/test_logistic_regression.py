@@ -109,9 +109,12 @@ def test_dev_and_test_leave_no_trace(places, fitted, monkeypatch):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     np.testing.assert_array_equal(one.space.scale, other.space.scale)
     requested = []
-    monkeypatch.setattr(
-        "tabsa.training.preparation.load", lambda name, split, **more: requested.append(split) or load(name, split, **more)
-    )
+
+    def recording(name, split, **options):
+        requested.append(split)
+        return load(name, split, **options)
+
+    monkeypatch.setattr("tabsa.training.preparation.load", recording)
     fit_model(RunConfig("lr", ONE_C, DataConfig(name="places")))
     assert requested == ["train", "dev"]
 
