@@ -18,8 +18,8 @@ from tabsa.models.base import Model
 from tabsa.training.callbacks import Callback
 from tabsa.training.config import RunConfig
 from tabsa.training.fit import train_seeds
-from tabsa.training.preparation import Prepared, datasets, split
 from tabsa.training.logistic_regression import fit_model, probabilities_of
+from tabsa.training.preparation import Prepared, datasets, split
 from tabsa.training.validation import Figures, calibrated, figures_of, plain, reading_probabilities
 from tabsa_repro.preparation import TEST
 

@@ -1,4 +1,4 @@
-"""The linear baseline: its weights against their equations, and that dev and test leave no trace where they must not."""
+"""The linear baseline: its weights against their equations, and that dev and test leave no trace."""
 
 import dataclasses
 import io

@@ -37,7 +37,7 @@ class System:
     paper: str
     needs: tuple[str, ...]  # besides the package itself
     config_class: type[Any]
-    network: str = ""  # a subclass of `models.base.Model`; without one, regressions are fitted (`training.logistic_regression`)
+    network: str = ""  # a subclass of `models.base.Model`; without one it is fitted by scikit-learn
     graph: str = ""  # makes the ONNX graph of a model folder
     operators: frozenset[str] = frozenset()  # all that its graphs are built of
     engine: str = _ONNX_ENGINE  # runs a model folder
