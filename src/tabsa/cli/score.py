@@ -89,9 +89,10 @@ def command(
     `tabsa score reviews.csv opinions.csv --implied --aspects restaurants` (what no text names, without a name),
     `tabsa score comments.csv opinions.csv --targets places.txt --model fast`
     """
-    from tabsa.checkpoint.hub import pinned_name
+    if model and model.startswith("hub:"):
+        from tabsa.checkpoint.model_folder import open_folder
 
-    model = pinned_name(model)  # one version for all that score
+        model = str(open_folder(model).path)  # one version for all that score
     shared = shared_targets(targets, names or [], target_column, implied_column is not None or implied, model)
     asked = asked_aspects(aspect_lists, aspects)
     from tabsa.scoring import Layout as RowLayout

@@ -74,7 +74,6 @@ def command(
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise ConfigError(f"tabsa serve needs {missing[0]}; install it with `pip install 'tabsa[serve]'`")
-    from tabsa.checkpoint.hub import pinned_name
     from tabsa.config import build
     from tabsa.inference.predictor import load
     from tabsa.serve.corrections import of_settings
@@ -82,7 +81,10 @@ def command(
     from tabsa.serve.settings import Settings
 
     checked = build(Settings, values)
-    checked = replace(checked, model=pinned_name(checked.model))  # one version for all workers, also of those to come
+    if (checked.model or "").startswith("hub:"):  # one version for all workers, also of those to come
+        from tabsa.checkpoint.model_folder import open_folder
+
+        checked = replace(checked, model=str(open_folder(checked.model).path))
     # Tell of a file that cannot be written, or a model that is not there, before anything starts.
     of_settings(checked)
     load(checked.model, precision=checked.precision).predict("Camden", ["Camden"])

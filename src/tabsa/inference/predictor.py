@@ -16,7 +16,6 @@ from tabsa.encoding.answers import PassageAnswer, keep_strongest
 from tabsa.encoding.passages import Passage
 from tabsa.errors import DataError
 from tabsa.inference.explaining import explain_answer
-from tabsa.inference.pretrained import Pretrained
 from tabsa.inference.results import PredictedOpinion, Prediction
 from tabsa.models.registry import system_of
 from tabsa.schema import UNNAMED, Target
@@ -39,7 +38,7 @@ class Query(NamedTuple):
     aspects: tuple[str, ...]
 
 
-class Predictor(Pretrained):
+class Predictor:
     """Answers who is judged, on what, and how; `precision` is the one that is used."""
 
     def __init__(self, folder: ModelFolder, *, threads: int = 0, precision: AskedPrecision = "auto") -> None:

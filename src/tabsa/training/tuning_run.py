@@ -38,7 +38,7 @@ def tune(
         data, dev = own_data(config, data_dir)
     run = RunFolder(out / "run")
     config = _resumed(config, run) if resume else config
-    config = _with_base(config, pinned_name(config.fine_tuning.base))
+    config = _with_base(config, pinned_name(config.fine_tuning.base or ""))
 
     def on_step(name: str, share: float) -> None:
         for callback in callbacks:
