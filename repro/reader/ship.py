@@ -21,7 +21,6 @@ from tabsa.checkpoint.model_folder import read_folder
 from tabsa.datasets import load
 from tabsa.encoding.answers import PresenceCalibration
 from tabsa.evaluation.calibration import (
-    expected_error,
     fit_presence_calibration,
     polarity_reliability,
     presence_reliability,
@@ -68,12 +67,9 @@ def calibration_of(predictor: Predictor) -> tuple[PresenceCalibration, dict[str,
     fitted = fit_presence_calibration(np.concatenate([*gold.values()]), np.concatenate([*answers.values()]))
     report: dict[str, Any] = {}
     for split in DEV:
-        for when, said in (("before", answers[split]), ("after", fitted.apply(answers[split]))):
+        for when, answered in (("before", answers[split]), ("after", fitted.apply(answers[split]))):
             for what, of in (("presence", presence_reliability), ("polarity", polarity_reliability)):
-                bins = of(gold[split], said)
-                report[f"{split} {what} {when}"] = {
-                    "error": expected_error(bins), "bins": [dataclasses.asdict(one) for one in bins]
-                }  # fmt: skip
+                report[f"{split} {what} {when}"] = dataclasses.asdict(of(gold[split], answered))
     return fitted, report
 
 

@@ -140,7 +140,7 @@ def test_a_report_and_the_mistakes_are_written(tabsa: Tabsa, tiny_model: Path, r
     source, rows = page.read_text("utf-8"), list(text_rows(table))
     assert "tiny on" in source
     report = evaluate(tiny_model, data.load(str(reviews), "all"), bootstrap=0)
-    assert [row["said"] for row in rows] == [error.said for error in report.errors]
+    assert [row["predicted"] for row in rows] == [error.predicted for error in report.errors]
     assert source.count("<blockquote>") == len(rows)
     assert "carries" in source  # evidence is looked for
     assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".")]

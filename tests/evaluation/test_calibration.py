@@ -4,7 +4,6 @@ import pytest
 from tabsa.encoding.answers import PresenceCalibration
 from tabsa.evaluation.calibration import (
     calibration_error,
-    expected_error,
     fit_calibration,
     fit_presence_calibration,
     fit_temperature,
@@ -160,18 +159,18 @@ def test_reliability_against_a_slow_loop():
     probabilities = rng.dirichlet(np.ones(4), 300)
     probabilities[0] = [0, 1, 0, 0]  # certain
     for found, confidence, right in (
-        (presence_reliability(gold, probabilities, 5), 1 - probabilities[:, 0], gold > 0),
+        (presence_reliability(gold, probabilities), 1 - probabilities[:, 0], gold > 0),
         (
-            polarity_reliability(gold, probabilities, 5),
+            polarity_reliability(gold, probabilities),
             np.array([max(p[1:]) / sum(p[1:]) for p in probabilities])[gold > 0],
             np.array([1 + int(np.argmax(p[1:])) == g for p, g in zip(probabilities, gold, strict=True)])[gold > 0],
         ),
     ):
         expected = []
-        for low in range(5):
-            inside = [n for n, c in enumerate(confidence) if low / 5 <= c < (low + 1) / 5 or (c == 1 and low == 4)]
+        for low in range(10):
+            inside = [n for n, c in enumerate(confidence) if low / 10 <= c < (low + 1) / 10 or (c == 1 and low == 9)]
             if inside:
                 expected.append((np.mean(confidence[inside]), np.mean(right[inside]), len(inside)))
-        assert [(b.confidence, b.accuracy, b.count) for b in found] == [pytest.approx(row) for row in expected]
+        assert [(b.confidence, b.accuracy, b.count) for b in found.bins] == [pytest.approx(row) for row in expected]
         gap = sum(n * abs(c - r) for c, r, n in expected) / len(confidence)
-        assert expected_error(found) == pytest.approx(gap)
+        assert found.error == pytest.approx(gap)

@@ -1,3 +1,4 @@
+import math
 from pathlib import Path
 from typing import Any
 
@@ -5,10 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 import slow_metrics
+from tabsa.encoding.answers import restrict_labels
 from tabsa.evaluation import metrics
 
 LABELS = ("none", "positive", "negative", "neutral", "conflict")
@@ -80,14 +83,6 @@ def test_no_probability_for_any_polarity_counts_as_positive() -> None:
     certain_none = np.array([[[1.0, 0.0, 0.0]]])
     assert metrics.polarity_shares(certain_none).tolist() == [[[0.5, 0.5]]]
     assert metrics.sentiment_labels(certain_none).tolist() == [[1]]
-
-
-def test_the_threshold_is_on_the_share_as_rounded() -> None:
-    positive = np.float64(0.1)
-    negative = np.nextafter(positive, 1)
-    shares = negative / (positive + negative)
-    row = np.array([[[1 - positive - negative, positive, negative]]])
-    assert metrics.sentiment_labels(row).item() == (2 if shares > 0.5 else 1)
 
 
 def test_equally_likely_labels_give_the_first() -> None:
@@ -180,24 +175,6 @@ def test_random_predictions_give_what_the_slow_implementation_gives(first: int) 
         assert_same(metrics.all_metrics(gold, probabilities), slow_metrics.all_metrics(as_dicts(gold, probabilities)))
 
 
-@st.composite
-def predictions(draw: st.DrawFn) -> Arrays:
-    """Small arrays of arbitrary floats, so that hypothesis can look for the cases random ones miss."""
-    groups, aspects = draw(st.integers(1, 5)), draw(st.integers(1, 3))
-    rows = groups * aspects
-    gold = draw(st.lists(st.integers(0, 2), min_size=rows, max_size=rows))
-    unit = st.floats(0, 1)
-    values = draw(st.lists(st.tuples(unit, unit, unit), min_size=rows, max_size=rows))
-    return np.array(gold).reshape(groups, aspects), np.array(values).reshape(groups, aspects, 3)
-
-
-@given(predictions())
-@settings(deadline=None)
-def test_any_predictions_give_what_the_slow_implementation_gives(arrays: Arrays) -> None:
-    gold, probabilities = arrays
-    assert_same(metrics.all_metrics(gold, probabilities), slow_metrics.all_metrics(as_dicts(gold, probabilities)))
-
-
 @given(
     st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.7, 1.0]), st.booleans()), min_size=2).filter(
         lambda rows: len({positive for _, positive in rows}) == 2
@@ -211,19 +188,6 @@ def test_auc_is_that_of_scikit_learn(rows: list[tuple[float, bool]]) -> None:
 
 
 # ---- properties
-
-
-@given(predictions())
-@settings(deadline=None)
-def test_the_order_of_groups_does_not_matter(arrays: Arrays) -> None:
-    gold, probabilities = arrays
-    forwards, backwards = (
-        metrics.all_metrics(gold, probabilities),
-        metrics.all_metrics(gold[::-1], probabilities[::-1]),
-    )
-    for family in metrics.FAMILIES:
-        for name in metrics.METRICS:
-            assert_allclose(forwards[family][name], backwards[family][name])
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -246,22 +210,6 @@ def test_a_perfect_predictor_scores_one() -> None:
     gold = np.array([[0, 1], [1, 2], [2, 0], [0, 0], [0, 1]])
     for scores in metrics.all_metrics(gold, one_hot(gold)).values():
         assert all(score == 1 for score in scores.values()), scores
-
-
-def test_single_precision_gives_the_figures_of_the_same_values_in_double() -> None:
-    rng = np.random.default_rng(0)
-    gold = rng.integers(0, 3, (50, 4))
-    single = rng.dirichlet([1, 1, 1], (50, 4)).astype(np.float32)
-    double = metrics.all_metrics(gold, single.astype(np.float64))
-    assert metrics.all_metrics(gold, single) == double
-    assert not np.isnan(list(double["sun"].values())).any()
-
-
-def test_wrong_use_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"gold has shape \(4, 2\), probabilities \(4, 1, 3\)"):
-        metrics.all_metrics(GOLD, np.ones((4, 1, 3)))
-    with pytest.raises(ValueError, match="unknown family 'bert'; there are sun, ma"):
-        metrics.macro_f1(GOLD, PREDICTED, "bert")  # type: ignore[arg-type]
 
 
 # ---- anchors on the benchmark itself
@@ -304,3 +252,86 @@ def test_always_positive_on_sentihood(sentihood_gold: NDArray[Any]) -> None:
     assert (sentihood_gold != 0).sum() == 1216
     probabilities = one_hot(np.ones_like(sentihood_gold))
     assert metrics.sentiment_accuracy(sentihood_gold, probabilities) == 810 / 1216
+
+
+# ---- single questions
+
+
+def slow_question_metrics(gold, probabilities):
+    """By going through the questions."""
+    right = present = claimed = there = polarity = false = silent = 0
+    for label, own in zip(gold, probabilities, strict=True):
+        if label == -1:
+            continue
+        likeliest = max(range(len(own)), key=lambda n: own[n])
+        claimed += likeliest != 0
+        if label == 0:
+            silent += 1
+            false += likeliest != 0
+        else:
+            there += 1
+            present += likeliest != 0
+            right += likeliest == label
+            polarity += max(range(1, len(own)), key=lambda n: own[n]) == label
+
+    def f1(hits):
+        if not there + claimed:
+            return math.nan
+        precision, recall = hits / claimed if claimed else 0.0, hits / there if there else 0.0
+        return 2 * precision * recall / (precision + recall) if hits else 0.0
+
+    return {
+        "opinion_f1": f1(right),
+        "presence_f1": f1(present),
+        "polarity_accuracy": polarity / there if there else math.nan,
+        "false_opinions": false / silent if silent else math.nan,
+    }
+
+
+TENTHS = st.integers(0, 10).map(lambda n: n / 10)
+
+
+@given(st.integers(0, 30), st.integers(2, 5), st.data())
+def test_figures_of_questions_are_those_of_a_plain_loop(count, labels, data):
+    gold = data.draw(arrays(np.int64, count, elements=st.integers(-1, labels - 1)))
+    probabilities = data.draw(arrays(np.float64, (count, labels), elements=TENTHS))
+    figures = metrics.question_metrics(gold, probabilities)
+    expected = slow_question_metrics(gold.tolist(), probabilities.tolist())
+    assert list(figures) == list(expected)
+    for name, value in expected.items():
+        assert_allclose(figures[name], value, err_msg=name)
+
+
+def slow_restricted(own, labels, kept):
+    """One question: neutral is silence, and what any other label has goes to the polarities, each by its share."""
+    shares = dict(zip(labels, own, strict=True))
+    none = shares["none"] + (shares.get("neutral", 0.0) if "neutral" not in kept else 0.0)
+    opinions = {label: shares[label] for label in kept[1:]}
+    lost = sum(share for label, share in shares.items() if label not in (*kept, "neutral"))
+    total = sum(opinions.values())
+    if not total:
+        return [1.0 if none else 0.0, *(0.0 for _ in opinions)]
+    result = [none, *(share + lost * share / total for share in opinions.values())]
+    return [value / sum(result) for value in result]
+
+
+@pytest.mark.parametrize(
+    ("labels", "kept"),
+    [
+        (("none", "positive", "negative", "neutral", "mixed"), ("none", "positive", "negative")),
+        (("none", "positive", "negative", "neutral", "mixed"), ("none", "positive", "negative", "neutral")),
+        (("none", "positive", "negative", "neutral"), ("none", "negative", "positive")),
+        (("none", "positive", "negative"), ("none", "positive", "negative")),
+        (("none", "positive", "negative", "mixed"), ("none", "positive")),
+    ],
+)
+def test_labels_that_data_lacks_are_shared_out(labels, kept):
+    probabilities = np.random.default_rng(3).dirichlet([0.5] * len(labels), (2, 20))
+    probabilities[0, 0], probabilities[0, 1] = np.eye(len(labels))[[0, -1]]
+    before = probabilities.copy()
+    result = restrict_labels(probabilities, labels, kept)
+    assert result.shape == (2, 20, len(kept))
+    for place in np.ndindex(2, 20):
+        assert_allclose(result[place], slow_restricted(probabilities[place], labels, kept), atol=1e-12)
+    np.testing.assert_array_equal(probabilities, before)
+    assert_allclose(restrict_labels(probabilities, labels, labels), probabilities, atol=1e-12)

@@ -1,7 +1,6 @@
 import io
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,16 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from scored_data import DATA, GOLD, many, one_hot, own_aspects
+from table_rows import text_rows
 from tabsa.encoding.arrays import gold_labels
-from tabsa.errors import DataError
+from tabsa.errors import DataError, OutputError
 from tabsa.evaluation import metrics
+from tabsa.evaluation.answers import Mistake, worst_of_each
+from tabsa.evaluation.calibration import calibration_error
 from tabsa.evaluation.metrics import question_metrics
 from tabsa.evaluation.report import Report, evaluate
-from tabsa.schema import Dataset, Example, Target
+from tabsa.schema import Dataset, Example, Opinion, Target
+from tabsa.tables.rows import typed_rows
 
 # ---- gold labels
 
@@ -25,10 +28,6 @@ def test_gold_labels_are_indices_in_the_order_of_groups_aspects_and_labels() -> 
     assert gold_labels(DATA).tolist() == GOLD
     turned = replace(DATA, aspects=("safety", "price"), labels=("none", "negative", "positive"))
     assert gold_labels(turned).tolist() == [[0, 2], [0, 1], [0, 0], [2, 1]]
-
-
-def test_a_dataset_without_targets_has_no_rows() -> None:
-    assert gold_labels(replace(DATA, examples=(Example("1", "", ()),))).shape == (0, 2)
 
 
 def test_a_polarity_outside_the_labels_is_a_data_error() -> None:
@@ -46,11 +45,6 @@ def test_a_report_has_the_figures_of_the_metrics() -> None:
     assert report.sun == expected["sun"]
     assert report.ma == expected["ma"]
     assert (report.data, report.split) == ("towns", "test")
-
-
-def test_counts() -> None:
-    report = evaluate(DATA, one_hot(GOLD))
-    assert report.counts == {"examples": 3, "groups": 4, "groups_without_opinion": 1, "rows": 8, "opinions": 4}
 
 
 def test_figures_for_each_aspect_by_hand() -> None:
@@ -151,24 +145,6 @@ def test_intervals_do_not_depend_on_how_many_resamples_are_held_at_once(monkeypa
     assert intervals(evaluate(dataset, probabilities, bootstrap=50)) == whole
 
 
-def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
-    """Many draws of a coin that is right 70% of the time: about 95 in 100 intervals should hold 0.7."""
-    rng = np.random.default_rng(0)
-    dataset = replace(DATA, aspects=("price",), examples=tuple(Example(str(i), "", (Target("t"),)) for i in range(200)))
-    covered = 0
-    for _ in range(100):
-        wrong = rng.random((200, 1)) > 0.7
-        low, high = intervals(evaluate(dataset, one_hot(wrong.astype(int)), bootstrap=200))["sun strict_accuracy"]
-        covered += low <= 0.7 <= high
-    assert 88 <= covered <= 100
-
-
-def test_intervals_can_be_left_out() -> None:
-    report = evaluate(DATA, one_hot(GOLD), bootstrap=0)
-    assert report.intervals is None
-    assert report.to_dict()["intervals"] is None
-
-
 # ---- the table
 
 
@@ -192,22 +168,6 @@ def test_the_table_shows_both_families_in_percent() -> None:
 def test_the_table_shows_intervals() -> None:
     lines = shown(evaluate(DATA, one_hot(GOLD))).splitlines()
     assert next(line for line in lines if "strict accuracy" in line).count("100.0  [100.0, 100.0]") == 2
-
-
-def test_names_in_the_table_are_not_markup() -> None:
-    dataset = replace(DATA, name="[red]towns", aspects=("[bold]price", "safety"))
-    text = shown(evaluate(dataset, one_hot(GOLD), bootstrap=0))
-    assert "[red]towns" in text
-    assert "[bold]price" in text
-
-
-def test_more_than_two_polarities_fit_a_terminal() -> None:
-    aspects = ("anecdotes/miscellaneous", "price")
-    dataset = replace(DATA, aspects=aspects, labels=("none", "positive", "negative", "neutral", "conflict"))
-    text = shown(evaluate(dataset, np.full((4, 2, 5), 0.2)))
-    price = next(line for line in text.splitlines() if "price" in line)
-    assert price.split()[1] == "3"
-    assert "anecdotes/miscellaneous" in text
 
 
 # ---- texts that ask their own aspects
@@ -237,29 +197,6 @@ def test_questions_alone_give_the_figures_of_the_whole_array(seed: int) -> None:
     assert report.to_dict() == evaluate(dataset, probabilities, bootstrap=0).to_dict()
 
 
-def test_intervals_of_questions_are_those_of_the_whole_array() -> None:
-    dataset, probabilities = own_aspects(5)
-    whole = replace(
-        dataset, examples=tuple(replace(e, aspects=e.aspects or dataset.aspects[:1]) for e in dataset.examples)
-    )
-    report = evaluate(whole, of_questions(whole, probabilities), bootstrap=50, seed=3)
-    chance = np.random.default_rng(3)
-    examples = len(whole.examples)
-    of_group = np.repeat(np.arange(examples), [len(example.targets) for example in whole.examples])
-    times = np.stack([np.bincount(s, minlength=examples) for s in chance.integers(0, examples, (50, examples))])
-    found = metrics.all_metrics(gold_labels(whole), probabilities, times[:, of_group].astype(float))
-    assert report.intervals is not None
-    for family in metrics.FAMILIES:
-        for name, score in found[family].items():
-            assert report.intervals[family][name] == pytest.approx(tuple(np.nanpercentile(score, [2.5, 97.5])))
-
-
-def test_questions_of_a_dataset_that_asks_everything() -> None:
-    probabilities = np.random.default_rng(1).dirichlet((1, 1, 1), (4, 2))
-    flat = evaluate(DATA, probabilities.reshape(-1, 3), bootstrap=10)
-    assert flat.to_dict() == evaluate(DATA, probabilities, bootstrap=10).to_dict()
-
-
 def test_data_that_asks_nothing_cannot_be_scored() -> None:
     examples = tuple(replace(example, aspects=()) for example in DATA.examples)
     with pytest.raises(DataError, match="towns test asks nothing"):
@@ -281,18 +218,215 @@ def test_of_many_aspects_the_table_shows_the_most_frequent() -> None:
 # ---- the benchmark
 
 
+# ---- questions and mistakes
+
+
+def test_a_report_knows_every_question_that_was_asked():
+    probabilities = np.random.default_rng(0).dirichlet((1, 1, 1), (4, 2))
+    report = evaluate(DATA, probabilities, bootstrap=0)
+    assert len(report.answers) == 8
+    asked = [(a.example.id, a.target.name, a.aspect, a.gold) for a in report.answers]
+    assert asked == [(e.id, t.name, aspect, gold) for e, t, aspect, gold in DATA.questions()]
+    for answer, row in zip(report.answers, probabilities.reshape(-1, 3), strict=True):
+        assert list(answer.probabilities.values()) == pytest.approx(row)
+        assert answer.predicted == DATA.labels[int(np.argmax(row))]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_where_texts_ask_their_own_aspects_too(seed):
+    dataset, probabilities = own_aspects(seed)
+    report = evaluate(dataset, probabilities, bootstrap=0)
+    groups = {(example.id, target.name): number for number, (example, target) in enumerate(dataset.groups())}
+    for answer in report.answers:
+        row = probabilities[groups[answer.example.id, answer.target.name], dataset.aspects.index(answer.aspect)]
+        assert list(answer.probabilities.values()) == pytest.approx(row)
+    numbers = [int(answer.example.id) for answer in report.answers]
+    assert report.answers.texts.tolist() == numbers
+
+
+def test_mistakes_are_the_wrong_answers_the_most_wrong_first():
+    probabilities = np.random.default_rng(3).dirichlet((1, 1, 1), (4, 2))
+    report = evaluate(DATA, probabilities, bootstrap=0)
+    wrong = [answer for answer in report.answers if answer.predicted != answer.gold]
+    by_hand = sorted((a.probabilities[a.predicted] - a.probabilities[a.gold] for a in wrong), reverse=True)
+    assert [error.wrongness for error in report.errors] == pytest.approx(by_hand)
+    assert {(e.id, e.target.name, e.aspect, e.gold, e.predicted) for e in report.errors} == {
+        (a.example.id, a.target.name, a.aspect, a.gold, a.predicted) for a in wrong
+    }
+    assert all(error.probability == error.probabilities[error.predicted] for error in report.errors)
+    assert all(error.evidence == () for error in report.errors)
+
+
+def mistake(gold: str, said: str, sure: float) -> Mistake:
+    rest = dict.fromkeys({"none", "positive", "negative"} - {said}, (1 - sure) / 2)
+    return Mistake(Example("1", "x", ()), Target("x"), "price", gold, said, {said: sure, **rest})
+
+
+def test_the_worst_of_each_way_to_be_wrong():
+    missed = [mistake("positive", "none", 0.99 - number / 100) for number in range(10)]
+    invented = [mistake("none", "negative", 0.7 - number / 100) for number in range(2)]
+    turned = [mistake("positive", "negative", 0.6 - number / 100) for number in range(10)]
+    every = sorted([*missed, *invented, *turned], key=lambda one: -one.wrongness)
+    assert [one.way for one in (missed[0], invented[0], turned[0])] == ["missed", "invented", "turned"]
+    assert worst_of_each(every, 3) == [missed[0], invented[0], turned[0]]
+    assert worst_of_each(every, 8) == [*missed[:3], *invented, *turned[:3]]
+    assert worst_of_each(every, 50) == every
+    assert worst_of_each([], 50) == []
+    assert replace(missed[0], gold="negative").way == "missed"
+
+
+# ---- parts of the questions
+
+
+@pytest.fixture
+def report() -> Report:
+    dataset, probabilities = many([1, 2, 3, 1] * 20)
+    return evaluate(dataset, probabilities, bootstrap=0)
+
+
+def test_confusion_against_a_loop(report: Report) -> None:
+    counts = {gold: dict.fromkeys(DATA.labels, 0) for gold in DATA.labels}
+    for answer in report.answers:
+        counts[answer.gold][answer.predicted] += 1
+    assert report.confusion == counts
+    assert sum(map(sum, (row.values() for row in counts.values()))) == report.counts["rows"]
+
+
+def test_labels_are_scored_as_scikit_learn_does(report: Report) -> None:
+    sklearn = pytest.importorskip("sklearn.metrics")
+    gold, said = ([getattr(answer, name) for answer in report.answers] for name in ("gold", "predicted"))
+    found = sklearn.precision_recall_fscore_support(gold, said, labels=DATA.labels, zero_division=np.nan)
+    for number, one in enumerate(report.labels.values()):
+        assert_allclose([one.precision, one.recall, one.f1, one.gold], [values[number] for values in found])
+        assert one.predicted == said.count(DATA.labels[number])
+
+
+def tagged(seed: int) -> tuple[Dataset, np.ndarray]:
+    dataset, probabilities = own_aspects(seed)
+    marks = [{"kind": "plain"}, {"kind": "irony", "domain": "pubs"}, {}]
+    examples = [replace(example, tags=marks[number % 3]) for number, example in enumerate(dataset.examples)]
+    return replace(dataset, examples=tuple(examples)), probabilities
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tags_are_scored_as_data_of_their_own(seed: int) -> None:
+    dataset, probabilities = tagged(seed)
+    report = evaluate(dataset, probabilities, bootstrap=0)
+    assert list(report.tags) == ["kind", "domain"]
+    assert set(report.tags["kind"]) == {"plain", "irony"}
+    for tag, values in report.tags.items():
+        for value, found in values.items():
+            ours = [answer for answer in report.answers if answer.example.tags.get(tag) == value]
+            gold = np.array([dataset.labels.index(answer.gold) for answer in ours])
+            rows = np.array([list(answer.probabilities.values()) for answer in ours])
+            assert found.questions == len(ours)
+            assert found.opinions == (gold > 0).sum()
+            assert found.texts == sum(example.tags.get(tag) == value for example in dataset.examples)
+            expected = question_metrics(gold, rows)
+            assert {name: getattr(found, name) for name in expected} == pytest.approx(expected, nan_ok=True)
+    assert [one.questions for one in report.tags["kind"].values()] == sorted(
+        (one.questions for one in report.tags["kind"].values()), reverse=True
+    )
+
+
+def test_how_sure_against_how_often_right(report: Report) -> None:
+    answers = report.answers
+    # Bins of one width cannot be compared with fifteen; one of ours against a plain loop, and the error by its own.
+    sure = answers.probabilities.max(-1)
+    right = answers.predicted == answers.gold
+    for one in report.reliability["answer"].bins:
+        ours = np.floor(sure * 10) == np.floor(one.confidence * 10)
+        assert (one.count, one.confidence, one.accuracy) == pytest.approx(
+            (ours.sum(), sure[ours].mean(), right[ours].mean())
+        )
+    expected = calibration_error(answers.gold, answers.probabilities, bins=10)
+    assert report.reliability["answer"].error == pytest.approx(expected)
+    assert sum(one.count for one in report.reliability["presence"].bins) == len(answers)
+    assert sum(one.count for one in report.reliability["polarity"].bins) == report.counts["opinions"]
+
+
+# ---- few
+
+
+# ---- mistakes as a table
+
+
+COLUMNS = ["id", "text", "target", "aspect", "gold", "predicted", "probability", "none", "positive", "negative"]
+
+
+@pytest.mark.parametrize("name", ["e.csv", "e.tsv", "e.jsonl", "e.parquet", "e.csv.gz", "e.jsonl.gz"])
+def test_every_wrong_answer_is_a_row(tmp_path, name):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    report = evaluate(*many([1, 2, 3] * 5), bootstrap=0)
+    path = report.write_errors(tmp_path / name)
+    rows = list(text_rows(path))
+    assert len(rows) == len(report.errors)
+    for row, error in zip(rows, report.errors, strict=True):
+        assert list(row) == COLUMNS
+        names = [row[column] for column in COLUMNS[:6]]
+        assert names == [error.id, error.text, error.target.name, error.aspect, error.gold, error.predicted]
+        assert float(row["probability"]) == pytest.approx(error.probability, abs=1e-6)
+        shares = [float(row[label]) for label in COLUMNS[7:]]
+        assert shares == pytest.approx(list(error.probabilities.values()), abs=1e-6)
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", ["e.csv", "e.jsonl", "e.parquet"])
+def test_no_mistakes_make_a_table_without_rows(tmp_path, name):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    path = evaluate(DATA, one_hot(GOLD), bootstrap=0).write_errors(tmp_path / name)
+    assert list(typed_rows(path)) == []
+    if name == "e.csv":
+        assert path.read_text("utf-8") == ",".join(COLUMNS) + "\n"
+
+
+def test_the_target_that_is_not_named_is_null(tmp_path):
+    example = Example("1", 'dear, "and"\nfar', (Target("", implied=True),), (Opinion("", "price", "negative"),))
+    data = Dataset("mine", "all", ("price",), DATA.labels, [example])
+    report = evaluate(data, np.array([[[0.9, 0.05, 0.05]]]), bootstrap=0)
+    (row,) = typed_rows(report.write_errors(tmp_path / "e.jsonl"))
+    assert row.values["target"] is None
+    (row,) = typed_rows(report.write_errors(tmp_path / "e.csv"))
+    assert (row.values["target"], row.values["text"]) == ("", example.text)
+
+
+def test_a_label_named_as_a_column_gets_another_name(tmp_path):
+    renamed = [
+        replace(
+            e,
+            opinions=tuple(replace(o, polarity="text" if o.polarity == "positive" else o.polarity) for o in e.opinions),
+        )
+        for e in DATA.examples
+    ]
+    data = replace(DATA, labels=("none", "text", "negative"), examples=renamed)
+    (row, *_) = typed_rows(
+        evaluate(data, np.tile([1.0, 0, 0], (4, 2, 1)), bootstrap=0).write_errors(tmp_path / "e.csv")
+    )
+    assert list(row.values) == [*COLUMNS[:7], "none", "p_text", "negative"]
+
+
+def test_another_format_is_refused_and_what_was_there_stays(tmp_path, monkeypatch):
+    report = evaluate(*many([1, 2]), bootstrap=0)
+    with pytest.raises(OutputError, match=r"cannot write '.*e\.xlsx'; expected a name that ends in \.csv"):
+        report.write_errors(tmp_path / "e.xlsx")
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    (tmp_path / "e.parquet").write_text("before")
+    with pytest.raises(OutputError, match="needs pyarrow"):
+        report.write_errors(tmp_path / "e.parquet")
+    assert (tmp_path / "e.parquet").read_text() == "before"
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot write"):
+        report.write_errors(tmp_path / "file" / "e.csv")
+
+
 @pytest.mark.data
 def test_counts_of_sentihood(data_dir: Path) -> None:
-    from tabsa import datasets as data
+    from tabsa import datasets
 
-    dataset = data.load("sentihood", "test", data_dir=data_dir)
-    gold = gold_labels(dataset)
-    report = evaluate(dataset, one_hot(gold), bootstrap=0)
-    assert report.counts == {
-        "examples": 1491,
-        "groups": 1879,
-        "groups_without_opinion": 900,
-        "rows": 7516,
-        "opinions": 1216,
-    }
+    dataset = datasets.load("sentihood", "test", data_dir=data_dir)
+    report = evaluate(dataset, one_hot(gold_labels(dataset)), bootstrap=0)
+    assert [*report.counts.values()] == [1491, 1879, 900, 7516, 1216]
     assert set(report.sun.values()) == set(report.ma.values()) == {1.0}
+    assert report.errors == report.notes == ()

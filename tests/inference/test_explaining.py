@@ -170,7 +170,9 @@ def test_the_worst_mistakes_get_evidence_and_nothing_else_changes(tiny_model, da
     explained = [error for error in report.errors if error.evidence]
     assert len(explained) == 4
     for error in explained:
-        evidence = model.predict(error.text, ["Camden"], [error.aspect]).evidence("Camden", error.aspect, error.said)
+        evidence = model.predict(error.text, ["Camden"], [error.aspect]).evidence(
+            "Camden", error.aspect, error.predicted
+        )
         assert [span for span, _ in error.evidence] == [span for span, _ in evidence.words]
         assert [w for _, w in error.evidence] == pytest.approx([w for _, w in evidence.words], abs=1e-6)
         assert "Camden" not in words(error.text, error.evidence)
@@ -183,7 +185,7 @@ def test_labels_that_the_data_lacks_are_treated_as_in_the_figures(open_model):  
     example = Example("1", text, (Target("Camden", (Span(0, 6),)),), (Opinion("Camden", "food", "positive"),))
     report = tabsa.evaluate(tabsa.load(open_model), Dataset("mine", "all", ("food",), LABELS, [example]), evidence=5)
     (error,) = report.errors
-    assert (error.said, error.probability) == ("none", pytest.approx(0.925))  # none and neutral
+    assert (error.predicted, error.probability) == ("none", pytest.approx(0.925))  # none and neutral
     assert dict(error.evidence)[Span(11, 15)] == pytest.approx(0, abs=1e-6)  # silent without it, and just as sure
 
 

@@ -18,27 +18,27 @@ from tabsa.schema import Dataset
 UNLABELLED: Final = -1  # the label of a pair that nothing is learnt from
 
 
-def gold_labels(dataset: Dataset) -> NDArray[np.int64]:
-    """The gold label of every row as an index into `dataset.labels`: (groups, aspects).
-
-    It is UNLABELLED where the aspect was not asked of the text.
-    """
-    index = {label: i for i, label in enumerate(dataset.labels)}
+def label_indices(dataset: Dataset, polarities: Iterable[str]) -> list[int]:
+    """Return polarities as places among the dataset's labels; a one-line DataError names one that is none of them."""
+    index = {label: place for place, label in enumerate(dataset.labels)}
     try:
-        rows = [
-            [
-                index[example.polarity(target.name, aspect)]
-                if example.aspects is None or aspect in example.aspects
-                else UNLABELLED
-                for aspect in dataset.aspects
-            ]
-            for example, target in dataset.groups()
-        ]
+        return [index[polarity] for polarity in polarities]
     except KeyError as e:
-        raise DataError(
-            f"{dataset.name} {dataset.split} has the polarity {e}; expected one of {', '.join(dataset.labels)}"
-        ) from e
-    return np.array(rows, dtype=np.int64).reshape(len(rows), len(dataset.aspects))
+        expected = ", ".join(dataset.labels)
+        raise DataError(f"{dataset.name} {dataset.split} has the polarity {e}; expected one of {expected}") from e
+
+
+def gold_labels(dataset: Dataset) -> NDArray[np.int64]:
+    """Return the gold label of every row as a place among `dataset.labels`: (groups, aspects).
+
+    It is UNLABELLED where the text has aspects of its own and this is none of them.
+    """
+    groups = list(dataset.groups())
+    gold = np.full((len(groups), len(dataset.aspects)), UNLABELLED, np.int64)
+    for row, (example, target) in zip(gold, groups, strict=True):
+        known = [n for n, name in enumerate(dataset.aspects) if example.aspects is None or name in example.aspects]
+        row[known] = label_indices(dataset, (example.polarity(target.name, dataset.aspects[n]) for n in known))
+    return gold
 
 
 def passage_labels(gold: NDArray[np.int64], *, first: bool) -> NDArray[np.int64]:

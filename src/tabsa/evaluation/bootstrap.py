@@ -1,27 +1,28 @@
-"""Figures of one set of answers for any weighting of its texts, which is what a bootstrap asks for."""
+"""How far chance moves figures: 95% intervals of one model, and the difference of two (paired bootstrap).
+
+Texts are drawn with replacement, each with all its targets, because targets of one text are not independent. Of two
+models both are scored on what was drawn (Efron and Tibshirani, 1993; Koehn, 2004): models mostly fail on the same
+texts, so a difference is far surer than the two figures are.
+"""
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tabsa.errors import DataError
 from tabsa.evaluation import metrics
-from tabsa.evaluation.answers import Answers, AspectRows, QuestionRows, by_aspect
-from tabsa.evaluation.metrics import FAMILIES, FloatArray, Score, divide, question_counts
-from tabsa.evaluation.report_tables import without_nan
-from tabsa.schema import Dataset
+from tabsa.evaluation.answers import Answers
+from tabsa.evaluation.metrics import FAMILIES, FloatArray, Score
 
 if TYPE_CHECKING:
     from rich.console import Group
 
     from tabsa.evaluation.report import Report
 
-QUESTIONS: Final = "questions"
-SECTIONS: Final = (*FAMILIES, QUESTIONS)  # of figures: the two families, and those of single questions
+SECTIONS: Final = (*FAMILIES, "questions")  # of figures: the two families, and those of single questions
+LOWER_IS_BETTER: Final = frozenset({"false_opinions"})
 Values: TypeAlias = dict[str, dict[str, FloatArray]]  # by section and figure, one value a resample
 # How many weights a bootstrap holds at once (8 bytes each, and a few copies of them on the way).
 _WEIGHTS_AT_ONCE = 2_000_000
@@ -36,40 +37,63 @@ class Resampled:
     figures: Values
 
     def intervals(self) -> dict[str, dict[str, tuple[float, float]]]:
-        """The 95% interval of each figure, by section."""
+        """Return the 95% interval of each figure, by section."""
         return {
             section: {name: middle(values) for name, values in found.items()} for section, found in self.figures.items()
         }
 
 
-class TextScorer:
-    """The figures of answers where each text counts as often as it is told to."""
+def middle(values: FloatArray) -> tuple[float, float]:
+    """Return where the middle 95% of the values lie; resamples in which the figure is not defined are left out."""
+    values = values[~np.isnan(values)]
+    low, high = np.percentile(values, [2.5, 97.5]) if len(values) else (math.nan, math.nan)
+    return float(low), float(high)
 
-    def __init__(self, dataset: Dataset, rows: QuestionRows) -> None:
-        self.rows, self.texts = rows, len(dataset.examples)
-        self.columns = list(by_aspect(dataset, rows))
-        self.text_of_group = np.repeat(np.arange(self.texts), [len(example.targets) for example in dataset.examples])
-        asked = rows.gold >= 0
-        text_of_question = self.text_of_group[np.nonzero(asked)[0]]
-        counts = question_counts(rows.gold[asked], rows.probabilities[asked])
+
+class TextScorer:
+    """The figures of answers for any weighting of their texts."""
+
+    def __init__(self, answers: Answers) -> None:
+        self.rows, examples = answers.rows, answers.dataset.examples
+        self.columns = list(self.rows.by_aspect())
+        self.texts = len(examples)
+        self.text_of_group = np.repeat(np.arange(self.texts), [len(example.targets) for example in examples])
+        of_question = answers.texts
+        counts = metrics.question_counts(answers.gold, answers.probabilities)
         self.counts = {  # of each text
-            name: tuple(np.bincount(text_of_question, values, self.texts) for values in counted)
+            name: tuple(np.bincount(of_question, values, self.texts) for values in counted)
             for name, counted in counts.items()
         }
 
     def figures(self, times: FloatArray | None = None) -> dict[str, dict[str, Score]]:
-        """Every figure by section; `times`, (..., texts), says how often each text counts."""
+        """Return every figure by section; `times`, (..., texts), says how often each text counts."""
         weights = None if times is None else times[..., self.text_of_group]
+        gold, probabilities, _ = self.rows
+        predicted = metrics.predicted_labels(probabilities)
+        columns = [(column, None if weights is None else weights[..., column.groups]) for _, column in self.columns]
+        of_aspects = {
+            name: metrics.mean_of_defined([auc(one.gold, one.probabilities, own) for one, own in columns])
+            for name, auc in (("aspect_auc", metrics.aspect_auc), ("sentiment_auc", metrics.sentiment_auc))
+        }
+        accuracy = metrics.sentiment_accuracy(gold, probabilities, weights)
+        families: dict[str, dict[str, Score]] = {
+            family: {
+                "strict_accuracy": metrics.strict_accuracy(gold, predicted, family, weights),
+                "macro_f1": metrics.macro_f1(gold, predicted, family, weights),
+                "aspect_auc": of_aspects["aspect_auc"],
+                "sentiment_accuracy": accuracy,
+                "sentiment_auc": of_aspects["sentiment_auc"],
+            }
+            for family in FAMILIES
+        }
         once = np.ones(self.texts) if times is None else times
-        questions = {name: divide(once @ part, once @ whole) for name, (part, whole) in self.counts.items()}
-        columns = [column for _, column in self.columns]
-        return {**_family_figures(self.rows, columns, weights), QUESTIONS: questions}
+        questions = {name: metrics.divide(once @ part, once @ whole) for name, (part, whole) in self.counts.items()}
+        return {**families, "questions": questions}
 
-    def resampled(self, count: int, seed: int) -> Values:
-        """The figures of `count` resamples of the texts, each text with all its targets.
+    def resampled(self, count: int, seed: int) -> Resampled:
+        """Return the figures of `count` resamples of the texts.
 
-        Targets of one text are not independent. The same seed draws the same texts, whatever the answers are: what
-        two models get wrong can be compared resample by resample.
+        The same seed draws the same texts, whatever the answers are: two models can be compared resample by resample.
         """
         rng = np.random.default_rng(seed)
         step = max(1, _WEIGHTS_AT_ONCE // max(1, len(self.rows.gold)))
@@ -78,46 +102,11 @@ class TextScorer:
             drawn = rng.integers(0, self.texts, (min(step, count - start), self.texts))
             times = np.stack([np.bincount(sample, minlength=self.texts) for sample in drawn])
             parts.append(self.figures(times.astype(np.float64)))
-        return {
-            section: {name: np.concatenate([part[section][name] for part in parts]) for name in figures}
-            for section, figures in parts[0].items()
+        figures = {
+            section: {name: np.concatenate([part[section][name] for part in parts]) for name in found}
+            for section, found in parts[0].items()
         }
-
-
-def _family_figures(
-    rows: QuestionRows, columns: Sequence[AspectRows], weights: FloatArray | None
-) -> dict[str, dict[str, Score]]:
-    """The five metrics in both families; `columns` are the rows by aspect."""
-    figures = metrics.all_metrics(rows.gold, rows.probabilities, weights)
-    if rows.aspects is None:
-        return {family: values for family, values in figures.items()}  # noqa: C416 (a Family is a str)
-    ours = [None if weights is None else weights[..., column.groups] for column in columns]
-    pairs = list(zip(columns, ours, strict=True))
-    shared = {
-        "aspect_auc": _mean([metrics.aspect_auc(one.gold, one.probabilities, w) for one, w in pairs]),
-        "sentiment_auc": _mean([metrics.sentiment_auc(one.gold, one.probabilities, w) for one, w in pairs]),
-    }
-    return {family: values | shared for family, values in figures.items()}
-
-
-def _mean(values: Sequence[Score]) -> Score:
-    """The mean of those that are defined."""
-    stacked = np.stack(values)
-    defined = (~np.isnan(stacked)).sum(0)
-    mean: Score = np.where(defined, np.nansum(stacked, 0) / np.maximum(defined, 1), np.nan)[()]
-    return mean
-
-
-def middle(values: NDArray[np.floating]) -> tuple[float, float]:
-    """Where the middle 95% of the values lie; resamples in which the figure is not defined are left out."""
-    values = values[~np.isnan(values)]
-    if not len(values):
-        return math.nan, math.nan
-    low, high = np.percentile(values, [2.5, 97.5])
-    return float(low), float(high)
-
-
-LOWER_IS_BETTER: Final = frozenset({"false_opinions"})
+        return Resampled(count, seed, figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +138,7 @@ class Comparison:
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: undefined figures are None."""
+        """Return plain data for JSON: undefined figures are None."""
         plain: dict[str, Any] = without_nan(asdict(self))
         return plain
 
@@ -160,11 +149,7 @@ class Comparison:
 
 
 def compare(first: "Report", second: "Report", *, bootstrap: int = 1000, seed: int = 0) -> Comparison:
-    """What `Report.compare` gives.
-
-    Raises:
-        DataError: the two were not asked the same, or do not know the same to be right.
-    """
+    """Compare two models; see `Report.compare`."""
     _check_same(first.answers, second.answers)
     values = [_resampled(report, bootstrap, seed) for report in (first, second)]
     figures = {
@@ -181,13 +166,13 @@ def compare(first: "Report", second: "Report", *, bootstrap: int = 1000, seed: i
 
 
 def _resampled(report: "Report", bootstrap: int, seed: int) -> Values:
-    """The report's own resamples where they are those asked for; both reports must have drawn the same texts."""
-    kept = report.resamples
-    if kept is not None and (kept.count, kept.seed) == (bootstrap, seed):
-        return kept.figures
+    """Return the report's own resamples where they are of this number and seed, and others otherwise."""
+    own = report.resamples
+    if own is not None and (own.count, own.seed) == (bootstrap, seed):
+        return own.figures
     if not bootstrap:
         return {section: dict.fromkeys(getattr(report, section), np.zeros(0)) for section in SECTIONS}
-    return TextScorer(report.answers.dataset, report.answers.rows).resampled(bootstrap, seed)
+    return TextScorer(report.answers).resampled(bootstrap, seed).figures
 
 
 def _difference(
@@ -205,11 +190,23 @@ def _difference(
 
 def _check_same(first: Answers, second: Answers) -> None:
     one, other = (list(answers.dataset.questions()) for answers in (first, second))
-    asked = [[(e.id, e.text, t.name, aspect) for e, t, aspect, _ in questions] for questions in (one, other)]
-    if asked[0] != asked[1]:
+    questions = [[(e.id, e.text, t.name, aspect) for e, t, aspect, _ in listed] for listed in (one, other)]
+    if questions[0] != questions[1]:
         raise DataError("the two were not asked the same questions; evaluate both on the same data and aspects")
     if [gold for *_, gold in one] != [gold for *_, gold in other] or first.dataset.labels != second.dataset.labels:
         raise DataError("the two were scored against different labels; evaluate both on the same data")
     texts = [[(e.id, len(e.targets)) for e in answers.dataset.examples] for answers in (first, second)]
     if texts[0] != texts[1]:
         raise DataError("the two were scored on different texts; evaluate both on the same data")
+
+
+def without_nan(value: Any) -> Any:
+    """Return the same with None for each NaN, and lists for tuples."""
+    match value:
+        case float() if math.isnan(value):
+            return None
+        case dict():
+            return {key: without_nan(item) for key, item in value.items()}
+        case tuple() | list():
+            return [without_nan(item) for item in value]
+    return value

@@ -2,17 +2,19 @@
 
 Shapes, the same in every function (a group is one target of one text, with one row for each aspect):
 
-    gold           (groups, aspects) int            label indices: 0 is `none`, then the polarities; -1: not asked
+    gold           (groups, aspects) int            label indices: 0 is `none`, then the polarities; -1: no question
     predicted      (groups, aspects) int            label indices
     probabilities  (groups, aspects, labels) float  in the same order of labels
     weights        (..., groups), optional          how often each group counts
 
 Weights make a bootstrap cheap: a thousand resamples of the same predictions are a thousand weightings, and
 one call gives all their figures. A figure that is not defined (no group to average over, one class only in an
-AUC) is NaN; a mean over aspects leaves undefined ones out. A row that was not asked counts nowhere.
+AUC) is NaN; a mean over aspects leaves undefined ones out. A row without a question counts nowhere.
+
+Figures of single questions (`question_metrics`) are for data where each text has aspects of its own: `gold`
+(questions,) and `probabilities` (questions, labels).
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -30,23 +32,15 @@ FloatArray: TypeAlias = NDArray[np.floating[Any]]
 Score: TypeAlias = np.float64 | NDArray[np.float64]
 
 
-class Detection(NamedTuple):
-    """How well opinions are found, whatever their polarity."""
-
-    precision: Score
-    recall: Score
-    f1: Score
-
-
 def predicted_labels(probabilities: FloatArray) -> IntArray:
-    """The likeliest label of each row; of equally likely ones the first, so `none` before any polarity."""
+    """Return the likeliest label of each row; of equally likely ones the first, so `none` before any polarity."""
     return np.asarray(probabilities.argmax(axis=-1))
 
 
 def all_metrics(
     gold: IntArray, probabilities: FloatArray, weights: FloatArray | None = None
 ) -> dict[Family, dict[str, Score]]:
-    """The five metrics in both families: `{"sun": {"strict_accuracy": ..., ...}, "ma": {...}}`."""
+    """Return the five metrics in both families: `{"sun": {"strict_accuracy": ..., ...}, "ma": {...}}`."""
     if gold.shape != probabilities.shape[:-1]:
         raise ValueError(f"gold has shape {gold.shape}, probabilities {probabilities.shape}")
     predicted = predicted_labels(probabilities)
@@ -66,51 +60,51 @@ def all_metrics(
 
 
 def strict_accuracy(gold: IntArray, predicted: IntArray, family: Family, weights: FloatArray | None = None) -> Score:
-    """Share of groups that are right as a whole.
+    """Return the share of groups that are right as a whole.
 
     `sun`: the labels of all aspects are right. `ma`: the set of aspects with an opinion is right.
     """
-    same = gold == predicted if _known(family) == "sun" else (gold > 0) == (predicted > 0)
+    same = gold == predicted if family == "sun" else (gold > 0) == (predicted > 0)
     right = np.asarray((same | (gold < 0)).all(axis=1))
     return _ratio(right, np.ones_like(right), weights)
 
 
 def macro_f1(gold: IntArray, predicted: IntArray, family: Family, weights: FloatArray | None = None) -> Score:
-    """F1 of the precision and the recall of the set of aspects with an opinion, each averaged over groups.
+    """Return the F1 of the precision and the recall of the set of aspects with an opinion, each averaged over groups.
 
     `sun`: groups without a gold opinion are skipped. `ma`: an empty set counts as the set {OTHER}.
     A group without a hit has precision and recall 0.
     """
-    expected: BoolArray = gold > 0
-    found: BoolArray = (predicted > 0) & (gold >= 0)
-    if _known(family) == "ma":
-        expected, found = _with_other(expected), _with_other(found)
+    expected, found = _present(gold, predicted)
+    if family == "ma":
+        expected, found = (np.concatenate([one, ~one.any(axis=1, keepdims=True)], axis=1) for one in (expected, found))
     counted = np.asarray(expected.any(axis=1))
     hits = (expected & found).sum(axis=1)
     precision = _ratio(hits / np.maximum(found.sum(axis=1), 1), counted, weights)
     recall = _ratio(hits / np.maximum(expected.sum(axis=1), 1), counted, weights)
-    return _harmonic_mean(precision, recall)
+    f1: Score = np.where((precision == 0) & (recall == 0), 0.0, divide(2 * precision * recall, precision + recall))[()]
+    return f1
 
 
 def aspect_auc(gold: IntArray, probabilities: FloatArray, weights: FloatArray | None = None) -> Score:
-    """Mean over the aspects of the ROC-AUC of P(none) against "gold is none"; both families."""
+    """Return the mean over the aspects of the ROC-AUC of P(none) against "gold is none"; both families."""
     aspects = []
     for aspect in range(gold.shape[1]):
         rows = gold[:, aspect] >= 0
         row_weights = None if weights is None else weights[..., rows]
         aspects.append(roc_auc(probabilities[rows, aspect, 0], gold[rows, aspect] == 0, row_weights))
-    return _mean_of_defined(aspects)
+    return mean_of_defined(aspects)
 
 
 def sentiment_accuracy(gold: IntArray, probabilities: FloatArray, weights: FloatArray | None = None) -> Score:
-    """Share of rows with a gold opinion whose polarity is right, whatever P(none); both families."""
+    """Return the share of rows with a gold opinion whose polarity is right, whatever P(none); both families."""
     opinion = gold > 0
     right = opinion & (sentiment_labels(probabilities) == gold)
     return _ratio(right.sum(axis=1), opinion.sum(axis=1), weights)
 
 
 def sentiment_auc(gold: IntArray, probabilities: FloatArray, weights: FloatArray | None = None) -> Score:
-    """Mean over the aspects of the ROC-AUC of the polarity, on rows with a gold opinion; both families.
+    """Return the mean over the aspects of the ROC-AUC of the polarity, on rows with a gold opinion; both families.
 
     Two polarities: the second (negative) one's share against "gold is negative". More: the mean over the
     polarities of each one's share against "gold is this one". Shares are those of `polarity_shares`.
@@ -121,19 +115,16 @@ def sentiment_auc(gold: IntArray, probabilities: FloatArray, weights: FloatArray
     for aspect in range(gold.shape[1]):
         rows = gold[:, aspect] > 0
         row_weights = None if weights is None else weights[..., rows]
-        aspects.append(
-            _mean_of_defined(
-                [
-                    roc_auc(shares[rows, aspect, polarity], gold[rows, aspect] == polarity + 1, row_weights)
-                    for polarity in polarities
-                ]
-            )
-        )
-    return _mean_of_defined(aspects)
+        of_each = [
+            roc_auc(shares[rows, aspect, polarity], gold[rows, aspect] == polarity + 1, row_weights)
+            for polarity in polarities
+        ]
+        aspects.append(mean_of_defined(of_each))
+    return mean_of_defined(aspects)
 
 
 def polarity_shares(probabilities: FloatArray) -> NDArray[np.float64]:
-    """Each polarity's share of the probability of all polarities, as in P(neg) / (P(pos) + P(neg)).
+    """Return each polarity's share of the probability of all polarities, as in P(neg) / (P(pos) + P(neg)).
 
     Equal shares where every polarity has probability 0.
     """
@@ -144,7 +135,7 @@ def polarity_shares(probabilities: FloatArray) -> NDArray[np.float64]:
 
 
 def sentiment_labels(probabilities: FloatArray) -> IntArray:
-    """The label of each row if it must be a polarity.
+    """Return the label of each row if it must be a polarity.
 
     Two polarities: the second (negative) where its share exceeds 0.5. More: the likeliest, the first of those
     equally likely.
@@ -155,28 +146,20 @@ def sentiment_labels(probabilities: FloatArray) -> IntArray:
     return np.asarray(1 + shares.argmax(axis=-1))
 
 
-def row_accuracy(gold: IntArray, predicted: IntArray, weights: FloatArray | None = None) -> Score:
-    """Share of rows whose label is right, `none` included; high for any predictor, as most are `none`."""
-    labelled = gold >= 0
-    right = (gold == predicted) & labelled
-    return _ratio(right.sum(axis=1), labelled.sum(axis=1), weights)
+def row_accuracy(gold: IntArray, predicted: IntArray) -> float:
+    """Return the share of rows whose label is right, `none` included; high for any predictor, as most are `none`."""
+    return float(_ratio((gold == predicted) & (gold >= 0), gold >= 0, None))
 
 
-def detection(gold: IntArray, predicted: IntArray) -> Detection:
-    """Precision, recall and F1 over rows of "there is an opinion"."""
-    expected: BoolArray = gold > 0
-    found: BoolArray = (predicted > 0) & (gold >= 0)
-    hits = np.float64((expected & found).sum())
-    wrong = np.float64((expected ^ found).sum())
-    return Detection(
-        precision=divide(hits, np.float64(found.sum())),
-        recall=divide(hits, np.float64(expected.sum())),
-        f1=divide(2 * hits, 2 * hits + wrong),
-    )
+def detection(gold: IntArray, predicted: IntArray) -> tuple[float, float, float]:
+    """Return precision, recall and F1 over rows of "there is an opinion"."""
+    expected, found = _present(gold, predicted)
+    hits, there, claimed = (np.float64(rows.sum()) for rows in (expected & found, expected, found))
+    return float(divide(hits, claimed)), float(divide(hits, there)), float(divide(2 * hits, there + claimed))
 
 
 def roc_auc(scores: FloatArray, positive: BoolArray, weights: FloatArray | None = None) -> Score:
-    """Chance that a positive row scores above a negative one, equal scores counting half.
+    """Return the chance that a positive row scores above a negative one, equal scores counting half.
 
     Our own, because using a model should not need scikit-learn installed.
     """
@@ -194,77 +177,58 @@ def roc_auc(scores: FloatArray, positive: BoolArray, weights: FloatArray | None 
     return divide((ours * beaten).sum(axis=-1), ours.sum(axis=-1) * others.sum(axis=-1))
 
 
-def _known(family: Family) -> Family:
-    if family not in FAMILIES:
-        raise ValueError(f"unknown family {family!r}; there are {', '.join(FAMILIES)}")
-    return family
-
-
-def _with_other(present: BoolArray) -> BoolArray:
-    """One more column: present where no aspect is."""
-    return np.concatenate([present, ~present.any(axis=1, keepdims=True)], axis=1)
-
-
-def _ratio(part: NDArray[Any], whole: NDArray[Any], weights: FloatArray | None) -> Score:
-    """The (weighted) total of `part` over that of `whole`; both have one value a group."""
-    if weights is None:
-        return divide(np.float64(part.sum()), np.float64(whole.sum()))
-    return divide(weights @ part, weights @ whole)
-
-
 def divide(part: Score, whole: Score) -> Score:
-    """`part / whole`, NaN where the whole is 0."""
+    """Return `part / whole`, NaN where the whole is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         quotient: Score = np.where(whole == 0, np.nan, np.divide(part, whole))[()]
     return quotient
 
 
-def _harmonic_mean(a: Score, b: Score) -> Score:
-    both_zero = (a == 0) & (b == 0)
-    mean: Score = np.where(both_zero, 0.0, divide(2 * a * b, a + b))[()]
-    return mean
-
-
-def _mean_of_defined(values: Sequence[Score]) -> Score:
+def mean_of_defined(values: Sequence[Score]) -> Score:
+    """Return the mean of the figures that are defined, NaN where none is."""
     stacked = np.stack(values)
     defined = ~np.isnan(stacked)
     return divide(np.where(defined, stacked, 0.0).sum(axis=0), defined.sum(axis=0))
 
 
-QUESTION_METRICS: Final = ("opinion_f1", "presence_f1", "polarity_accuracy", "false_opinions")
+def _present(gold: IntArray, predicted: IntArray) -> tuple[BoolArray, BoolArray]:
+    """Return which rows have an opinion, and which are predicted to have one."""
+    return gold > 0, (predicted > 0) & (gold >= 0)
 
 
-class Counted(NamedTuple):
-    """A figure as what is counted of each question, and of how much: it is the sum of the one over the other's."""
+def _ratio(part: NDArray[Any], whole: NDArray[Any], weights: FloatArray | None) -> Score:
+    """Return the (weighted) total of `part` over that of `whole`; both have one value a group."""
+    if weights is None:
+        return divide(np.float64(part.sum()), np.float64(whole.sum()))
+    return divide(weights @ part, weights @ whole)
+
+
+class QuestionCounts(NamedTuple):
+    """A figure of single questions: the sum of one count of each question over the sum of another."""
 
     part: IntArray  # (questions,)
     whole: IntArray  # (questions,)
 
 
-def question_counts(gold: IntArray, probabilities: FloatArray) -> dict[str, Counted]:
-    """What the figures of `question_metrics` are made of; every question is asked (none has the label -1)."""
+def question_counts(gold: IntArray, probabilities: FloatArray) -> dict[str, QuestionCounts]:
+    """Return what the figures of `question_metrics` are made of; no question has the label -1."""
     predicted = probabilities.argmax(-1)
     there, found = gold > 0, predicted > 0
     both = there.astype(np.int64) + found
     polarity = 1 + probabilities[:, 1:].argmax(-1)
     return {
-        "opinion_f1": Counted(2 * (there & (predicted == gold)), both),
-        "presence_f1": Counted(2 * (there & found), both),
-        "polarity_accuracy": Counted(1 * (there & (polarity == gold)), 1 * there),
-        "false_opinions": Counted(1 * (found & ~there), 1 * ~there),
+        "opinion_f1": QuestionCounts(2 * (there & (predicted == gold)), both),
+        "presence_f1": QuestionCounts(2 * (there & found), both),
+        "polarity_accuracy": QuestionCounts(1 * (there & (polarity == gold)), 1 * there),
+        "false_opinions": QuestionCounts(1 * (found & ~there), 1 * ~there),
     }
 
 
 def question_metrics(gold: IntArray, probabilities: FloatArray) -> dict[str, float]:
-    """F1 of opinions with their polarity and of their presence, and how often a true opinion's polarity is right.
+    """Return the F1 of opinions with their polarity and of their presence, and the accuracy of true opinions' polarity.
 
     An opinion is found where another label than `none` is the likeliest. `polarity_accuracy` is of all questions with a
     gold opinion, whatever the probability of `none`; `false_opinions` is the share of the others that get one.
     """
-    asked = gold >= 0
-    counts = question_counts(gold[asked], probabilities[asked])
-    return {name: _share(int(one.part.sum()), int(one.whole.sum())) for name, one in counts.items()}
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else math.nan
+    counts = question_counts(gold[gold >= 0], probabilities[gold >= 0])
+    return {name: float(_ratio(part, whole, None)) for name, (part, whole) in counts.items()}

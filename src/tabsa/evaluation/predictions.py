@@ -9,9 +9,9 @@ other keys and blank lines are ignored.
 import gzip
 import json
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,12 @@ from tabsa.files import reason
 from tabsa.schema import UNNAMED, Dataset
 
 # How far the probabilities of a row may be from summing to 1: room for figures rounded to three decimals.
-_TOLERANCE = 1e-3
-
-# Number of each group in the dataset's order: id -> target -> number.
-_GroupNumbers: TypeAlias = Mapping[str, Mapping[str, int]]
+_TOLERANCE: Final = 1e-3
+_KINDS: Final = {"id": str | int, "target": str, "aspect": str, "probabilities": dict}
 
 
 def read_predictions(path: Path, dataset: Dataset, *, skip: Collection[str] = ()) -> NDArray[np.float64]:
-    """The probabilities in a file: (groups, aspects, labels), in the order of `dataset`.
+    """Read the probabilities in a file: (groups, aspects, labels), in the order of `dataset`.
 
     Args:
         path: the file.
@@ -38,46 +36,43 @@ def read_predictions(path: Path, dataset: Dataset, *, skip: Collection[str] = ()
     Raises:
         DataError: the file cannot be read, a line is no row of `dataset`, or a row is missing or repeated.
     """
-    numbers = _group_numbers(dataset)
-    probabilities = np.zeros(_shape(dataset))
+    named = f"{dataset.name} {dataset.split}"
+    groups = list(dataset.groups())
+    numbers: dict[str, dict[str, int]] = {}  # of each group in the dataset's order: id -> target -> number
+    for number, (example, target) in enumerate(groups):
+        if numbers.setdefault(example.id, {}).setdefault(target.name, number) != number:
+            twice = f"the id {example.id!r} with the target {target.name!r} twice"
+            raise DataError(f"{named} has {twice}; expected them to tell rows apart")
+    probabilities = np.zeros((len(groups), len(dataset.aspects), len(dataset.labels)))
     lines = np.zeros(probabilities.shape[:2], dtype=np.int64)  # where each row stands in the file
     for number, line in _lines(path):
         try:
-            row = _parse(line)
+            row = _row(line)
             if row["aspect"] in skip:
                 continue
-            place = _group(row, numbers, dataset), _aspect(row, dataset)
+            targets = numbers.get(str(row["id"]))
+            if targets is None:
+                raise DataError(f"the id {_short(row['id'])} is not in {named}", code="id_unknown")
+            target_name, aspect = _known("target", row, targets), _known("aspect", row, dataset.aspects)
+            place = targets[target_name], dataset.aspects.index(aspect)
             if lines[place]:
                 raise DataError(f"repeats the row of line {lines[place]}; expected each row once")
             lines[place] = number
-            probabilities[place] = _vector(row, dataset)
+            probabilities[place] = _vector(row["probabilities"], dataset.labels)
         except (DataError, RecursionError) as e:
-            code = e.code if isinstance(e, DataError) else ""
-            raise DataError(f"{path}, line {number}: {e}", code=code) from e
-    _check_complete(path, lines, dataset)
+            raise DataError(f"{path}, line {number}: {e}", code=getattr(e, "code", "")) from e
+    missing = np.argwhere(lines == 0)
+    if len(missing):
+        (example, target), aspect = groups[missing[0][0]], dataset.aspects[missing[0][1]]
+        raise DataError(
+            f"{path} lacks {len(missing)} of the {lines.size} rows of {named}, one for each target and aspect; the "
+            f"first is id {example.id}, target {target.name!r}, aspect {aspect!r}"
+        )
     return probabilities
 
 
-def _shape(dataset: Dataset) -> tuple[int, int, int]:
-    return sum(1 for _ in dataset.groups()), len(dataset.aspects), len(dataset.labels)
-
-
-def _group_numbers(dataset: Dataset) -> _GroupNumbers:
-    numbers: dict[str, dict[str, int]] = {}
-    for number, (example, target) in enumerate(dataset.groups()):
-        if numbers.setdefault(example.id, {}).setdefault(target.name, number) != number:
-            raise DataError(
-                f"{_named(dataset)} has the id {example.id!r} with the target {target.name!r} twice; "
-                "expected them to tell rows apart"
-            )
-    return numbers
-
-
-# ---- files
-
-
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers from 1."""
+    """Yield the lines that are not blank, with their numbers from 1."""
     number = 0
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
@@ -95,94 +90,45 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise DataError(f"{path}, line {number}: not UTF-8 text; save the file as UTF-8") from e
 
 
-def _check_complete(path: Path, lines: NDArray[np.int64], dataset: Dataset) -> None:
-    missing = np.argwhere(lines == 0)
-    if not len(missing):
-        return
-    if len(missing) == lines.size:
-        raise DataError(
-            f"{path} has no row to score; expected {lines.size}, one for each target and aspect of {_named(dataset)}"
-        )
-    group, aspect = missing[0].tolist()
-    example, target = list(dataset.groups())[group]
-    raise DataError(
-        f"{path} lacks {len(missing)} of the {lines.size} rows of {_named(dataset)}; the first is "
-        f"id {example.id}, target {target.name!r}, aspect {dataset.aspects[aspect]!r}"
-    )
-
-
-# ---- rows
-
-
-def _parse(line: str) -> dict[str, Any]:
+def _row(line: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
-    except json.JSONDecodeError as e:
-        raise DataError(f"not JSON at column {e.colno} ({e.msg}); expected one object a line") from e
-    except ValueError as e:  # a number of thousands of digits
-        raise DataError(str(e)) from e
+    except ValueError as e:  # no JSON, or a number of thousands of digits
+        raise DataError(f"not JSON ({e}); expected one object a line") from e
     if not isinstance(row, dict):
         raise DataError(f"{_short(row)} is not an object; expected {{...}}")
-    for key in ("id", "target", "aspect", "probabilities"):
-        if key not in row:
-            raise DataError(f'no "{key}"; expected "id", "target", "aspect" and "probabilities"')
+    if lacking := [key for key in _KINDS if key not in row]:
+        raise DataError(f'no "{lacking[0]}"; expected "id", "target", "aspect" and "probabilities"')
     if row["target"] is None:
         row["target"] = UNNAMED
-    for key in ("target", "aspect"):
-        if not isinstance(row[key], str):
-            raise DataError(f"the {key} is {_short(row[key])}; expected a string")
+    for key, kind in _KINDS.items():
+        if not isinstance(row[key], kind) or isinstance(row[key], bool):
+            raise DataError(f"{_short(row[key])} is no {key}; expected id, target and aspect as texts, and an object")
     return row
 
 
-def _group(row: dict[str, Any], numbers: _GroupNumbers, dataset: Dataset) -> int:
-    given = row["id"]
-    if not isinstance(given, str | int) or isinstance(given, bool):
-        raise DataError(f"the id is {_short(given)}; expected a string or a whole number")
-    targets = numbers.get(str(given))
-    if targets is None:
-        raise DataError(f"the id {_short(given)} is not in {_named(dataset)}", code="id_unknown")
-    target = row["target"]
-    if target not in targets:
-        raise DataError(
-            f"unknown target {_short(target)}; expected one of the targets of id {given}: {', '.join(targets)}"
-        )
-    return targets[target]
+def _known(key: str, row: dict[str, Any], names: Collection[str]) -> str:
+    name: str = row[key]
+    if name not in names:
+        raise DataError(f"unknown {key} {_short(name)}; expected one of {', '.join(names)}")
+    return name
 
 
-def _aspect(row: dict[str, Any], dataset: Dataset) -> int:
-    aspect = row["aspect"]
-    if aspect not in dataset.aspects:
-        raise DataError(f"unknown aspect {_short(aspect)}; expected one of {', '.join(dataset.aspects)}")
-    return dataset.aspects.index(aspect)
-
-
-def _vector(row: dict[str, Any], dataset: Dataset) -> list[float]:
-    given = row["probabilities"]
-    labels = ", ".join(dataset.labels)
-    if not isinstance(given, dict):
-        raise DataError(f"probabilities are {_short(given)}; expected an object with {labels}")
-    for label in given:
-        if label not in dataset.labels:
-            raise DataError(f"unknown label {_short(label)}; expected {labels}")
-    for label in dataset.labels:
-        if label not in given:
-            raise DataError(f"no probability of {label!r}; expected {labels}")
-        value = given[label]
+def _vector(given: dict[str, Any], labels: tuple[str, ...]) -> list[float]:
+    if given.keys() != set(labels):
+        raise DataError(f"probabilities of {_short([*given])}; expected {', '.join(labels)}")
+    for label, value in given.items():
         # The comparison is false for NaN, too.
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1 + _TOLERANCE:
             raise DataError(f"the probability of {label!r} is {_short(value)}; expected a number from 0 to 1")
-    vector = [float(given[label]) for label in dataset.labels]
+    vector = [float(given[label]) for label in labels]
     # A little slack, so that a sum exactly at the tolerance is not refused for its rounding error.
     if abs(sum(vector) - 1) > _TOLERANCE + 1e-9:
         raise DataError(f"the probabilities sum to {sum(vector):.6g}; expected 1 (give or take {_TOLERANCE})")
     return vector
 
 
-def _named(dataset: Dataset) -> str:
-    return f"{dataset.name} {dataset.split}"
-
-
 def _short(value: object) -> str:
-    """A value out of a user's file, as JSON and fit for one line."""
+    """Return a value out of a user's file, as JSON and fit for one line."""
     text = json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace").decode()
     return text if len(text) <= 60 else text[:59] + "…"

@@ -27,4 +27,4 @@ def _carried(mistake: Mistake, predictor: Predictor, names: Mapping[Polarity, Po
     """The words behind what was said; `names` are the model's for the data's labels."""
     aspect = clean_aspect(mistake.aspect) if predictor.open_aspects else mistake.aspect
     prediction = predictor.predict(mistake.text, mistake.example.targets, [aspect])
-    return prediction.evidence(mistake.target.name, aspect, names[mistake.said], among=tuple(names.values())).words
+    return prediction.evidence(mistake.target.name, aspect, names[mistake.predicted], among=tuple(names.values())).words

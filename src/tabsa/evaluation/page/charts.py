@@ -4,9 +4,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from tabsa.evaluation.calibration import ReliabilityBin
+from tabsa.evaluation.calibration import Reliability, ReliabilityBin
 from tabsa.evaluation.page.history import Curve
-from tabsa.evaluation.report import Reliability
 from tabsa.text.escaping import html_text
 
 _WIDTH, _HEIGHT = 340, 290

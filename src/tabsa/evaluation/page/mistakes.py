@@ -73,7 +73,7 @@ def _item(mistake: Mistake) -> str:
     return (
         f'<li><p class="marks">{marks}</p>\n<blockquote>{_shaded(mistake)}</blockquote>\n'
         f'<p class="verdict"><span><b>{html_text(mistake.aspect)}</b> of <b>{target}</b></span> '
-        f"<span>said {chip(mistake.said, mistake.probability)}</span> "
+        f"<span>said {chip(mistake.predicted, mistake.probability)}</span> "
         f"<span>right is {chip(mistake.gold, mistake.probabilities[mistake.gold])}</span></p>"
         f'<div class="shares" role="img" aria-label="{html_text(spoken)}" title="{html_text(spoken)}">{shares}</div>'
         f"{_carriers(mistake)}</li>"

@@ -34,7 +34,7 @@ def confusion_part(report: Report) -> str:
 def polarity_part(report: Report) -> str:
     """Precision, recall and F1 of each label."""
     rows = [
-        f'<th scope="row">{chip(label)}</th>{count(one.gold)}{count(one.said)}{count(one.right)}'
+        f'<th scope="row">{chip(label)}</th>{count(one.gold)}{count(one.predicted)}{count(one.right)}'
         f"{share(one.precision)}{share(one.recall)}{share(one.f1, bar=True)}"
         for label, one in report.labels.items()
     ]
