@@ -1,6 +1,7 @@
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
