@@ -14,9 +14,9 @@ SOURCES = sorted(Path(tabsa.__file__).parent.rglob("*.py"))
 
 
 def test_a_code_has_a_hint_and_a_hint_a_code():
-    serve_jobs = pytest.importorskip("tabsa.serve.jobs", reason="needs the service: pip install 'tabsa[serve]'")
+    tables = pytest.importorskip("tabsa.serve.tables", reason="needs the service: pip install 'tabsa[serve]'")
     codes = {code for path in SOURCES for code in re.findall(r'code="(\w+)"', path.read_text("utf-8"))}
-    assert codes == hints._HINTS.keys() | serve_jobs._HINTS.keys()
+    assert codes == hints._HINTS.keys() | tables._HINTS.keys()
 
 
 def test_a_hint_goes_behind_the_message():

@@ -58,7 +58,7 @@ def command(
     first.
 
     Examples: `tabsa serve`, `tabsa serve --corrections corrections.jsonl`,
-    `tabsa serve --port 9000 --workers 2 --set max_targets=20`,
+    `tabsa serve --port 9000 --workers 2 --set max_waiting=2000`,
     `TABSA_API_KEY=secret tabsa serve --host 0.0.0.0`
     """
     values = _values(
@@ -76,7 +76,7 @@ def command(
         raise ConfigError(f"tabsa serve needs {missing[0]}; install it with `pip install 'tabsa[serve]'`")
     from tabsa.config import build
     from tabsa.inference.predictor import load
-    from tabsa.serve.corrections import of_settings
+    from tabsa.serve.corrections import CorrectionsFile
     from tabsa.serve.run import run
     from tabsa.serve.settings import Settings
 
@@ -86,7 +86,8 @@ def command(
 
         checked = replace(checked, model=str(open_folder(checked.model).path))
     # Tell of a file that cannot be written, or a model that is not there, before anything starts.
-    of_settings(checked)
+    if checked.corrections:
+        CorrectionsFile(Path(checked.corrections).expanduser())
     load(checked.model, precision=checked.precision).predict("Camden", ["Camden"])
     if host not in _LOCAL and checked.api_key is None:
         warn(f"anyone who reaches this machine can use the service; set {_KEY}, or put a proxy before it")

@@ -1,7 +1,7 @@
-"""What people say is right, added to a file that is training data: one line a correction, and none is ever half there.
+"""The file of corrections, which is training data: one line a correction, and none is ever half there.
 
-A line is a row of one's own data (`tabsa.datasets.own`) that says `asked_only`: nothing is known of the text's other
-aspects and targets. A later line on the same text, target and aspect counts instead of an earlier one.
+A line is a row of one's own data (`tabsa.datasets.own`) with `asked_only`: nothing is known of the text's other aspects
+and targets. A later line on the same text, target and aspect counts instead of an earlier one.
 """
 
 import json
@@ -11,20 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from fastapi import APIRouter, Depends
-from starlette.concurrency import run_in_threadpool
-
 from tabsa.errors import ConfigError, OutputError
 from tabsa.files import reason
-from tabsa.inference.predictor import Predictor
-from tabsa.serve.asking import check_aspects, check_targets, check_text, only_json, refuse_more
-from tabsa.serve.problems import Problem
-from tabsa.serve.schema import CorrectionRequest, StatusResponse
-from tabsa.serve.service import TheService, problems
-from tabsa.serve.settings import Settings
+from tabsa.serve.schema import CorrectionRequest
 
-router = APIRouter(prefix="/v1")
 _SUFFIXES: Final = (".jsonl", ".ndjson")
+_MOST_BYTES: Final = 104_857_600
 _BINARY: Final[int] = getattr(os, "O_BINARY", 0)  # Windows would write other line ends
 
 
@@ -36,7 +28,7 @@ class CorrectionsFile:
         OutputError: the file cannot be written.
     """
 
-    def __init__(self, path: Path, most_bytes: int) -> None:
+    def __init__(self, path: Path, most_bytes: int = _MOST_BYTES) -> None:
         if not path.name.lower().endswith(_SUFFIXES):
             raise ConfigError(f"corrections go to a file of JSON Lines; '{path}' does not end in .jsonl")
         self.path, self._most = path, most_bytes
@@ -73,7 +65,7 @@ class CorrectionsFile:
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
-        """The file, held against other workers where the system can; who may read it is its owner."""
+        """The file, locked against other workers where the system can; only its owner may read it."""
         file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _BINARY, 0o600)
         try:
             try:
@@ -87,61 +79,16 @@ class CorrectionsFile:
             os.close(file)  # gives the lock back
 
 
-def of_settings(settings: Settings) -> CorrectionsFile | None:
-    """The file that the settings name, if they do."""
-    if settings.corrections is None:
-        return None
-    return CorrectionsFile(Path(settings.corrections).expanduser(), settings.max_corrections_bytes)
-
-
-@router.post(
-    "/corrections", status_code=201, dependencies=[Depends(only_json)], responses=problems(403, 404, 408, 413, 415, 422)
-)
-async def correct(request: CorrectionRequest, service: TheService) -> StatusResponse:
-    """Keep what a person says is right of one text, target and aspect.
-
-    It goes to the file that the service's operator named; where there is none, the answer is 404. A `polarity` of null
-    takes an earlier correction back.
-    """
-    if service.corrections is None:
-        raise Problem(404, "no_corrections", "this service keeps no corrections; its operator can name a file for them")
-    line = correction_line(request, service.predictor, service.settings)
-    try:
-        await run_in_threadpool(service.corrections.add, line)
-    except OutputError as e:
-        raise Problem(503, "not_kept", f"the correction was not kept: {e}", headers={"Retry-After": "30"}) from e
-    return StatusResponse(status="kept")
-
-
-def correction_line(request: CorrectionRequest, predictor: Predictor, settings: Settings) -> str:
-    """A correction, checked, as a line of the file."""
-    check_text(request.text, settings)
-    if not request.text.strip():
-        raise Problem(422, "invalid", "'text': it is empty; expected the text that is judged", "text")
-    if request.target is not None:
-        finder = check_targets([(request.target, request.aliases)], settings, "target")
-        if not finder.find(request.text):
-            message = f"'target': the text does not name '{request.target}'; null is what it is about without a name"
-            raise Problem(422, "invalid", message, "target")
-    (aspect,) = check_aspects([request.aspect], None, predictor, settings, "aspect")
-    for field in ("polarity", "said"):
-        given = getattr(request, field)
-        refuse_more(field, len(given or ""), settings.max_name_characters, "characters of a label")
-        if given is not None and given not in predictor.labels:
-            expected = ", ".join(predictor.labels)
-            raise Problem(422, "invalid", f"'{field}': '{given}' is no label of the model; expected {expected}", field)
+def correction_line(request: CorrectionRequest, aspect: str) -> str:
+    """A correction as a line of the file."""
     row: dict[str, Any] = {"text": request.text, "target": request.target}
     if request.target is not None and request.aliases:
         row["aliases"] = request.aliases
     row |= {"aspect": aspect, "polarity": request.polarity, "asked_only": True}
     if request.polarity is None:
         row["withdrawn"] = True
-    row |= {"said": request.said, "probability": _number(request.probability)}
-    row |= {"model": request.model, "time": request.time}
-    kept = {name: value for name, value in row.items() if value is not None or name in ("target", "polarity")}
-    return json.dumps(kept, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def _number(probability: float | None) -> float | int | None:
-    """As a browser writes it, which knows no 1.0."""
-    return int(probability) if probability in (0, 1) else probability
+    # As a browser writes a probability, which knows no 1.0.
+    probability = int(request.probability) if request.probability in (0, 1) else request.probability
+    row |= {"said": request.said, "probability": probability, "model": request.model, "time": request.time}
+    there = {name: value for name, value in row.items() if value is not None or name in ("target", "polarity")}
+    return json.dumps(there, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

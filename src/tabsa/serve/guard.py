@@ -1,29 +1,31 @@
-"""What stands before every request: its host, key, and the size and pace of its body; headers and counts after it."""
+"""ASGI middleware before every request: its host, origin, key, and the size and pace of its body; headers after it.
+
+A web page can give this machine any name that its owner likes (DNS rebinding), and can send a form to any address
+(cross-site request forgery). Browsers tell of both: by the name that they address, and by where the page came from.
+"""
 
 import asyncio
+import ipaddress
 import logging
 import secrets
 import time
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tabsa.serve.metrics import Metrics
-from tabsa.serve.problems import Problem
+from tabsa.serve.problems import Problem, busy
+from tabsa.serve.schema import MAX_BODY_BYTES
 from tabsa.serve.settings import Settings
-from tabsa.serve.sites import Sites
 
-_log = logging.getLogger("uvicorn.error")
-
-CONTENT_SECURITY_POLICY: Final = (
-    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
-    "form-action 'self'"
-)
 _HEADERS: Final = (
-    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (
+        b"content-security-policy",
+        b"default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
+        b"frame-src 'self'; form-action 'self'",
+    ),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
@@ -32,20 +34,26 @@ _HEADERS: Final = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
 _PRIVATE: Final = ((b"cache-control", b"no-store"),)
-_HEALTH: Final = frozenset({"/healthz", "/readyz", "/metrics"})  # answered however many are connected
-_UPLOADS: Final = frozenset({"/v1/score", "/v1/csv"})
+_HEALTH: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 _OPEN: Final = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})  # without a key, as are the page's own files
+_FILES: Final = frozenset({"/v1/columns", "/v1/score", "/v1/report"})  # whose bodies are read piece by piece
+_METHODS: Final = frozenset({"GET", "POST", "HEAD", "OPTIONS"})  # a made-up one must not become a label
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_PORTS: Final = {"http": 80, "https": 443}
 _CLOSE: Final = {"Connection": "close"}
 _LEAST_PACE: Final = 1024  # bytes of a body a second
-CROWDED: Final = "crowded"  # what a request's state has where there are too many connections
+_MOST_BUFFERED: Final = 64 * MAX_BODY_BYTES  # of bodies that are not whole yet, all together
+_log = logging.getLogger("uvicorn.error")
 
 
 class Guard:
-    """ASGI middleware around the whole app."""
+    """Checks a request, reads its body, and cancels its work where the client leaves."""
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
-        self._sites = Sites(settings)
+        self._names = frozenset(name.lower() for name in settings.allowed_hosts)
+        self._origins = frozenset(settings.cors_origins)
+        self._buffered = 0  # bytes of bodies that are not whole yet
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -53,56 +61,107 @@ class Guard:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        path = _path(scope)
-        # Who asks for the head of an answer gets that of the whole one.
-        bare = scope["method"] == "HEAD"
-        asked = {**scope, "method": "GET"} if bare else scope
+        root = scope.get("root_path", "").rstrip("/")  # the app may itself stand below another address
+        path = scope["path"].removeprefix(root) if scope["path"].startswith(f"{root}/") else scope["path"]
+        bare = scope["method"] == "HEAD"  # it gets the head of the whole answer
+        scope = {**scope, "method": "GET"} if bare else scope
         reply = _Reply(send, private=path.startswith("/v1/"), bare=bare)
+        limit = MAX_BODY_BYTES + (self._settings.max_upload_bytes if path in _FILES else 0)
+        body = _Body(receive, reply, limit, self._settings.read_timeout)
         try:
-            await self._answer(path, asked, receive, reply)
+            await self._answer(path, scope, body, reply)
         finally:
-            route = _route(path, asked)
-            self._metrics.requests.labels(_method(scope), route, str(reply.status)).inc()
+            body.close()
+            method = "HEAD" if bare else scope["method"]
+            route = getattr(scope.get("route"), "path", None) or ("/static" if path.startswith("/static/") else "other")
+            labels = (method if method in _METHODS else "other", route, str(reply.status))
+            self._metrics.requests.labels(*labels).inc()
             self._metrics.seconds.labels(route).observe(time.perf_counter() - started)
 
-    async def _answer(self, path: str, scope: Scope, receive: Receive, reply: "_Reply") -> None:
+    async def _answer(self, path: str, scope: Scope, body: "_Body", reply: "_Reply") -> None:
         try:
-            limit = self._check(path, scope, Headers(scope=scope))
-            body = _Body(receive, limit, self._settings.read_timeout)
-            await self._app(scope, body.receive, reply.send)
-        except ClientDisconnect:  # nobody is there to be answered
-            return
+            self._check(path, scope["method"], Headers(scope=scope), body.limit)
+            if path not in _FILES:
+                await self._read_whole(body)
+            if not body.gone:
+                await self._app(scope, body.receive, reply.send)
+        except asyncio.CancelledError:  # the client left, or the service stops
+            if not body.gone and not reply.status:
+                await busy("the service is stopping; come again later").response()(scope, body.receive, reply.send)
         except Exception as error:
+            if body.gone:
+                return
             if reply.status:  # the answer has begun: only breaking it off says that it is not whole
                 raise
             if not isinstance(error, Problem):
                 _log.error("%s %s failed", scope["method"], quote(scope["path"]), exc_info=error)
                 error = Problem(500, "internal", "something went wrong in the service; its log says more")
-            await error.response()(scope, receive, reply.send)
+            await error.response()(scope, body.receive, reply.send)
 
-    def _check(self, path: str, scope: Scope, headers: Headers) -> int:
-        """Raise a Problem, or say how many bytes the body may have."""
-        settings = self._settings
-        if scope.get("state", {}).get(CROWDED) and path not in _HEALTH:
-            message = "there are too many connections; come again in a moment"
-            raise Problem(503, "busy", message, headers={"Retry-After": "1", **_CLOSE})
-        self._sites.check(scope["method"], headers, health=path in _HEALTH)
-        if settings.api_key is not None and path not in _OPEN and not path.startswith("/static/"):
-            self._check_key(headers, settings.api_key)
-        limit = settings.max_body_bytes + (settings.max_upload_bytes if path in _UPLOADS else 0)
+    async def _read_whole(self, body: "_Body") -> None:
+        """Read a body of JSON before the app is called: what still arrives holds nothing but its bytes."""
+        pieces: list[bytes] = []
+        try:
+            while not (body.whole or body.gone):
+                pieces.append((await body.receive()).get("body", b""))
+                self._buffered += len(pieces[-1])
+                if self._buffered > _MOST_BUFFERED:
+                    raise Problem(503, "busy", "too much is being sent; come again in a moment", headers=_CLOSE)
+        finally:
+            self._buffered -= sum(map(len, pieces))
+        body.first = {"type": "http.request", "body": b"".join(pieces), "more_body": False}
+
+    def _check(self, path: str, method: str, headers: Headers, limit: int) -> None:
+        """Raise a Problem where a request may not come in."""
+        hosts, key = headers.getlist("host"), self._settings.api_key
+        if not (path in _HEALTH and not hosts) and (len(hosts) != 1 or not self._is_own(hosts[0])):
+            raise Problem(400, "bad_host", "the service does not go by that name; its operator can allow it")
+        if method not in _SAFE and not self._may_send(hosts[0] if hosts else "", headers):
+            raise Problem(403, "other_site", "pages of other sites may not use the service; its operator can allow one")
+        if key is not None and path not in _OPEN and not path.startswith("/static/"):
+            scheme, _, given = headers.get("authorization", "").partition(" ")
+            if scheme.lower() != "bearer":
+                given = headers.get("x-api-key", "")
+            if not secrets.compare_digest(given.strip().encode("latin-1"), key.encode()):
+                message = "the API key is missing or wrong; send it as 'Authorization: Bearer KEY'"
+                raise Problem(401, "unauthorised", message, headers={"WWW-Authenticate": "Bearer"})
         length = headers.get("content-length", "")
         if length.isdecimal() and (len(length) > 18 or int(length) > limit):
             raise _too_large(limit)
-        return limit
 
-    @staticmethod
-    def _check_key(headers: Headers, key: str) -> None:
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer":
-            given = headers.get("x-api-key", "")
-        if not secrets.compare_digest(given.strip().encode("latin-1"), key.encode()):
-            message = "the API key is missing or wrong; send it as 'Authorization: Bearer KEY'"
-            raise Problem(401, "unauthorised", message, headers={"WWW-Authenticate": "Bearer"})
+    def _is_own(self, host: str) -> bool:
+        lowered = host.lower()
+        name = lowered.partition("]")[0] + "]" if lowered.startswith("[") else lowered.partition(":")[0]
+        if name == "localhost" or name in self._names or "*" in self._names:
+            return True
+        try:
+            ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+        except ValueError:
+            return False
+        return True  # an address, which nobody can make point elsewhere
+
+    def _may_send(self, host: str, headers: Headers) -> bool:
+        """Whether a browser says that it is the service's own page that sends, or a person, or it is no browser."""
+        site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+        if "*" in self._origins or origin in self._origins:
+            return True
+        if site is not None:
+            return site in ("same-origin", "none")
+        return origin is None or _is_same(origin, host)
+
+
+def _is_same(origin: str, host: str) -> bool:
+    """Whether a page's origin is the host that is addressed; a proxy may have taken the TLS off."""
+    try:
+        page = urlsplit(origin)
+        addressed = urlsplit(f"{page.scheme}://{host}")
+        port = _PORTS[page.scheme]
+        return page.hostname is not None and (page.hostname, page.port or port) == (
+            addressed.hostname,
+            addressed.port or port,
+        )
+    except (KeyError, ValueError):  # another scheme, not a port, not an address
+        return False
 
 
 class _Reply:
@@ -110,7 +169,7 @@ class _Reply:
 
     def __init__(self, send: Send, *, private: bool, bare: bool) -> None:
         self._send, self._private, self._bare = send, private, bare
-        self.status = 0
+        self.status, self.done = 0, False
 
     async def send(self, message: Message) -> None:
         """See ASGI."""
@@ -120,26 +179,35 @@ class _Reply:
             there = {name.lower() for name, _ in own}
             added = (*_HEADERS, *(_PRIVATE if self._private else ()))
             message["headers"] = [*own, *(header for header in added if header[0] not in there)]
-        elif self._bare and "body" in message:
-            message = {**message, "body": b""}
+        else:
+            self.done = not message.get("more_body", False)
+            if self._bare:
+                message = {**message, "body": b""}
         await self._send(message)
 
 
 class _Body:
-    """Stops reading a body that grows beyond its limit, whatever its Content-Length says, or that hardly comes.
+    """A body as it arrives, bounded in size and pace; once it is whole, watches whether the client leaves.
 
     There are some seconds of patience with a client: waiting for it uses them up, and what it sends gives them back.
     """
 
-    def __init__(self, receive: Receive, limit: int, seconds: float) -> None:
-        self._receive, self._limit, self._seconds = receive, limit, seconds
+    def __init__(self, receive: Receive, reply: _Reply, limit: int, seconds: float) -> None:
+        self._receive, self._reply, self.limit, self._seconds = receive, reply, limit, seconds
         self._left, self._patience = limit, seconds
-        self._whole = False
+        self._task = asyncio.current_task()
+        self._watcher: asyncio.Task[None] | None = None
+        self.first: Message | None = None  # what the app gets first, where the body has been read
+        self.whole = self.gone = False
 
     async def receive(self) -> Message:
         """See ASGI."""
-        if self._whole:  # all that can come is that the client leaves, and it need not
-            return await self._receive()
+        if self.first is not None:
+            message, self.first = self.first, None
+            return message
+        if self._watcher is not None:
+            await asyncio.wait([self._watcher])
+            return {"type": "http.disconnect"}
         started = time.monotonic()
         try:
             async with asyncio.timeout(self._patience):
@@ -147,38 +215,31 @@ class _Body:
         except TimeoutError:
             why = f"the body does not come, or comes at less than {_LEAST_PACE:,} bytes a second; send it faster"
             raise Problem(408, "too_slow", why, headers=_CLOSE) from None
-        if message["type"] == "http.request":
-            self._whole = not message.get("more_body", False)
-            self._count(len(message.get("body", b"")), time.monotonic() - started)
-        return message
-
-    def _count(self, size: int, waited: float) -> None:
+        if message["type"] == "http.disconnect":
+            self.gone = True
+            return message
+        size, waited = len(message.get("body", b"")), time.monotonic() - started
         self._patience = min(self._patience - waited + size / _LEAST_PACE, self._seconds)
         self._left -= size
         if self._left < 0:
-            raise _too_large(self._limit)
+            raise _too_large(self.limit)
+        if not message.get("more_body", False):
+            self.whole = True
+            self._watcher = asyncio.create_task(self._watch())
+        return message
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        if not self._reply.done and self._task is not None:
+            self.gone = True
+            self._task.cancel()
+
+    def close(self) -> None:
+        """Watch no more."""
+        if self._watcher is not None:
+            self._watcher.cancel()
 
 
 def _too_large(limit: int) -> Problem:
-    return Problem(413, "too_large", f"the body is larger than {limit:,} bytes; send less at a time")
-
-
-def _path(scope: Scope) -> str:
-    """The address within the app, which may itself stand below another address."""
-    path: str = scope["path"]
-    root = scope.get("root_path", "").rstrip("/")
-    return path.removeprefix(root) if path.startswith(f"{root}/") else path
-
-
-def _method(scope: Scope) -> str:
-    """The method, of those there are: what a client makes up must not make up a label."""
-    known = ("GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH")
-    return scope["method"] if scope["method"] in known else "other"
-
-
-def _route(path: str, scope: Scope) -> str:
-    """The address as the app knows it (`/v1/jobs/{id}`)."""
-    route = getattr(scope.get("route"), "path", None)
-    if route is None and path.startswith("/static/"):
-        return "/static"
-    return route or "other"
+    return Problem(413, "too_large", f"the body is larger than {limit:,} bytes; send less at a time", headers=_CLOSE)

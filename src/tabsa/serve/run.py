@@ -1,31 +1,46 @@
-"""Run the service: a socket, one process or several, signals.
+"""Run the service: a socket, uvicorn's server or its supervisor of several workers, logs without what is asked."""
 
-Several workers have a parent that holds the socket (`supervisor.py`). Whoever is told to stop answers what it has taken
-and what is on its way, and takes no more connections (`server.py`).
-"""
-
+import copy
 import functools
+import logging
 import os
 import socket
+import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from pathlib import Path
+from typing import Any, Final
 
 import uvicorn
+from uvicorn.config import LOGGING_CONFIG
+from uvicorn.logging import AccessFormatter
+from uvicorn.supervisors import Multiprocess
 
 from tabsa.errors import ConfigError
 from tabsa.files import reason
 from tabsa.models.onnx.session import cores
-from tabsa.serve.balance import Balance
 from tabsa.serve.connection import Connection
-from tabsa.serve.crowd import Crowd
-from tabsa.serve.folders import service_folder
-from tabsa.serve.logs import LOGGING
 from tabsa.serve.metrics import SHARED
-from tabsa.serve.server import Server
 from tabsa.serve.settings import Settings
-from tabsa.serve.supervisor import CONTEXT, Supervisor
+
+_EXIT_SECONDS: Final = 3  # for a thread that still computes when all else has ended
+_WRITE_SECONDS: Final = 60  # that a client may take nothing of an answer
+
+
+class AddressFormatter(AccessFormatter):
+    """A line for a request, without its query, which may hold a name or words of a text."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # logging's name
+        """See logging."""
+        shown = copy.copy(record)
+        if isinstance(record.args, tuple):
+            client, method, path, *rest = record.args
+            shown.args = (client, method, str(path).partition("?")[0], *rest)
+        return super().formatMessage(shown)
+
+
+_LOGGING: Final[dict[str, Any]] = copy.deepcopy(LOGGING_CONFIG)
+_LOGGING["formatters"]["access"]["()"] = f"{__name__}.{AddressFormatter.__name__}"
 
 
 def run(
@@ -46,48 +61,39 @@ def run(
 
     with ExitStack() as stack:
         listener = stack.enter_context(_listen(host, port))
-        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: ends a connection whose other side takes nothing
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * settings.write_timeout))
         if workers > 1:
-            own = stack.enter_context(service_folder(settings.folder))
-            os.environ[SHARED] = f"{own}/metrics"
-            Path(own, "metrics").mkdir()
-            folder = settings.folder or str(own)
-            settings = replace(settings, folder=folder, threads=settings.threads or _share(workers))
-        balance = Balance(workers, CONTEXT if workers > 1 else None)
+            os.environ[SHARED] = stack.enter_context(tempfile.TemporaryDirectory(prefix="tabsa-metrics-"))
+            settings = replace(settings, threads=settings.threads or max(1, cores() // workers))
         config = uvicorn.Config(
-            functools.partial(create_app, settings, balance),
+            functools.partial(create_app, settings, exit_seconds=_EXIT_SECONDS),
             factory=True,
             workers=workers,
             access_log=access_log,
             server_header=False,
-            log_config=LOGGING,
-            http=functools.partial(Connection, settings, Crowd(settings), balance),  # type: ignore[arg-type]  # it is only called
+            log_config=_LOGGING,
+            http=Connection,
             ws="none",
+            proxy_headers=bool(settings.proxies),
+            forwarded_allow_ips=list(settings.proxies),
+            limit_concurrency=settings.max_connections,
+            timeout_keep_alive=settings.read_timeout,  # type: ignore[arg-type]  # a float does as well
             timeout_graceful_shutdown=settings.shutdown_seconds,
         )
-        on_listening(_address(host, listener))
+        on_listening(f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}")
         if workers > 1:
-            Supervisor(config, listener, own, balance).run()
+            Multiprocess(config, [listener]).run()
         else:
             with suppress(KeyboardInterrupt):  # how uvicorn ends when it was stopped so
-                Server(config).run(sockets=[listener])
+                uvicorn.Server(config).run(sockets=[listener])
 
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return socket.create_server(address[:2], family=family, backlog=2048)
+        listener = socket.create_server(address[:2], family=family, backlog=2048)
     except (OSError, OverflowError) as e:
         why = reason(e) if isinstance(e, OSError) else str(e)
         raise ConfigError(f"cannot listen on {host}, port {port}: {why}", code="cannot_listen") from e
-
-
-def _address(host: str, listener: socket.socket) -> str:
-    shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{listener.getsockname()[1]}"
-
-
-def _share(workers: int) -> int:
-    """The cores of each worker."""
-    return max(1, cores() // workers)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: ends a connection whose other side takes nothing
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _WRITE_SECONDS)
+    return listener

@@ -1,11 +1,24 @@
-"""What goes in and out, typed; the OpenAPI document is made of it. Offsets count Unicode code points, from 0."""
+"""Requests and answers, typed, with their limits; the OpenAPI document is made of it.
+
+Offsets count Unicode code points, from 0: `text[start:end]` in Python, not in JavaScript.
+"""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-_EXAMPLE_TEXT = "Camden is lovely but far too dear; Brixton is cheaper."
+MAX_BODY_BYTES: Final = 1_048_576  # of JSON, or of a form beside its file
+MAX_TEXT: Final = 10_000  # characters
+MAX_TEXTS: Final = 256
+MAX_TARGETS: Final = 100
+MAX_ALIASES: Final = 20
+MAX_NAME: Final = 200  # characters of a target
+MAX_ASPECTS: Final = 100
+MAX_ASPECT: Final = 100  # characters
+MAX_OPINIONS: Final = 50_000  # texts x targets x aspects
+MAX_COLUMN: Final = 1_000  # characters of a column's name
+_EXAMPLE_TEXT: Final = "Camden is lovely but far too dear; Brixton is cheaper."
 
 
 def _readable(text: str) -> str:
@@ -27,51 +40,59 @@ def _time(text: str) -> str:
     return text
 
 
-Text = Annotated[str, AfterValidator(_readable)]
+Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_readable)]
+Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(_readable)]
+Aspect = Annotated[str, Field(max_length=MAX_ASPECT), AfterValidator(_readable)]
+Column = Annotated[str, Field(max_length=MAX_COLUMN), AfterValidator(_readable)]
 Time = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z$"), AfterValidator(_time)]
-Span = Annotated[
-    tuple[int, int],
-    Field(description="Start and end in Unicode code points: `text[start:end]` in Python, not in JavaScript."),
-]
+Span = tuple[int, int]
+_IMPLIED: Final = "Take a text that does not name a target to be about it; null: as the model was trained."
 
 
 class _Strict(BaseModel):
-    """Refuses what it does not know, and turns nothing into something else."""
+    """Refuses unknown fields, and turns nothing into something else."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown(cls, data: Any) -> Any:
+        """Refuse unknown fields in one error, however many there are: pydantic would build one for each."""
+        unknown = [str(key) for key in data if key not in cls.model_fields] if isinstance(data, dict) else []
+        if len(unknown) > 1:
+            raise ValueError(f"{len(unknown):,} unknown fields, the first: {', '.join(unknown[:10])}")
+        return data
 
 
 class TargetWithAliases(_Strict):
     """A target and the other names that texts may have for it."""
 
-    name: Text
-    aliases: list[Text] = []
+    name: Name
+    aliases: list[Name] = Field([], max_length=MAX_ALIASES)
 
 
 class PredictRequest(_Strict):
-    """What to ask: of one `text`, or the same of many `texts`."""
+    """A question about one `text`, or the same about many `texts`."""
 
     text: Text | None = Field(None, description="One text.")
-    texts: list[Text] | None = Field(None, description="Many texts, instead of `text`.", min_length=1)
-    targets: list[Text | TargetWithAliases] = Field(
+    texts: list[Text] | None = Field(None, description="Instead, many texts.", min_length=1, max_length=MAX_TEXTS)
+    targets: list[Name | TargetWithAliases] = Field(
         [],
         description="Who may be judged: names to look for in the text, or names with aliases. Empty with `implied`: "
         "what the text is about and does not name, whose opinions have the target null.",
+        max_length=MAX_TARGETS,
     )
-    aspects: list[Text] | None = Field(
+    aspects: list[Aspect] | None = Field(
         None,
         description="On what: any words if the model is open, else some of its aspects; null means the model's own.",
         min_length=1,
+        max_length=MAX_ASPECTS,
     )
-    aspect_list: Text | None = Field(
+    aspect_list: Name | None = Field(
         None, description="Instead, the name of a list of aspects, such as `places`; `/v1/models` has them."
     )
-    implied: bool | None = Field(
-        None,
-        description="Take a text that does not name a target to be about it; null: as the model was taught "
-        "(`implied` of `/v1/models`).",
-    )
-    explain: bool = Field(False, description="Tell how the memory's gates opened; for one text only.")
+    implied: bool | None = Field(None, description=_IMPLIED)
+    explain: bool = Field(False, description="Show how the memory's gates opened; for one text only.")
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -88,21 +109,21 @@ class PredictRequest(_Strict):
         if (self.text is None) == (self.texts is None):
             raise ValueError("give either 'text', one text, or 'texts', a list")
         if self.explain and self.texts is not None:
-            raise ValueError("'explain' goes with 'text' only; ask for one text at a time")
+            raise ValueError("'explain' goes with 'text' only; send one text at a time")
         return self
 
 
-class AskedCell(_Strict):
+class Cell(_Strict):
     """One of the questions: a target's aspect."""
 
-    target: Text | None = Field(description="Who; null: what the text is about and does not name.")
-    aspect: Text
+    target: Name | None = Field(description="Who; null: what the text is about and does not name.")
+    aspect: Aspect
 
 
 class EvidenceRequest(PredictRequest):
-    """A question as to `/v1/predict`, of one `text`, and the cell whose answer is looked into."""
+    """A question as to `/v1/predict`, about one `text`, and the cell whose answer is looked into."""
 
-    of: AskedCell
+    of: Cell
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -115,7 +136,7 @@ class EvidenceRequest(PredictRequest):
     @model_validator(mode="after")
     def _of_one_text(self) -> Self:
         if self.text is None:
-            raise ValueError("evidence is of one 'text'; ask for one at a time")
+            raise ValueError("evidence is of one 'text'; send one at a time")
         return self
 
 
@@ -123,7 +144,7 @@ class SuggestRequest(_Strict):
     """A text to look for names in, or many."""
 
     text: Text | None = Field(None, description="One text.")
-    texts: list[Text] | None = Field(None, description="Many texts, instead of `text`.", min_length=1)
+    texts: list[Text] | None = Field(None, description="Instead, many texts.", min_length=1, max_length=MAX_TEXTS)
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": _EXAMPLE_TEXT}]})
 
     @model_validator(mode="after")
@@ -133,57 +154,19 @@ class SuggestRequest(_Strict):
         return self
 
 
-class ScoreForm(BaseModel):
-    """What to ask of every row of a file: of `targets`, of a `target_column`, or with `implied` of what it is about."""
-
-    targets: list[Text] = Field(
-        [], description="A target to look for in every row, as `NAME` or `NAME=ALIAS,ALIAS`; repeatable."
-    )
-    target_column: Text | None = Field(None, description="Instead, the column that names each row's own targets.")
-    implied: bool | None = Field(
-        None,
-        description="Take a text that does not name a target to be about it; null: as the model was taught "
-        "(`implied` of `/v1/models`).",
-    )
-    text_column: Text | None = Field(None, description="The texts; `text` by default, or the only column of text.")
-    id_column: Text | None = Field(None, description="What tells rows apart in the long layout; `id` by default.")
-    aspect: list[Text] = Field(
-        [], description="An aspect to ask for, any words if the model is open; repeatable. The model's own by default."
-    )
-    aspect_list: Text | None = Field(None, description="Instead, the name of a list of aspects, such as `places`.")
-    layout: Literal["wide", "long"] = Field("wide", description="wide: a column a pair; long: a row an opinion.")
-    format: Literal["csv", "jsonl"] = Field("csv", description="The format of the results.")
-    date_column: Text | None = Field(None, description="For the summary of a job; the column called so by default.")
-    prefix: Text = Field("", description="Goes before the name of each new column.")
-    probabilities: bool = Field(False, description="Add each label's probability to the wide layout, too.")
-    evidence: bool = Field(False, description="Add the sentence that carries each opinion; slower on texts of several.")
-    escape_formulas: bool = Field(
-        False, description="In CSV, put an apostrophe before text that a spreadsheet would take for a formula."
-    )
-
-    model_config = ConfigDict(extra="forbid")
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> Self:
-        given = bool(self.targets) + (self.target_column is not None)
-        if given > 1 or (not given and self.implied is False):
-            raise ValueError("give either 'targets', names to look for in every row, or 'target_column'")
-        return self
-
-
 class CorrectionRequest(_Strict):
-    """What a person says is right of one text, target and aspect."""
+    """The right answer, by a person's judgement, for one text, target and aspect."""
 
     text: Text
-    target: Text | None = Field(description="Who is judged, as the text names it; null: what it does not name.")
-    aliases: list[Text] = Field([], description="Other names that the text may have for it.")
-    aspect: Text
-    polarity: Text | None = Field(
+    target: Name | None = Field(description="Who is judged, as the text names it; null: what it does not name.")
+    aliases: list[Name] = Field([], description="Other names that the text may have for it.", max_length=MAX_ALIASES)
+    aspect: Aspect
+    polarity: Name | None = Field(
         description="What is right: one of the model's labels, `none` where the text is silent; null takes it back."
     )
-    said: Text | None = Field(None, description="What the model said.")
+    said: Name | None = Field(None, description="The model's answer.")
     probability: float | None = Field(None, ge=0, le=1, allow_inf_nan=False, description="How sure it was of that.")
-    model: Text | None = Field(None, description="Which model it was.", max_length=200)
+    model: Name | None = Field(None, description="Which model it was.")
     time: Time | None = Field(None, description="When it was corrected, in UTC: `2026-01-31T12:00:00Z`.")
 
     model_config = ConfigDict(
@@ -193,6 +176,64 @@ class CorrectionRequest(_Strict):
             ]
         }
     )
+
+
+class _Form(BaseModel):
+    """The fields of a form beside its file; they come as text."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ColumnsForm(_Form):
+    """A table to look at."""
+
+    text_column: Column | None = Field(None, description="Suggest names from this column instead of the guessed one.")
+    cut: bool = Field(False, description="The file is only the first part of a table; its last line may be broken.")
+
+
+class ScoreForm(_Form):
+    """Questions on every row of a file: on `targets`, on a `target_column`, or with `implied` on what it is about."""
+
+    targets: list[Text] = Field(
+        [],
+        description="A target to look for in every row, as `NAME` or `NAME=ALIAS,ALIAS`; repeatable.",
+        max_length=MAX_TARGETS,
+    )
+    target_column: Column | None = Field(None, description="Instead, the column that names each row's own targets.")
+    implied: bool | None = Field(None, description=_IMPLIED)
+    text_column: Column | None = Field(None, description="The texts; `text` by default, or the only column of text.")
+    id_column: Column | None = Field(None, description="What tells rows apart in the long layout; `id` by default.")
+    aspect: list[Aspect] = Field(
+        [], description="An aspect, any words if the model is open; repeatable.", max_length=MAX_ASPECTS
+    )
+    aspect_list: Name | None = Field(None, description="Instead, the name of a list of aspects, such as `places`.")
+    layout: Literal["wide", "long"] = Field("wide", description="wide: a column a pair; long: a row an opinion.")
+    format: Literal["csv", "jsonl"] = Field("csv", description="The format of the results.")
+    prefix: Name = Field("", description="Goes before the name of each new column.")
+    probabilities: bool = Field(False, description="Add each label's probability to the wide layout, too.")
+    evidence: bool = Field(False, description="Add the sentence that carries each opinion; slower on texts of several.")
+    escape_formulas: bool = Field(
+        False, description="In CSV, put an apostrophe before text that a spreadsheet would take for a formula."
+    )
+    events: bool = Field(False, description="Answer with JSON Lines that tell the progress and the rejected rows, too.")
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        given = bool(self.targets) + (self.target_column is not None)
+        if given > 1 or (not given and self.implied is False):
+            raise ValueError("give either 'targets', names to look for in every row, or 'target_column'")
+        return self
+
+
+class ReportForm(_Form):
+    """A scored table, and what its columns are where that cannot be seen."""
+
+    title: Name = ""
+    date_column: Column | None = None
+    text_column: Column | None = None
+    id_column: Column | None = None
+    target_column: Column | None = Field(None, description="Of the wide layout with a row's own targets.")
+    prefix: Name | None = None
 
 
 class OpinionOut(BaseModel):
@@ -238,23 +279,29 @@ class UnreadOut(BaseModel):
 
 
 class ExplanationOut(BaseModel):
-    """How the memory was updated while reading, and which chains each question listens to."""
+    """How the memory was updated while reading, and which chains each question attends to."""
 
     passages: list[PassageOut]
     directions: list[Literal["forward", "backward"]]
     attention: list[list[list[float]]] | None = Field(description="By place in `targets`, aspect and chain.")
     aspects: list[str]
     tied: int = Field(description="How many chains belong to a target: the first ones, in the order of `targets`.")
-    unread: list[UnreadOut] = Field(description="What was not read, for whom; nothing is known of it.")
+    unread: list[UnreadOut] = Field(description="Sentences that were not read, by target; nothing is known of them.")
 
 
 class PredictOne(BaseModel):
-    """The answer for one text: every target-aspect pair asked, `none` included."""
+    """The answer for one text: every requested target-aspect pair, `none` included."""
 
     text: str
     opinions: list[OpinionOut]
     mentions: list[MentionsOut] = Field(description="The targets that the text mentions.")
     explanation: ExplanationOut | None = None
+
+
+class PredictMany(BaseModel):
+    """The answers for many texts, in their order."""
+
+    results: list[PredictOne]
 
 
 class WeightOut(BaseModel):
@@ -266,14 +313,14 @@ class WeightOut(BaseModel):
 
 
 class SentenceOut(WeightOut):
-    """A sentence that carries the answer, and what it says by itself."""
+    """A sentence that carries the answer, and its own answer."""
 
     polarity: str
     probabilities: dict[str, float]
 
 
 class EvidenceOut(BaseModel):
-    """What carries the answer of one target-aspect pair."""
+    """The parts of a text that carry the answer on one target-aspect pair."""
 
     target: str | None
     aspect: str
@@ -285,18 +332,12 @@ class EvidenceOut(BaseModel):
     unread: list[Span] = Field(description="Sentences that were not read for this target.")
 
 
-class PredictMany(BaseModel):
-    """The answers for many texts, in their order."""
-
-    results: list[PredictOne]
-
-
 class SuggestedName(BaseModel):
-    """A name in a text that may be a target."""
+    """A name that may be a target, in how many texts it is, and where, if there is one text."""
 
     name: str
-    texts: int = Field(default=1, description="How many texts name it.")
-    spans: list[Span] = Field(description="Where, if there is one text.")
+    texts: int = 1
+    spans: list[Span] = []
 
 
 class SuggestResponse(BaseModel):
@@ -305,69 +346,68 @@ class SuggestResponse(BaseModel):
     targets: list[SuggestedName]
 
 
+class ColumnsResponse(BaseModel):
+    """A table's columns, what they seem to be for, its first rows, and names that its texts have."""
+
+    format: str
+    note: str | None = Field(description="How the file is read, where its name does not tell.")
+    columns: list[str]
+    text: str
+    id: str | None
+    target: str | None
+    date: str | None
+    rows: list[dict[str, str]]
+    targets: list[SuggestedName]
+
+
 class ModelOut(BaseModel):
-    """A model that can be asked."""
+    """A model that can be queried."""
 
     name: str
     kind: str
     open_aspects: bool = Field(description="Whether an aspect may be any words; where not, it is one of `aspects`.")
-    aspects: list[str] = Field(description="What is asked where a request names nothing.")
-    aspect_lists: dict[str, list[str]] = Field(description="Lists that can be asked for by name, as `aspect_list`.")
+    aspects: list[str] = Field(description="The aspects of a request that names none.")
+    aspect_lists: dict[str, list[str]] = Field(description="Lists that can be given by name, as `aspect_list`.")
     labels: list[str]
     chains: int | None = Field(description="Chains of its memory; null where it has none.")
     tied: int
     targets_at_once: int
     implied: bool = Field(description="Whether it was trained on texts that do not name what they are about.")
-    metrics: dict[str, Any] | None = Field(description="How well it did in training, as fractions; null if untold.")
+    metrics: dict[str, Any] | None = Field(description="How well it did in training, as fractions, if known.")
 
 
 class ModelsResponse(BaseModel):
-    """The models there are."""
+    """The models there are, and the name of the file that `POST /v1/corrections` adds to, if there is one."""
 
     models: list[ModelOut]
     default: str
-    corrections: str | None = Field(
-        description="The name of the file that `POST /v1/corrections` adds to; null where there is none."
-    )
+    corrections: str | None
 
 
-class JobAccepted(BaseModel):
-    """A job that has begun."""
+class StatusResponse(BaseModel):
+    """That all is well."""
 
-    id: str
-    rows: int | None = None
-    state: Literal["running"] = "running"
+    status: str
 
 
-class JobStatus(BaseModel):
-    """How far a job is."""
+class ErrorItem(BaseModel):
+    """One of several errors."""
 
-    id: str
-    state: Literal["running", "done", "failed"]
-    scored: int = 0
-    rejected: int = 0
-    share: float = Field(default=0.0, ge=0, le=1, description="Of the file that was read.")
-    note: str | None = Field(default=None, description="How the file was read, where its name does not tell.")
-    summary: bool = Field(default=False, description="Whether there is a summary.")
-    no_summary: str | None = Field(default=None, description="Why a finished job has none.")
-    error: str | None = None
+    field: str | None
+    message: str
 
 
 class ErrorDetail(BaseModel):
-    """A code for programs, one line for people, and the part of the request that is wrong, if it is one."""
+    """A code for programs, one line for people, the wrong part of the request, and how many errors it has."""
 
     code: str
     message: str
     field: str | None
+    count: int = Field(1, description="Left out where there is one.")
+    errors: list[ErrorItem] = Field([], description="The first ten, where there are several.")
 
 
 class ErrorResponse(BaseModel):
     """Why there is no answer."""
 
     error: ErrorDetail
-
-
-class StatusResponse(BaseModel):
-    """That the service is there."""
-
-    status: str
