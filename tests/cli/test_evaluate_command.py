@@ -216,9 +216,9 @@ def one_line(result: tuple[int, str, str]) -> str:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "has no row to score; expected 8"),
+        ("", "lacks 8 of the 8 rows"),
         ("{}", ', line 1: no "id"; expected'),
-        ("\n\nnonsense\n", ", line 3: not JSON at column 1"),
+        ("\n\nnonsense\n", ", line 3: not JSON ("),
         (
             '{"id": 9, "target": "Camden", "aspect": "price", "probabilities": {}}',
             " all; check --data and --split",
