@@ -37,11 +37,6 @@ def test_own_words_and_words_nobody_has_are_left_alone():
     assert align(["w3", "unheard"], vectors, other) is vectors
 
 
-def test_a_word_asked_twice_is_aligned_once():
-    vectors, other, _ = spaces()
-    assert align(["w60", "w60"], vectors, other).words[60:] == ("w60",)
-
-
 def test_too_few_shared_words_are_an_error():
     vectors, other, _ = spaces(shared=4)
     with pytest.raises(DataError, match="share 4 words"):

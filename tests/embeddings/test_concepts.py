@@ -78,11 +78,6 @@ def test_words_that_only_look_inflected(word, other):
     assert matched(table(other), word) == [""]
 
 
-def test_the_likelier_lemma_comes_first():
-    assert matched(table("rat", "rate"), "rated") == ["rate"]
-    assert matched(table("car", "care"), "caring") == ["care"]
-
-
 WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
 NAMES = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("_".join), unique=True)
 
@@ -137,11 +132,6 @@ def test_mistakes_are_one_line(tmp_path, text, line):
     with pytest.raises(DataError, match=line) as e:
         read_concepts(write(tmp_path, text))
     assert "\n" not in str(e.value)
-
-
-def test_a_table_needs_its_empty_row():
-    with pytest.raises(ValueError):
-        ConceptTable(("calm",), np.ones((1, 2), np.float32))
 
 
 def test_where_a_table_is_looked_for(tmp_path):

@@ -7,7 +7,7 @@ Two GloVe files are two views of the same language, so a linear map learnt on th
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
 from tabsa.embeddings.vectors import WordVectors
 from tabsa.errors import DataError
@@ -16,7 +16,7 @@ _RIDGE = 1e-3  # of the mean variance: enough for a map to exist, too little to 
 
 
 def align(words: Iterable[str], vectors: WordVectors, other: WordVectors) -> WordVectors:
-    """`vectors` with those of `words` behind it that it lacks and `other` has."""
+    """Return `vectors` and, after them, those of `words` that they lack and `other` has."""
     own = set(vectors.words)
     rows = {word: row for row, word in enumerate(other.words)}
     added = [word for word in dict.fromkeys(words) if word not in own and word in rows]
@@ -34,10 +34,8 @@ def align(words: Iterable[str], vectors: WordVectors, other: WordVectors) -> Wor
     return WordVectors((*vectors.words, *added), matrix, vectors.scale, vectors.source)
 
 
-def _mapped(
-    x: npt.NDArray[np.float32], y: npt.NDArray[np.float32], new: npt.NDArray[np.float32]
-) -> npt.NDArray[np.float32]:
-    """Where the least squares map from rows of `x` to rows of `y` takes the rows of `new`."""
+def _mapped(x: NDArray[np.float32], y: NDArray[np.float32], new: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return where the least squares map from rows of `x` to rows of `y` takes the rows of `new`."""
     from_mean, to_mean = x.mean(0, dtype=np.float64), y.mean(0, dtype=np.float64)
     centred = x - from_mean
     square = centred.T @ centred

@@ -1,4 +1,4 @@
-"""What stands in for a word that has no vector of its own: another spelling of it, its parts, or a made-up vector.
+"""Stand-ins for a word that has no vector of its own: another spelling of it, its parts, or a made-up vector.
 
 The ways, in the order they are tried:
 
@@ -20,14 +20,14 @@ from collections.abc import Callable, Iterator
 from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
 How: TypeAlias = Literal["exact", "case", "clitic", "number", "punctuation", "parts", "random", "missing"]
 WAYS: Final[tuple[How, ...]] = get_args(How)
 
 
-def random_vector(word: str, dim: int, *, seed: int, scale: float) -> npt.NDArray[np.float32]:
-    """A vector that depends on the word, the seed and the scale alone; different words get different ones.
+def random_vector(word: str, dim: int, *, seed: int, scale: float) -> NDArray[np.float32]:
+    """Return a vector that depends on the word, the seed and the scale alone; different words get different ones.
 
     Its elements are uniform with mean 0 and root mean square `scale`, taken from SHAKE-256 and plain arithmetic, so
     that they are the same on every machine and with every version of numpy.
@@ -39,7 +39,7 @@ def random_vector(word: str, dim: int, *, seed: int, scale: float) -> npt.NDArra
 
 
 def candidates(word: str) -> list[str]:
-    """Every spelling that `word` may be looked up by, itself first: what to ask a file for."""
+    """Return every spelling that `word` may be looked up by, itself first."""
     found = [spelling for _, spelling in spellings(word)]
     for part in parts(word):
         found += [spelling for _, spelling in spellings(part)]
@@ -47,7 +47,7 @@ def candidates(word: str) -> list[str]:
 
 
 def spellings(word: str) -> Iterator[tuple[How, str]]:
-    """The spellings of one word in the order they are tried, each with the way that led to it."""
+    """Yield the spellings of one word in the order they are tried, each with the way that led to it."""
     yield "exact", word
     rules: tuple[tuple[How, Callable[[str], Iterator[str]]], ...] = (
         ("case", _cases),
@@ -61,7 +61,7 @@ def spellings(word: str) -> Iterator[tuple[How, str]]:
 
 
 def parts(word: str) -> list[str]:
-    """The words that `word` is joined of ("clubs/bars", "4-bedroom", "w1."), or nothing.
+    """Return the words that `word` is joined of ("clubs/bars", "4-bedroom", "w1."), or nothing.
 
     Single letters are no words: "u.s." has no parts.
     """
@@ -79,15 +79,9 @@ def _cases(word: str) -> Iterator[str]:
 
 
 _APOSTROPHES: Final = str.maketrans(dict.fromkeys("‘’‛ʼ＇`´", "'"))
-_CLITICS: Final = {
-    "n't": "not",
-    "'ve": "have",
-    "'re": "are",
-    "'ll": "will",
-    "'m": "am",
-    "'d": "would",
-    "'s": "is",
-}
+_CLITICS: Final = dict(
+    pair.split() for pair in ("n't not", "'ve have", "'re are", "'ll will", "'m am", "'d would", "'s is")
+)
 
 
 def _clitics(word: str) -> Iterator[str]:
@@ -109,9 +103,9 @@ def _numbers(word: str) -> Iterator[str]:
     yield digits
     whole = digits.lstrip("0") or "0"
     yield whole
-    for kept in (2, 1):  # significant digits
-        if len(whole) > kept:
-            yield whole[:kept] + "0" * (len(whole) - kept)
+    for digits_left in (2, 1):  # significant ones
+        if len(whole) > digits_left:
+            yield whole[:digits_left] + "0" * (len(whole) - digits_left)
     yield from ("#" * len(digits), "number")
 
 
@@ -146,7 +140,7 @@ _TYPOGRAPHY: Final = str.maketrans(
 
 def _punctuation(word: str) -> Iterator[str]:
     mark = word.lower()
-    if mark not in _MARKS and len(set(mark)) == 1:  # "!!!!" is one mark, said louder
+    if mark not in _MARKS and len(set(mark)) == 1:  # "!!!!" is one mark, louder
         mark = mark[0]
     if mark in _MARKS:
         yield from _MARKS[mark]

@@ -1,15 +1,14 @@
-"""Read word vectors from text: one word and its numbers a line, plain, gzipped or in a zip, with a header or without.
+"""Read word vectors from text: one word and its numbers a line, plain or in a zip, with a header or without.
 
 The file is scanned line by line through a buffer of constant size. A line's numbers are parsed only where its word is
-asked for, so a small vocabulary costs about as much as reading the bytes.
+wanted, so a small vocabulary costs about as much as reading the bytes.
 
-What is checked: the first 1,000 lines, every line asked for, the last line and the header's count. A malformed one
-raises `DataError` with its number. What is tolerated: a word that contains spaces (the numbers are the *last* N
-fields), spaces and carriage returns at a line's end, blank lines, a byte-order mark, a repeated word (the first one
-counts), a word that is not UTF-8 (it cannot be asked for, and is left out when all words are read).
+Checked are the first 1,000 lines, every line that is wanted, the last line and the header's count. A malformed one
+raises `DataError` with its number. Tolerated are a word that contains spaces (the numbers are the *last* N fields),
+spaces and carriage returns at a line's end, blank lines, a byte-order mark, a repeated word (the first one counts), a
+word that is not UTF-8 (it cannot be wanted, and is left out when all words are read).
 """
 
-import gzip
 import io
 import math
 import zipfile
@@ -19,11 +18,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, BinaryIO, Final, cast
+from typing import IO, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -31,14 +29,14 @@ from tabsa.embeddings.vectors import GLOVE_SCALE, VectorSource, WordVectors
 from tabsa.errors import DataError, DataNotFoundError
 from tabsa.files import reason, sha256
 
+_BUFFER: Final = 1 << 20
 _LONGEST_LINE: Final = 1 << 20  # a file without line ends must not be read into memory as one line
 _SAMPLE: Final = 1000  # lines always checked, from which the scale is taken
 _LAYOUT_LINES: Final = 100  # of these, the ones that show how many numbers a line has
 
 
-@dataclass(frozen=True, slots=True)
-class _LineLayout:
-    """What the first lines say about the file, and those lines."""
+class _Layout(NamedTuple):
+    """The form of a file, by its first lines, and those lines."""
 
     dim: int
     scale: float
@@ -48,33 +46,54 @@ class _LineLayout:
 
 
 def read_vectors(path: str | Path, words: Iterable[str] | None = None, *, first: int = 0) -> WordVectors:
-    """The vectors of `words`, or of every word, in the order of the file; words that it does not have are left out.
+    """Read the vectors of `words`, or of every word, in the order of the file; words that it lacks are left out.
 
     Args:
-        path: a `.txt`, `.txt.gz` or `.zip` file; a zip that holds several files needs the file's name after its own,
-            as in `glove.6B.zip/glove.6B.300d.txt`.
-        words: the words to keep; None keeps all.
-        first: how many words from the start of the file to keep besides; GloVe puts the frequent ones there.
+        path: a `.txt` file, or a `.zip` that holds one.
+        words: the words to read; None reads all.
+        first: how many words from the start of the file to read besides; GloVe puts the frequent ones there.
     """
     path = Path(path)
     wanted = None if words is None else {word.encode("utf-8", "surrogatepass") for word in words}
-    with errors_named(path):
-        file, member = locate(path)
-        with opened(file, member) as stream, ThreadPoolExecutor(1) as pool:
+    if not path.is_file():
+        raise DataNotFoundError(f"no word vectors at {path}; give the path of a GloVe file (.txt or .zip)")
+    try:
+        with _opened(path) as stream, ThreadPoolExecutor(1) as pool:
             lines = iter(partial(stream.readline, _LONGEST_LINE), b"")
             layout = _read_layout(lines, path)
-            digest = pool.submit(sha256, file)  # beside the scan, because hashing takes as long
+            digest = pool.submit(sha256, path)  # beside the scan, because hashing takes as long
             tokens, values = _scan(chain(layout.lines, lines), layout, wanted, first, path)
-            source = VectorSource(source_name(file, member), digest.result())
+            source = VectorSource(path.name, digest.result())
+    except (EOFError, zlib.error, zipfile.BadZipFile) as e:
+        raise DataError(f"{path} is damaged or cut short ({e}); fetch it again") from e
+    except OSError as e:
+        raise DataError(f"cannot read {path}: {reason(e)}") from e
     matrix = np.asarray(values, dtype=np.float32).reshape(len(tokens), layout.dim)
     return WordVectors(tuple(token.decode("utf-8", "surrogatepass") for token in tokens), matrix, layout.scale, source)
 
 
-def _read_layout(lines: Iterator[bytes], path: Path) -> _LineLayout:
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a text, or the one text inside a zip."""
+    if path.suffix.lower() != ".zip":
+        with path.open("rb", buffering=_BUFFER) as lines:
+            yield lines
+        return
+    with zipfile.ZipFile(path) as archive:
+        names = [n for n in archive.namelist() if not n.endswith("/") and not n.startswith("__MACOSX/")]
+        if len(names) != 1:
+            raise DataError(f"{path} holds {', '.join(names) or 'nothing'}; unpack the file of vectors that you want")
+        try:
+            stream = archive.open(names[0])
+        except RuntimeError as e:  # encrypted, or a compression that zipfile does not know
+            raise DataError(f"cannot unpack {path} ({e}); unpack it first") from e
+        with io.BufferedReader(cast("io.RawIOBase", stream), _BUFFER) as lines:  # zipfile finds lines in Python, slowly
+            yield lines
+
+
+def _read_layout(lines: Iterator[bytes], path: Path) -> _Layout:
     """Take the first lines and find out how many numbers a line has; raise where they are not word vectors."""
-    head = list(islice(lines, _SAMPLE))
-    if not head:
-        raise DataError(f"{path} is empty; a word and its numbers were expected on each line")
+    head = list(islice(lines, _SAMPLE)) or [b""]
     head[0] = head[0].removeprefix(b"\xef\xbb\xbf")
     header = head[0].split()
     declared = (int(header[0]), int(header[1])) if len(header) == 2 and all(map(bytes.isdigit, header)) else None
@@ -93,11 +112,11 @@ def _read_layout(lines: Iterator[bytes], path: Path) -> _LineLayout:
         if line.strip()
     ]
     scale = float(f"{np.sqrt(np.mean(np.square(sample, dtype=np.float64))):.3g}") or GLOVE_SCALE
-    return _LineLayout(dim, scale, declared[0] if declared else None, first, body)
+    return _Layout(dim, scale, declared[0] if declared else None, first, body)
 
 
 def _trailing_numbers(line: bytes) -> int:
-    """How many fields at the end are numbers; the first field is always (part of) the word."""
+    """Count the fields at the end that are numbers; the first field is always (part of) the word."""
     fields = line.rstrip().split(b" ")[1:]
     for count, text in enumerate(reversed(fields)):
         try:
@@ -108,29 +127,23 @@ def _trailing_numbers(line: bytes) -> int:
 
 
 def _scan(
-    lines: Iterable[bytes], layout: _LineLayout, wanted: set[bytes] | None, first: int, path: Path
+    lines: Iterable[bytes], layout: _Layout, wanted: set[bytes] | None, first: int, path: Path
 ) -> tuple[list[bytes], "array[float]"]:
-    """The tokens kept, and their numbers one after the other."""
+    """Return the words that are wanted, and their numbers one after the other."""
     tokens: dict[bytes, None] = {}
     values = array("f")
     # A word's first field rules out nearly every line at hardly any cost; only then is the line split.
     firsts = None if wanted is None else {word.partition(b" ")[0] for word in wanted}
     number, line = layout.first_line - 1, b""
-    kept_until = layout.first_line + first
+    first_until = layout.first_line + first
     for number, line in enumerate(lines, layout.first_line):
-        if (
-            firsts is not None
-            and line[: line.find(b" ")] not in firsts
-            and number >= kept_until
-            and len(line) < _LONGEST_LINE
-        ):
-            continue
-        if not line.strip():
+        rare = firsts is not None and line[: line.find(b" ")] not in firsts
+        if (rare and number >= first_until and len(line) < _LONGEST_LINE) or not line.strip():
             continue
         fields = _fields(line, layout.dim, number, path)
         token = fields[0]
-        keep = _is_utf8(token) if wanted is None or number < kept_until else token in wanted
-        if keep and token not in tokens:
+        taken = _is_utf8(token) if wanted is None or number < first_until else token in wanted
+        if taken and token not in tokens:
             values.extend(_numbers(fields, number, path))
             tokens[token] = None
     if line.strip():
@@ -142,20 +155,14 @@ def _scan(
 
 
 def _fields(line: bytes, dim: int, number: int, path: Path) -> list[bytes]:
-    """The word, which may contain spaces, and the `dim` fields after it."""
-    if len(line) >= _LONGEST_LINE:
-        raise DataError(f"{path}, line {number} is longer than {_LONGEST_LINE} bytes: not a text file of word vectors")
+    """Split a line into the word, which may contain spaces, and the `dim` fields after it."""
     fields = line.rstrip().rsplit(b" ", dim)
-    if len(fields) <= dim:
-        raise DataError(
-            f"{path}, line {number} is cut short or malformed: a word and {dim} numbers were expected, "
-            f"but it has {len(fields)} fields"
-        )
+    if len(line) >= _LONGEST_LINE or len(fields) <= dim:
+        raise DataError(f"{path}, line {number} is cut short or malformed; a word and {dim} numbers were expected")
     return fields
 
 
 def _numbers(fields: list[bytes], number: int, path: Path) -> "array[float]":
-    """The fields after the word, as numbers."""
     try:
         values = array("f", map(float, islice(fields, 1, None)))
     except ValueError as e:
@@ -171,74 +178,3 @@ def _is_utf8(token: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-_BUFFER: Final = 1 << 20
-
-
-def locate(path: Path) -> tuple[Path, str | None]:
-    """The file on disk that `path` means, and the file inside it, where `path` goes on into a zip."""
-    if path.is_dir():
-        raise DataError(f"{path} is a folder; give a file of word vectors (.txt, .txt.gz or .zip)")
-    if path.exists():
-        return path, None
-    for parent in path.parents:
-        if parent.suffix.lower() == ".zip" and parent.is_file():
-            return parent, path.relative_to(parent).as_posix()
-    raise DataNotFoundError(f"no word vectors at {path}; give the path of a GloVe file (.txt, .txt.gz or .zip)")
-
-
-def source_name(file: Path, member: str | None) -> str:
-    """What a source is called: no folders, but the zip's member where one was chosen."""
-    return file.name if member is None else f"{file.name}/{member}"
-
-
-@contextmanager
-def errors_named(path: Path) -> Iterator[None]:
-    """Turn what a broken file makes the standard library raise into one line that names the file."""
-    try:
-        yield
-    except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile) as e:
-        raise DataError(f"{path} is damaged or cut short ({e}); fetch it again") from e
-    except OSError as e:
-        raise DataError(f"cannot read {path}: {reason(e)}") from e
-
-
-@contextmanager
-def opened(file: Path, member: str | None) -> Iterator[BinaryIO]:
-    """The text inside the file, unpacked on the way."""
-    suffix = file.suffix.lower()
-    if suffix == ".zip":
-        with zipfile.ZipFile(file) as archive:
-            name = _member(archive, file, member)
-            try:
-                stream = archive.open(name)
-            except RuntimeError as e:  # encrypted, or a compression that zipfile does not know
-                raise DataError(f"cannot unpack {name} of {file} ({e}); unpack it first") from e
-            with _buffered(stream) as lines:
-                yield lines
-    elif suffix == ".gz":
-        with gzip.open(file) as unpacked, _buffered(unpacked) as lines:
-            yield lines
-    else:
-        with file.open("rb", buffering=_BUFFER) as lines:
-            yield lines
-
-
-def _buffered(stream: IO[bytes] | gzip.GzipFile) -> io.BufferedReader:
-    """Lines at the speed of C: the readers of zip and gzip find them in Python."""
-    return io.BufferedReader(cast("io.RawIOBase", stream), _BUFFER)
-
-
-def _member(archive: zipfile.ZipFile, file: Path, wanted: str | None) -> str:
-    names = [n for n in archive.namelist() if not n.endswith("/") and not n.startswith("__MACOSX/")]
-    if wanted is None and len(names) == 1:
-        return names[0]
-    if wanted in names:
-        return str(wanted)
-    if not names:
-        raise DataError(f"{file} is an empty zip; a file of word vectors was expected in it")
-    some = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
-    if wanted is None:
-        raise DataError(f"{file} holds {len(names)} files ({some}); say which, as in {file / names[0]}")
-    raise DataError(f"{file} has no file {wanted}; it holds {some}")

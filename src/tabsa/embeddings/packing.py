@@ -1,18 +1,18 @@
-"""A network's weights in fewer bytes: what the model folder of a reader keeps.
+"""Numbers in fewer bytes, as model folders store them: word vectors, and a reader's weights.
 
-float32   as they are
-float16   two bytes a number
-int8      a matrix as whole numbers from -63 to 63 with a scale for each column, `NAME.scale`; narrow matrices and
-          vectors as float16; tables that are only looked up in four bits, with a scale for every 32 numbers of a row
+Vectors      float16, or int8 with a scale for each word: off by 0.4% of the word's largest at most.
+Weights      float32; float16; or int8: a matrix as whole numbers from -63 to 63 with a scale for each column,
+             `NAME.scale`; narrow matrices and vectors as float16; tables that are only looked up in four bits, with a
+             scale for every 32 numbers of a row.
 """
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import NDArray
 
+Storage: TypeAlias = Literal["float16", "int8"]  # of vectors
 WeightStorage: TypeAlias = Literal["float32", "float16", "int8"]
 SCALE: Final = ".scale"  # behind the name of what it scales
 # On each side of zero in a column: these very numbers are multiplied, and with more of them the sum of two products
@@ -25,13 +25,35 @@ _SHRUNK: Final = np.linspace(1.0, 0.65, 8)  # scales that are tried, as shares o
 _ROWS_AT_ONCE: Final = 4096
 
 
+def pack(matrix: NDArray[np.float32], storage: Storage) -> dict[str, NDArray[Any]]:
+    """Return the arrays that store vectors, by name."""
+    if storage == "float16":
+        return {"matrix": matrix.astype(np.float16)}
+    scale = np.abs(matrix).max(axis=1, keepdims=True, initial=0.0).astype(np.float32) / 127
+    safe = np.where(scale > 0, scale, 1)
+    return {"matrix": np.rint(matrix / safe).astype(np.int8), "row_scale": scale}
+
+
+def unpack(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
+    """Return the vectors that `pack` stored, (words, dim)."""
+    matrix = arrays["matrix"].astype(np.float32)
+    if arrays["matrix"].dtype == np.int8:
+        matrix *= arrays["row_scale"].astype(np.float32)
+    return matrix
+
+
+def rounded(matrix: NDArray[np.float32], storage: Storage) -> NDArray[np.float32]:
+    """Return the vectors as they come back from being stored; doing it twice changes nothing more."""
+    return unpack(pack(matrix, storage))
+
+
 def pack_weights(
     weights: Mapping[str, NDArray[Any]],
     storage: WeightStorage,
     tables: Collection[str] = (),
     exact: Collection[str] = (),
 ) -> dict[str, NDArray[Any]]:
-    """The arrays to store, by name; `tables` are those that are only looked up, `exact` those that are not rounded."""
+    """Return the arrays to store, by name; `tables` are only looked up, `exact` ones are not rounded."""
     if storage != "int8":
         kind = np.float32 if storage == "float32" else np.float16
         return {name: np.ascontiguousarray(array, kind) for name, array in weights.items()}
@@ -47,7 +69,7 @@ def pack_weights(
 
 
 def unpack_weights(stored: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """What `pack_weights` stored, in float32; raises a ValueError where the arrays do not fit each other."""
+    """Return what `pack_weights` stored, in float32; raise a ValueError where the arrays do not fit each other."""
     weights: dict[str, NDArray[Any]] = {}
     for name, array in stored.items():
         if name.endswith(SCALE):
@@ -70,13 +92,13 @@ def _fitting(name: str, array: NDArray[Any], scale: NDArray[Any], wide: int = 0)
 
 
 def pack_columns(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Whole numbers, (d, e), and the scale of each column, (e,)."""
+    """Return whole numbers, (d, e), and the scale of each column, (e,)."""
     scale = np.maximum(np.abs(matrix).max(0), 1e-6).astype(np.float32) / np.float32(COLUMN_STEPS)
     return np.rint(matrix / scale).astype(np.int8), scale
 
 
 def pack_table(table: NDArray[Any]) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
-    """Two numbers a byte, (rows, d / 2), the first in the lower half, and the scales of blocks, (rows, d / 32).
+    """Return two numbers a byte, (rows, d / 2), the first in the lower half, and the scales of blocks, (rows, d / 32).
 
     The number furthest from zero is the lowest step, so a scale may be negative; of several scales the one with the
     least squared error is taken.
@@ -106,7 +128,7 @@ def _steps(blocks: NDArray[np.float32], scale: NDArray[np.float16]) -> NDArray[n
 
 
 def unpack_table(packed: NDArray[np.uint8], scales: NDArray[Any]) -> NDArray[np.float32]:
-    """The rows that `pack_table` packed, or some of them, (..., d)."""
+    """Return the rows that `pack_table` packed, or some of them, (..., d)."""
     values: NDArray[np.float32] = _PAIRS.take(packed).view(np.float32)  # (..., d)
     blocks = values.reshape(*values.shape[:-1], -1, BLOCK)
     blocks *= scales.astype(np.float32)[..., None]
@@ -114,35 +136,10 @@ def unpack_table(packed: NDArray[np.uint8], scales: NDArray[Any]) -> NDArray[np.
 
 
 def _pairs() -> NDArray[np.float64]:
-    """Both numbers of each byte, as one of eight bytes: one look-up a byte."""
+    """Return both numbers of each byte, as one of eight bytes: one look-up a byte."""
     codes = np.arange(256)
     pairs = np.stack([codes % 16, codes // 16], axis=1) + _LOWEST
     return pairs.astype(np.float32).view(np.float64)[:, 0]
 
 
 _PAIRS: Final = _pairs()
-
-
-Storage = Literal["float16", "int8"]
-
-
-def pack(matrix: npt.NDArray[np.float32], storage: Storage) -> dict[str, npt.NDArray[Any]]:
-    """The arrays to store, by name."""
-    if storage == "float16":
-        return {"matrix": matrix.astype(np.float16)}
-    scale = np.abs(matrix).max(axis=1, keepdims=True, initial=0.0).astype(np.float32) / 127
-    safe = np.where(scale > 0, scale, 1)
-    return {"matrix": np.rint(matrix / safe).astype(np.int8), "row_scale": scale}
-
-
-def unpack(arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.float32]:
-    """The vectors that `pack` stored, (words, dim)."""
-    matrix = arrays["matrix"].astype(np.float32)
-    if arrays["matrix"].dtype == np.int8:
-        matrix *= arrays["row_scale"].astype(np.float32)
-    return matrix
-
-
-def rounded(matrix: npt.NDArray[np.float32], storage: Storage) -> npt.NDArray[np.float32]:
-    """The vectors as they come back from being stored; doing it twice changes nothing more."""
-    return unpack(pack(matrix, storage))

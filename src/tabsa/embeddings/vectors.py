@@ -1,4 +1,10 @@
-"""One vector for each word asked, and how each was found."""
+"""One vector for each word, how each was found, and how much of a text that covers.
+
+wanted = {spelling for word in words for spelling in candidates(word)}
+vectors = read_vectors("glove.840B.300d.zip", wanted)
+table = lookup(words, vectors)      # the vector of "n't" is that of "not", where the file has no "n't"
+coverage(table, token_counts).share()
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,7 +21,7 @@ GLOVE_SCALE: Final = 0.38  # of GloVe 840B: for a file of zeros, and where there
 
 @dataclass(frozen=True, slots=True)
 class VectorSource:
-    """Where vectors come from: a file's name (`archive.zip/member.txt` where one was chosen) and the file's SHA-256."""
+    """The name of the file that vectors come from, and its SHA-256."""
 
     name: str
     sha256: str
@@ -57,18 +63,13 @@ class WordVectors:
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingTable(WordVectors):
-    """A vector for every word asked, in the order asked; `how` says for each how it was found."""
+    """A vector for every word of a vocabulary, in its order; `how` says for each how it was found."""
 
     how: tuple[How, ...] = ()
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not len(self.words) == len(self.how) == len(self.matrix):
-            raise ValueError("a table needs one vector and one `how` for each word")
-
 
 def lookup(words: Iterable[str], vectors: WordVectors) -> EmbeddingTable:
-    """A row for each word: its vector, or what the fallbacks put in its place.
+    """Return a row for each word: its vector, or what the fallbacks put in its place.
 
     `vectors` may be a table, too: that is how a word met later is placed among the words of a vocabulary.
     """
@@ -86,7 +87,7 @@ def lookup(words: Iterable[str], vectors: WordVectors) -> EmbeddingTable:
 
 
 def _find(word: str, index: Mapping[str, int]) -> tuple[How, list[int]]:
-    """The way the word was found, and the rows whose mean is its vector; no rows where it was not."""
+    """Return the way the word was found, and the rows whose mean is its vector; no rows where it was not."""
     for way, spelling in spellings(word):
         if spelling in index:
             return way, [index[spelling]]
@@ -100,10 +101,7 @@ def _find(word: str, index: Mapping[str, int]) -> tuple[How, list[int]]:
 
 
 def hashed_vectors(words: Iterable[str], dim: int, *, seed: int = 0, scale: float = GLOVE_SCALE) -> EmbeddingTable:
-    """A table of random vectors only, one for each word, so that everything runs without any file of vectors.
-
-    The default scale is that of GloVe 840B.
-    """
+    """Return a table of random vectors, one for each word, so that everything runs without any file of vectors."""
     words = tuple(words)
     matrix = np.empty((len(words), dim), dtype=np.float32)
     for row, word in zip(matrix, words, strict=True):
@@ -122,13 +120,13 @@ class Coverage:
     """Words with a random vector or none, and how often they occur, the most frequent first."""
 
     def share(self, *ways: How) -> float:
-        """The fraction of tokens found in one of these ways; with no way given, in any but random and missing."""
+        """Return the fraction of tokens found in one of these ways; without any, in all but random and missing."""
         counted = ways or tuple(way for way in WAYS if way not in ("random", "missing"))
         total = sum(self.tokens.values())
         return sum(self.tokens.get(way, 0) for way in counted) / total if total else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return {
             "types": dict(self.types),
             "tokens": dict(self.tokens),
@@ -136,23 +134,9 @@ class Coverage:
             "unknown": [list(pair) for pair in self.unknown],
         }
 
-    def __str__(self) -> str:
-        types, tokens = sum(self.types.values()), sum(self.tokens.values())
-        lines = [f"{'found by':<12}{'types':>9}{'':>8}{'tokens':>10}"]
-        for way in self.types:
-            share = self.types[way] / types
-            lines.append(f"{way:<12}{self.types[way]:>9}{share:>8.1%}{self.tokens[way]:>10}{self.share(way):>8.1%}")
-        lines.append(f"{'in all':<12}{types:>9}{'':>8}{tokens:>10}{self.share():>8.1%} known")
-        if self.unknown:
-            lines.append("most frequent unknown words: " + ", ".join(word for word, _ in self.unknown[:20]))
-        return "\n".join(lines)
-
 
 def coverage(table: EmbeddingTable, token_counts: Mapping[str, int]) -> Coverage:
-    """How the words of a text were found; `token_counts` says how often each occurs.
-
-    A word that the table does not have counts as missing.
-    """
+    """Count how the words of a text were found, of how often each occurs; one that the table lacks is missing."""
     types: Counter[How] = Counter()
     tokens: Counter[How] = Counter()
     unknown = []
@@ -162,9 +146,6 @@ def coverage(table: EmbeddingTable, token_counts: Mapping[str, int]) -> Coverage
         tokens[way] += count
         if way in ("random", "missing"):
             unknown.append((word, count))
-    used = [way for way in WAYS if way in types]
-    return Coverage(
-        {way: types[way] for way in used},
-        {way: tokens[way] for way in used},
-        tuple(sorted(unknown, key=lambda pair: (-pair[1], pair[0]))),
-    )
+    ways = [way for way in WAYS if way in types]
+    ranked = tuple(sorted(unknown, key=lambda pair: (-pair[1], pair[0])))
+    return Coverage({way: types[way] for way in ways}, {way: tokens[way] for way in ways}, ranked)
