@@ -24,7 +24,7 @@ import onnxruntime
 
 import tabsa
 from tabsa.checkpoint.model_folder import GRAPHS, Precision
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.evaluation.report import evaluate
 from tabsa.inference.predictor import Predictor

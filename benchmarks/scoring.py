@@ -39,7 +39,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
 import tabsa
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.embeddings.vectors import lookup
 from tabsa.encoding.arrays import PADDING, count_words, encode
 from tabsa.encoding.passages import passages

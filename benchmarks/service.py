@@ -34,7 +34,7 @@ from urllib.parse import urlsplit
 import onnxruntime
 
 import tabsa
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.errors import DataNotFoundError
 
 HERE = Path(__file__).parent

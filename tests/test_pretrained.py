@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tabsa
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.inference.predictor import Predictor
 from tabsa.inference.results import Prediction
 from tabsa.schema import NONE, Target

@@ -179,8 +179,8 @@ CAFE = {"text": "review", "aspect": "topic", "polarity": "label"}
     ],
 )
 def test_nothing_is_wrong_with_a_labelled_file(name: str, texts: int, columns: dict[str, str] | None) -> None:
-    from tabsa.datasets import Columns
     from tabsa.datasets.checking import check
+    from tabsa.datasets.records import Columns
 
     found = check(FOLDER / "files" / name, Columns(**columns or {}))
     assert found.texts == texts

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import tabsa
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.inference.predictor import Predictor
 from tabsa.schema import NONE
 

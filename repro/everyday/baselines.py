@@ -22,7 +22,7 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.linear_model import LogisticRegression
 
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.encoding.arrays import gold_labels
 from tabsa.encoding.passages import passages
 from tabsa.models.linear.linear_features import LRConfig

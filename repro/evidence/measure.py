@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from orders import Weights, entnet_gradient, gates, reader_attention, reader_gradient
 
 import tabsa
-from tabsa.datasets import load as load_dataset
+from tabsa.datasets.loading import load as load_dataset
 from tabsa.inference.explaining import MOST_READINGS
 from tabsa.inference.predictor import Predictor
 from tabsa.inference.results import Prediction

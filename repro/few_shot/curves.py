@@ -29,7 +29,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "everyday"))
 
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.encoding.answers import PresenceCalibration
 from tabsa.encoding.questions import answers_of
 from tabsa.evaluation.metrics import question_metrics

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 import tabsa
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.inference.evaluating import predict_questions
 from tabsa.schema import Dataset
 

@@ -20,8 +20,8 @@ import numpy as np
 import torch
 
 import tabsa
-from tabsa.datasets import load
-from tabsa.datasets.stratified import stratified_parts
+from tabsa.datasets.loading import load
+from tabsa.datasets.selection import stratified_parts
 from tabsa.inference.evaluating import evaluate
 from tabsa.schema import Dataset
 from tabsa.training.config import run_config

@@ -18,7 +18,7 @@ from safetensors.numpy import load_file
 
 from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import read_folder
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.encoding.answers import PresenceCalibration
 from tabsa.evaluation.calibration import (
     fit_presence_calibration,

@@ -19,7 +19,7 @@ from tabsa.errors import TabsaError
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
 
 if TYPE_CHECKING:
-    from tabsa.datasets import Columns
+    from tabsa.datasets.records import Columns
     from tabsa.evaluation.report import Report
     from tabsa.inference.predictor import Predictor
     from tabsa.inference.results import Prediction

@@ -13,6 +13,8 @@ caller can do about it (an option of the command line, a field of a request) tha
 """
 
 import warnings
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class TabsaError(Exception):
@@ -43,6 +45,14 @@ class DataError(TabsaError):
     """A data file is malformed, or holds something unexpected."""
 
     kind = "bad_data"
+
+
+def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> DataError:
+    """Return the error for a name that is none of the known ones: the nearest, then all, and what else would do."""
+    names = list(known)
+    near = get_close_matches(name.lower(), names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ";"
+    return DataError(f"unknown {what} {name!r}{hint} expected one of {', '.join(names)}{also}")
 
 
 class DataNotFoundError(DataError):

@@ -9,7 +9,7 @@ import pytest
 
 from open_model import open_model
 from tabsa.cli.aspects import asked_aspects
-from tabsa.datasets import load as load_data
+from tabsa.datasets.loading import load as load_data
 from tabsa.errors import DataError
 from tabsa.text.aspects import EVERYDAY, LISTS
 

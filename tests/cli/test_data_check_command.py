@@ -22,7 +22,7 @@ def test_a_file_with_nothing_wrong(command_line, file):
     code, out, err = command_line("data", "check", file)
     assert (code, err) == (0, "")
     lines = [" ".join(line.split()) for line in out.replace(f"{file}:", "FILE").splitlines()]
-    assert "texts 20 4.0 words on average, 0 with two or more targets" in lines
+    assert "texts 20 0 with two or more targets" in lines
     assert "targets 20 20 named, 0 unnamed, 0 not in the text" in lines
     assert "pairs 20 a target and an aspect asked of it: 20 judged, 0 none" in lines
     assert "positive 10 50% ━━━━━━━━ price 20 100% ━━━━━━━━" in lines
@@ -35,8 +35,9 @@ def test_findings_of_a_kind_are_capped_and_those_alike_are_one_line(command_line
         stream.writelines(f"{n},,Leeds,price,positive\n" for n in range(10))
     code, out, err = command_line("data", "check", file)
     assert (code, err) == (0, "")
-    assert "empty texts (10): loading stops at the first one" in out
-    assert "  row 27  'text' is empty (also 28, 29, 30 and 6 more)" in out
+    assert "rows that cannot be read (10): loading stops at the first one" in out
+    printed = " ".join(out.split())
+    assert "row 27 'text' is empty; expected the text that is judged (also 28, 29, 30 and 6 more)" in printed
     assert "rare aspects (5): fewer than 10 opinions teach little" in out
     shown = re.findall(r"^ +row (\d+)  aspect '(\w)' has 1 opinion *$", out, re.MULTILINE)
     assert shown == [("22", "a"), ("23", "b"), ("24", "c")]
@@ -79,7 +80,7 @@ def test_json_has_it_all(command_line, file):
     assert (code, err) == (0, "")
     found = json.loads(out)
     assert found.keys() == {
-        "file", "unit", "rows", "texts", "mean_words", "several_targets", "targets", "left_empty", "pairs", "opinions",
+        "file", "unit", "rows", "texts", "several_targets", "targets", "left_empty", "pairs", "opinions",
         "polarities", "aspects", "findings",
     }  # fmt: skip
     assert (found["file"], found["unit"], found["texts"]) == (str(file), "row", 35)

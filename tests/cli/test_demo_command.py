@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 import tabsa
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.datasets.sentihood import ALL_ASPECTS
 
 FILES = Path(tabsa.__file__).parent / "datasets" / "files"

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from prediction_files import write_predictions
 from table_rows import text_rows
-from tabsa import datasets as data
+from tabsa.datasets import loading as data
 from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.inference.evaluating import evaluate
 

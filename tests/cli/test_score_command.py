@@ -18,7 +18,7 @@ from rich.console import Console
 from tabsa.checkpoint.model_folder import read_folder
 from tabsa.cli import main
 from tabsa.cli.score import command
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.evaluation.predictions import read_predictions
 from tabsa.models.export import export
 

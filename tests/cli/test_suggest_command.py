@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tabsa.cli.suggest import command
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.inference.predictor import load as load_model
 
 Tabsa = Callable[..., tuple[int, str, str]]

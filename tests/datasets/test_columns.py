@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tabsa.config import override, to_toml
-from tabsa.datasets import Columns, DataWarning, load
 from tabsa.datasets.checking import check
-from tabsa.errors import ConfigError, DataError
+from tabsa.datasets.loading import load
+from tabsa.datasets.records import Columns
+from tabsa.errors import ConfigError, DataError, DataWarning
 from tabsa.schema import UNNAMED, Dataset, Target
 
 HEADER = ["Review", "Product", "Topic", "Label"]
@@ -149,7 +150,7 @@ def test_lines_without_targets(tmp_path):
 def test_the_check_says_so(reviews, command_line):
     found = check(reviews)
     assert (found.findings[0].code, found.findings[0].line) == ("no_target_column", None)
-    assert (found.targets.unnamed, found.texts, found.pairs) == (4, 4, 8)
+    assert (found.targets["unnamed"], found.texts, found.pairs) == (4, 4, 8)
     code, out, err = command_line("data", "check", reviews)
     assert (code, err) == (0, "")
     assert "no targets: one for each text, which it does not name" in out

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.errors import DataNotFoundError
 from tabsa.schema import UNNAMED
 

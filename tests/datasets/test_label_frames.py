@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from tabsa.datasets import Columns
-from tabsa.datasets.frames import frame_dataset
+from tabsa.datasets.own import frame_dataset
+from tabsa.datasets.records import Columns
 from tabsa.errors import DataError
 from tabsa.schema import Example, Opinion, Target
 

@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from table_rows import text_rows
-from tabsa.datasets import Columns, DataWarning, load
-from tabsa.datasets.splits import share
-from tabsa.errors import DataError, DataNotFoundError
+from tabsa.datasets.loading import load
+from tabsa.datasets.records import Columns
+from tabsa.datasets.selection import share
+from tabsa.errors import DataError, DataNotFoundError, DataWarning
 from tabsa.schema import UNNAMED, Example, Opinion, Span, Target
 
 HEADER = ["id", "text", "target", "aspect", "polarity"]
@@ -112,7 +113,7 @@ def load_lines(folder: Path, *records, **options):
         ("my.jsonl", lines([FLAT[0], NESTED[0], *NESTED[1:]]).replace('"id": "7"', '"id": 7')),
     ],
 )
-@pytest.mark.filterwarnings("ignore::tabsa.datasets.merging.DataWarning")
+@pytest.mark.filterwarnings("ignore::tabsa.errors.DataWarning")
 def test_every_text_format_and_shape_gives_the_same_dataset(tmp_path, name, content):
     path = write(tmp_path / name, content)
     dataset = load(str(path), "all")
@@ -386,52 +387,6 @@ def changed(row=0, **values):
 )
 def test_a_mistake_in_a_csv_is_one_clear_line(tmp_path, content, line):
     check(write(tmp_path / "my.csv", content), line)
-
-
-@pytest.mark.parametrize(
-    ("records", "line"),
-    [
-        (changed(text=5), "line 1: 'text' is a number; expected text"),
-        (changed(text=None), "line 1: 'text' is null; expected text"),
-        (changed(row=1, target=["Camden"]), "line 2: 'target' is a list; expected text"),
-        (changed(polarity=1), "line 1: 'polarity' is a number; expected text"),
-        (changed(id=True), "line 1: 'id' is true or false; expected text"),
-        (changed(start=0), "line 1: the mention [0, None] is not two whole numbers"),
-        (changed(start=0, end=0), "line 1: mention 0-0 of 'Camden' is not in the text"),
-        (changed(start=0, end=400), "line 1: mention 0-400 of 'Camden' is not in the text"),
-        (changed(start=0, end=1.5), "line 1: the mention [0, 1.5] is not two whole numbers"),
-        (changed(start=False, end=True), "line 1: the mention [False, True] is not two whole numbers"),
-        (changed(start="1e999", end="x"), "line 1: the mention ['1e999', 'x'] is not two whole numbers"),
-        (changed(start=6, end=7), "line 1: mention 6-7 of 'Camden' is only white space"),
-        (
-            [{**row, "start": 0, "end": 6} for row in FLAT[:3]],
-            "line 1: mention 0-6 of 'Brixton' overlaps another mention",
-        ),
-        (changed(target="brixton"), "line 1: 'Brixton' stands for two targets, 'brixton' and 'Brixton'"),
-        ([{"text": LEEDS}], "has no column 'aspect'; it has text"),
-        ([FLAT[0], {"text": LEEDS, "aspect": "price", "polarity": "none"}], "line 2 has no 'target'; it has 'text'"),
-        ([5], "line 1 is not a JSON object"),
-        ([{"text": "\ud800", "target": "a", "aspect": "", "polarity": ""}], "line 1: 'text' holds half a character"),
-        ([{"text": LEEDS, "targets": "Leeds"}], "line 1: 'targets' is text; expected a list"),
-        ([{"text": LEEDS, "targets": [5]}], "line 1, target 1 is a number; expected an object"),
-        ([{"text": LEEDS, "targets": [" "]}], "line 1, target 1 has an empty name"),
-        ([{"text": LEEDS, "targets": [{"name": "a", "mentions": ["12"]}]}], "target 1: the mention '12' is not two"),
-        ([{"text": LEEDS, "targets": [{"name": "a", "mentions": [[1, 2, 3]]}]}], "the mention [1, 2, 3] is not two"),
-        ([{"text": LEEDS, "targets": [{"name": "a", "aliases": [1]}]}], "target 1: 'aliases' holds something else"),
-        ([{"text": LEEDS, "opinions": [{"target": "Leeds"}]}], "line 1, opinion 1 has no 'aspect'; it has 'target'"),
-        (
-            [{"text": LEEDS, "opinions": [{"target": "Leeds", "aspect": None, "polarity": None}]}],
-            "line 1, opinion 1 is incomplete",
-        ),
-        (
-            [{"text": LEEDS, "targets": ["Leeds"], "opinions": [{**NESTED[0]["opinions"][0], "target": "leeds"}]}],
-            "line 1 has an opinion about 'leeds', but its 'targets' are Leeds",
-        ),
-    ],
-)
-def test_a_mistake_in_json_lines_is_one_clear_line(tmp_path, records, line):
-    content = "".join(json.dumps(record) + "\n" for record in records)
-    check(write(tmp_path / "my.jsonl", content), f"{{path}} {line}" if line.startswith("line") else line)
 
 
 @pytest.mark.parametrize(

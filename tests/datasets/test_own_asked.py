@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tabsa.datasets import Columns, DataWarning, load
-from tabsa.errors import DataError
+from tabsa.datasets.loading import load
+from tabsa.errors import DataWarning
 from tabsa.schema import UNNAMED, Dataset, Example, Opinion, Span, Target
 
 KNEES = "My knees met the man in front."
@@ -126,14 +126,6 @@ def test_every_format_and_shape_gives_the_same_dataset(tmp_path, name, records):
     assert dataset.labels == ("none", "positive", "negative", "mixed")
 
 
-@pytest.mark.parametrize("name", ["my.csv", "my.jsonl", "my.parquet"])
-def test_the_new_columns_may_have_other_names(tmp_path, name):
-    renamed = {"aspects": "asked", "domain": "shop", "kind": "sort"}
-    records = [{renamed.get(key, key): value for key, value in row.items()} for row in FLAT]
-    columns = Columns(aspects="asked", domain="shop", kind="sort")
-    assert load_quietly(write(tmp_path / name, records), columns=columns).examples == EXAMPLES
-
-
 # Targets without a name
 
 
@@ -227,38 +219,3 @@ def test_of_rows_of_one_text_the_first_domain_counts(tmp_path):
 
 
 # Mistakes
-
-
-@pytest.mark.parametrize(
-    ("record", "line"),
-    [
-        ({"aspects": []}, "line 1: 'aspects' has an empty name or none; name the aspects asked, or leave it out"),
-        ({"aspects": ["price", " "]}, "line 1: 'aspects' has an empty name or none"),
-        ({"aspects": "price;;crew"}, "line 1: 'aspects' has an empty name or none"),
-        ({"aspects": ["price", "crew", " price"]}, "line 1: 'aspects' names 'price' twice; name each aspect once"),
-        ({"aspects": ["price", 5]}, "line 1: 'aspects' is a number; expected text"),
-        ({"aspects": ["price", None]}, "line 1: 'aspects' is null; expected text"),
-        ({"aspects": {"price": 1}}, "line 1: 'aspects' is an object; expected a list"),
-        (
-            {"aspects": ["crew", "seat"]},
-            "line 1 has an opinion on 'price', but the aspects asked of its text are crew, seat; ask for it there, or",
-        ),
-        ({"opinions": [opinion(" ")]}, "line 1, opinion 1: 'target' is empty; name the target, or write null where"),
-        ({"opinions": [{"aspect": "a", "polarity": "b"}]}, "line 1, opinion 1 has no 'target'; it has 'aspect'"),
-        ({"opinions": [opinion("Jet")], "targets": [None]}, "line 1 has an opinion about 'Jet', but its 'targets' are"),
-        ({"domain": 5}, "line 1: 'domain' is a number; expected text"),
-        ({"kind": ["a"]}, "line 1: 'kind' is a list; expected text"),
-    ],
-)
-def test_a_mistake_is_one_clear_line(tmp_path, record, line):
-    path = write(tmp_path / "my.jsonl", [{"text": JET2, "opinions": [opinion()], **record}])
-    with pytest.raises(DataError) as caught:
-        load(path, "all")
-    assert str(caught.value).startswith(f"{path} {line}")
-    assert "\n" not in str(caught.value)
-
-
-def test_the_row_with_an_opinion_that_was_not_asked_is_named(tmp_path):
-    path = write(tmp_path / "my.csv", [*FLAT[:3], {**FLAT[1], "aspect": "noise", "aspects": ""}])
-    with pytest.raises(DataError, match=r"my\.csv row 5 has an opinion on 'noise', but the aspects asked of its text "):
-        load(path, "all")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tabsa.datasets import DataWarning, load
 from tabsa.datasets.checking import check
-from tabsa.errors import DataError
+from tabsa.datasets.loading import load
+from tabsa.errors import DataError, DataWarning
 from tabsa.schema import UNNAMED, Dataset, Span, Target
 
 BOTH = "Camden is dear, and Brixton has good bars."
@@ -192,7 +192,7 @@ def test_a_half_filled_table_is_what_was_filled_in(tmp_path, name):
     found = check(path)
     assert (found.texts, found.left_empty, found.pairs, found.opinions) == (2, 5, 2, 1)
     assert found.aspects == {"price": 1}
-    assert found.targets.named == found.targets.unnamed == 1
+    assert found.targets["named"] == found.targets["unnamed"] == 1
 
 
 def test_an_empty_row_of_any_table_was_not_asked(tmp_path):

@@ -4,8 +4,8 @@ import warnings
 
 import pytest
 
-from tabsa.datasets import DATASETS, load
-from tabsa.datasets.places import SPLITS
+from tabsa.datasets.loading import DATASETS, load
+from tabsa.datasets.own import SPLITS
 from tabsa.datasets.sentihood import ALL_ASPECTS, BENCHMARK_ASPECTS
 from tabsa.errors import DataError
 

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tabsa.datasets import load
-from tabsa.datasets.merging import DataWarning
-from tabsa.errors import DataError
+from tabsa.datasets.loading import load
+from tabsa.errors import DataError, DataWarning
 from tabsa.schema import Opinion, Target
 
 FILES = {"train+dev": "Restaurants_Train.xml", "test": "Restaurants_Test_Gold.xml"}
-quiet = pytest.mark.filterwarnings("ignore::tabsa.datasets.merging.DataWarning")
+quiet = pytest.mark.filterwarnings("ignore::tabsa.errors.DataWarning")
 
 
 def category(aspect="food", polarity="positive"):
@@ -126,45 +125,6 @@ def test_dev_depends_on_the_text_alone(tmp_path):
         held_out.append([example.text for example in load("semeval2014", "dev", data_dir=tmp_path).examples])
     assert 10 < len(held_out[0]) < 60
     assert held_out[1] == [text for text in held_out[0] if text in texts[100:]]
-
-
-@pytest.mark.parametrize(
-    ("content", "line"),
-    [
-        ("", "{path} is not XML: no element found"),
-        ("<sentences><sentence>", "{path} is not XML: "),
-        ('<?xml version="1.0" encoding="nonsense"?><sentences/>', "{path} is not XML: "),
-        ("<reviews/>", "{path} is not a list of <sentence>s in <sentences>"),
-        ("<sentences/>", "{path} is not a list of <sentence>s in <sentences>"),
-        ("<sentences><sentence id='1'/></sentences>", "{path} sentence 1 lacks its text"),
-        ("<sentences><sentence><text>a</text></sentence></sentences>", "{path} sentence 1 lacks its id"),
-        (
-            "<sentences><sentence id='1'><text>a</text></sentence></sentences>",
-            "{path} sentence 1 has no <aspectCategories>",
-        ),
-        (f"<sentences>{sentence()}{sentence()}</sentences>", "{path} sentence 2 has the id '1' of an earlier"),
-        (f"<sentences>{sentence(category('parking'))}</sentences>", "sentence 1 has the category 'parking'"),
-        (f"<sentences>{sentence(category('food', 'none'))}</sentences>", "sentence 1 has the polarity 'none'"),
-        (f"<sentences>{sentence('<aspectCategory/>')}</sentences>", "sentence 1 has the category ''"),
-        ("<sentences>caf\N{LATIN SMALL LETTER E WITH ACUTE}</sentences>", "{path} is not XML: not well-formed"),
-    ],
-)
-def test_a_malformed_file_is_one_clear_line(tmp_path, content, line):
-    path = write(tmp_path)
-    path.write_bytes(content.encode("latin-1"))
-    with pytest.raises(DataError) as caught:
-        load("semeval2014", "test", data_dir=tmp_path)
-    assert line.format(path=path) in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_file_that_would_expand_without_end_is_refused(tmp_path):
-    entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 30))
-    path = write(tmp_path)
-    path.write_text(f'<!DOCTYPE s [<!ENTITY e0 "ha">{entities}]><sentences>&e29;</sentences>')
-    # Expanded, it would take longer than any test run.
-    with pytest.raises(DataError, match=r"cannot use .*: it declares a document type \(DOCTYPE\)"):
-        load("semeval2014", "test", data_dir=tmp_path)
 
 
 def test_a_folder_in_the_files_place_is_one_clear_line(tmp_path):

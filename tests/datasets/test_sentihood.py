@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tabsa.datasets import load
-from tabsa.datasets.merging import DataWarning
+from tabsa.datasets.loading import load
 from tabsa.datasets.sentihood import ALL_ASPECTS, BENCHMARK_ASPECTS, SPLITS
-from tabsa.errors import DataError, DataNotFoundError
+from tabsa.errors import DataError, DataNotFoundError, DataWarning
 from tabsa.schema import Opinion, Span, Target
 
 # split: sentences, two targets, groups, groups with no opinion, rows positive / negative / none
@@ -45,7 +44,7 @@ def load_one(folder: Path, record: object, **options):
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["sentihood", "sentihood-original"])
 @pytest.mark.parametrize("split", SPLITS)
-@pytest.mark.filterwarnings("ignore::tabsa.datasets.merging.DataWarning")
+@pytest.mark.filterwarnings("ignore::tabsa.errors.DataWarning")
 def test_the_benchmark_has_its_published_counts(data_dir, name, split):
     dataset = load(name, split, data_dir=data_dir)
     groups = list(dataset.groups())
@@ -61,7 +60,7 @@ def test_the_benchmark_has_its_published_counts(data_dir, name, split):
 @pytest.mark.data
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("aspects", [None, "all"])
-@pytest.mark.filterwarnings("ignore::tabsa.datasets.merging.DataWarning")
+@pytest.mark.filterwarnings("ignore::tabsa.errors.DataWarning")
 def test_both_file_sets_give_the_same_examples(data_dir, split, aspects):
     mended = load("sentihood", split, data_dir=data_dir, aspects=aspects)
     original = load("sentihood-original", split, data_dir=data_dir, aspects=aspects)
@@ -153,40 +152,6 @@ def test_the_later_of_two_conflicting_opinions_is_kept(tmp_path):
         Opinion("LOCATION1", "safety", "positive"),
         Opinion("LOCATION1", "price", "positive"),
     )
-
-
-@pytest.mark.parametrize(
-    ("content", "line"),
-    [
-        ("", "{path} is not JSON: Expecting value (column 1)"),
-        ('[\n{"id": 1,\n]', "{path} is not JSON: "),
-        ("[" * 100_000, "{path} is not usable JSON: "),
-        ('{"id": 1}', "{path} is not a list of sentences"),
-        ("[]", "{path} is not a list of sentences"),
-        ([sentence(), 5], "{path} record 2 is a number; expected an object"),
-        ([{"id": 1, "opinions": []}], "{path} record 1 has no 'text'; it has 'id', 'opinions'"),
-        ([sentence(text=None)], "{path} record 1: 'text' is null; expected text"),
-        ([sentence(text="\ud800")], "{path} record 1: 'text' holds half a character"),
-        ([{**sentence(), "opinions": {}}], "{path} record 1: 'opinions' is an object; expected a list"),
-        ([{**sentence(), "id": True}], "{path} record 1: 'id' is true or false; expected a number"),
-        ([{**sentence(), "id": "1"}], "{path} record 1: 'id' is text; expected a number"),
-        ([sentence(), sentence()], "{path} record 2 has the id 1 of an earlier record"),
-        ([sentence(opinions=["good"])], "{path} record 1, opinion 1 is text; expected an object"),
-        (
-            [sentence(opinions=[judged(target="LOCATION2")])],
-            "opinion 1 is about 'LOCATION2'; the sentence has LOCATION1",
-        ),
-        ([sentence(opinions=[judged("prise")])], "opinion 1 is on the aspect 'prise'; expected one of general"),
-        ([sentence(opinions=[judged(sentiment="Neutral")])], "opinion 1 has the sentiment 'neutral'"),
-        ([sentence(opinions=[{"aspect": "price"}])], "opinion 1 has no 'target_entity'; it has 'aspect'"),
-    ],
-)
-def test_a_malformed_file_is_one_clear_line(tmp_path, content, line):
-    path = write(tmp_path, content)
-    with pytest.raises(DataError) as caught:
-        load("sentihood", "dev", data_dir=tmp_path)
-    assert line.format(path=path) in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_cannot_be_read_is_one_clear_line(tmp_path):

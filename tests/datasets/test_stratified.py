@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tabsa.datasets.stratified import stratified_parts
+from tabsa.datasets.selection import stratified_parts
 from tabsa.schema import Dataset, Example, Opinion, Target
 
 

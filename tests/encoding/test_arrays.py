@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabsa import datasets
+from tabsa.datasets import loading as datasets
 from tabsa.encoding.arrays import (
     PADDING,
     UNLABELLED,

@@ -217,7 +217,7 @@ def test_a_perfect_predictor_scores_one() -> None:
 
 @pytest.fixture
 def sentihood_gold(data_dir: Path) -> NDArray[Any]:
-    from tabsa import datasets as data
+    from tabsa.datasets import loading as data
     from tabsa.encoding.arrays import gold_labels
 
     return gold_labels(data.load("sentihood", "test", data_dir=data_dir))

@@ -424,7 +424,7 @@ def test_another_format_is_refused_and_what_was_there_stays(tmp_path, monkeypatc
 
 @pytest.mark.data
 def test_counts_of_sentihood(data_dir: Path) -> None:
-    from tabsa import datasets
+    from tabsa.datasets import loading as datasets
 
     dataset = datasets.load("sentihood", "test", data_dir=data_dir)
     report = evaluate(dataset, one_hot(gold_labels(dataset)), bootstrap=0)

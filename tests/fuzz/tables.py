@@ -13,8 +13,8 @@ from fuzz.cases import ANSWERED, REFUSED, Broken, Case, check_line
 from fuzz.making import edited, some_edits, some_names, some_of, some_text, some_value, some_word, spelled
 from fuzz.models import loaded
 from fuzz.spreadsheets import content_of
-from tabsa import datasets
 from tabsa.cli import console, main
+from tabsa.datasets import loading as datasets
 from tabsa.datasets.checking import check
 from tabsa.errors import TabsaError
 from tabsa.report import ColumnNames, summarise

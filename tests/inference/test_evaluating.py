@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tabsa
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.errors import DataError
 from tabsa.evaluation.report import evaluate as score
 from tabsa.inference.evaluating import predict_examples

@@ -8,7 +8,7 @@ import pytest
 
 import tabsa
 from open_model import LABELS, SURE, OpenEngine, open_model
-from tabsa.datasets import load as load_data
+from tabsa.datasets.loading import load as load_data
 from tabsa.errors import DataError
 from tabsa.evaluation.report import evaluate as score
 from tabsa.inference.evaluating import predict_examples, predict_questions

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tabsa.checkpoint.model_folder import read_folder
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.encoding.arrays import readings
 from tabsa.encoding.passages import Passage
 from tabsa.errors import DataError, ModelError
@@ -196,7 +196,7 @@ def test_prediction_needs_only_numpy(written):
         "import sys\n"
         "for name in ('torch', 'sklearn', 'scipy', 'nltk'): sys.modules[name] = None\n"
         "from pathlib import Path\n"
-        "from tabsa.datasets import load\n"
+        "from tabsa.datasets.loading import load\n"
         "from tabsa.inference.evaluating import predict_examples\n"
         "from tabsa.inference.predictor import load as load_model\n"
         f"dataset = load('places', 'dev', aspects={ASPECTS})\n"

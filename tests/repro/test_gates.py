@@ -121,7 +121,7 @@ def test_data_without_the_sentence(trained):
 
 @pytest.mark.data
 def test_sentihood_has_the_sentence(data_dir):
-    from tabsa.datasets import load
+    from tabsa.datasets.loading import load
     from tabsa.encoding.arrays import readings
     from tabsa.encoding.target_words import passage_words
 

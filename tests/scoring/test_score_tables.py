@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from table_rows import text_rows
-from tabsa.datasets import DataWarning
-from tabsa.errors import ConfigError, DataError, DataNotFoundError, OutputError
+from tabsa.errors import ConfigError, DataError, DataNotFoundError, DataWarning, OutputError
 from tabsa.inference.predictor import Predictor, load
 from tabsa.scoring import Layout, Request, read_targets, score
 

@@ -18,8 +18,8 @@ from selenium.webdriver.common.keys import Keys
 import browsing
 from browsing import Page, running, start_browser, until
 from open_model import open_model
-from tabsa.datasets import load
 from tabsa.datasets.checking import check
+from tabsa.datasets.loading import load
 from tabsa.serve.settings import Settings
 
 if browsing.CHROMIUM is None or browsing.DRIVER is None:

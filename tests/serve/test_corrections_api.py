@@ -15,8 +15,8 @@ from fastapi.testclient import TestClient
 
 from service_client import as_json, error_of
 from tabsa.cli import main
-from tabsa.datasets import load
 from tabsa.datasets.checking import check
+from tabsa.datasets.loading import load
 from tabsa.errors import ConfigError, OutputError
 from tabsa.inference.predictor import Predictor
 from tabsa.serve.corrections import CorrectionsFile

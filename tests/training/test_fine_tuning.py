@@ -303,7 +303,7 @@ def test_training_is_asked_for_with_a_table_or_a_configuration(tmp_path):
     assert run.training.optimiser == "adamw"
     assert asked_run(table, kind="lr").fine_tuning.base == ""
     assert asked_run(table, full=True).fine_tuning.encoder == "trained"
-    from tabsa.datasets import Columns
+    from tabsa.datasets.records import Columns
 
     assert asked_run(table, columns=Columns(text="Review")).data.columns.text == "Review"
     (tmp_path / "run.toml").write_text('[data]\nname = "mine.csv"\n')

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from tabsa.checkpoint.model_folder import read_folder
-from tabsa.datasets import DataWarning, load
-from tabsa.datasets.notes import any_named, count_unnamed, mostly_implied, notes_on, notes_on_start
+from tabsa.datasets.checking import any_named, mostly_implied, notes_on
+from tabsa.datasets.loading import load
+from tabsa.errors import DataWarning
 from tabsa.inference.evaluating import evaluate, predict_examples
 from tabsa.inference.frames import predict_frame
 from tabsa.inference.predictor import load as load_predictor
@@ -164,7 +165,6 @@ def test_more_than_half_of_the_targets_decide(mentions, mostly, named):
     data = dataset(*mentions)
     assert mostly_implied(data) == mostly
     assert any_named(data) == named
-    assert count_unnamed(data) == (mentions.count(()), len(mentions))
 
 
 def test_figures_of_few_opinions_say_little():
@@ -176,11 +176,11 @@ def test_figures_of_few_opinions_say_little():
 
 
 def test_few_opinions_are_few_to_start_from():
-    (line,) = notes_on_start(dataset(*[HERE] * 499, split="train"))
+    (line,) = notes_on(dataset(*[HERE] * 499, split="train"), start=True)
     assert line.startswith(
         "train of mine has 499 opinions in 499 texts: few for a model that starts from nothing; leave"
     )
-    assert notes_on_start(dataset(*[HERE] * 500)) == ()
+    assert notes_on(dataset(*[HERE] * 500), start=True) == ()
 
 
 def test_a_file_that_is_too_small_to_be_split(tmp_path, command_line):

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from tabsa.checkpoint.model_folder import read_folder
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.encoding.arrays import gold_labels, readings
 from tabsa.errors import ConfigError, TabsaError
 from tabsa.evaluation.report import evaluate

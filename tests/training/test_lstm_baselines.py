@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tabsa.checkpoint.model_folder import read_folder, write_folder
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.embeddings.concepts import ConceptTable
 from tabsa.encoding.arrays import count_words, encode
 from tabsa.errors import ModelError

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tabsa import datasets
+from tabsa.datasets import loading as datasets
 from tabsa.embeddings.vectors import lookup
 from tabsa.encoding.arrays import PADDING, count_words
 from tabsa.encoding.target_words import aspect_words, target_word

@@ -13,7 +13,7 @@ from encoder_folder import write_encoder
 from question_sets import SMALL, VOCABULARY, config, prepared
 from reader_factory import make_reader, piece_reader, question_batch, write_tokeniser
 from run_factory import small
-from tabsa.datasets import load
+from tabsa.datasets.loading import load
 from tabsa.embeddings.packing import pack_weights, unpack_weights
 from tabsa.encoding.answers import PresenceCalibration
 from tabsa.encoding.pieces import NO_SLOT

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabsa import datasets as data
+from tabsa.datasets import loading as data
 from tabsa.encoding.arrays import PADDING, UNLABELLED, Encoded, count_words, encode
 from tabsa.errors import DataError
 from tabsa.training.sampling import Balance, Drawn, Sampler, class_weights

@@ -3,8 +3,7 @@
 import json
 import os
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,8 +20,7 @@ from tabsa.errors import DataError, DataNotFoundError, FetchError
 from tabsa.files import reason, sha256
 
 if TYPE_CHECKING:
-    from tabsa.datasets.catalogue import Entry, File
-    from tabsa.datasets.fetch import Progress
+    from tabsa.datasets.locate import Entry, File
 
 app = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False)
 app.command("check")(data_check.command)
@@ -97,23 +95,18 @@ def fetch(
         Path | None,
         typer.Option(metavar="DIR", help="Put it here. [default: `$TABSA_DATA`, or your cache]", show_default=False),
     ] = None,
-    unchecked: Annotated[
-        bool, typer.Option("--unchecked", help="Keep a file even if its sha256 is not the published one.")
-    ] = False,
 ) -> None:
     """Download a dataset or word vectors from their public home, and check their sha256.
 
-    A download that was cut is resumed; what is already there is not downloaded again.
+    What is already there is not downloaded again. Downloads need `pip install 'tabsa[data]'`.
 
     Example: `tabsa data fetch sentihood`
     """
-    from tabsa.datasets.catalogue import entry
-    from tabsa.datasets.fetch import fetch as download
+    from tabsa.datasets.locate import entry
+    from tabsa.datasets.locate import fetch as download
 
-    folder = _destination(data_dir or context.obj)
     wanted = entry(name)
-    with _progress() as progress:
-        paths = download(name, folder=folder, progress=progress, unchecked=unchecked)
+    paths = download(name, _destination(data_dir or context.obj), progress=err.is_terminal)
     for path in paths:
         typer.echo(path)
     typer.echo(f"Licence: {wanted.licence}. Cite: {wanted.citation}.", err=True)
@@ -131,44 +124,23 @@ def _destination(data_dir: Path | None) -> Path:
         raise FetchError(f"cannot tell where {data_dir or named} is: {e}; write the folder out") from e
 
 
-@contextmanager
-def _progress() -> "Iterator[Progress | None]":
-    """A bar for each file on stderr; nothing where that is not a terminal."""
-    if not err.is_terminal:
-        yield None
-        return
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err) as bars:
-        tasks = {}
-
-        def show(path: str, done: int, total: int | None) -> None:
-            if path not in tasks:
-                tasks[path] = bars.add_task(Path(path).name, total=total)
-            bars.update(tasks[path], completed=done, total=total)
-
-        yield show
-
-
 def _survey(data_dir: Path | None) -> dict[str, list[Found]]:
     """Every dataset that loads by name, and the word vectors and other resources of the catalogue."""
-    from tabsa.datasets import DATASETS
-    from tabsa.datasets.catalogue import CATALOGUE, RESOURCE, VECTORS
-    from tabsa.datasets.locate import data_folders
+    from tabsa.datasets.loading import DATASETS
+    from tabsa.datasets.locate import RESOURCE, VECTORS, catalogue, data_folders
 
     data_folders(data_dir)  # a folder that was asked for and is not there is an error, not an empty list
     datasets = []
     for name, source in DATASETS.items():
         one = Found(name, source.description, home=source.home)
-        for entry in CATALOGUE.values():
+        for entry in catalogue().values():
             if name in entry.datasets:
                 _find_files(one, entry, data_dir)
         if not one.missing:
             _count(one, source.counted, data_dir)
         datasets.append(one)
     others: dict[str, list[Found]] = {VECTORS: [], RESOURCE: []}
-    for entry in CATALOGUE.values():
+    for entry in catalogue().values():
         if entry.kind in others:
             one = Found(entry.name, entry.description)
             _find_files(one, entry, data_dir)
@@ -177,8 +149,7 @@ def _survey(data_dir: Path | None) -> dict[str, list[Found]]:
 
 
 def _find_files(one: Found, entry: "Entry", data_dir: Path | None) -> None:
-    from tabsa.datasets.catalogue import VECTORS
-    from tabsa.datasets.locate import find
+    from tabsa.datasets.locate import VECTORS, find
 
     one.get = f"tabsa data fetch {entry.name}" if entry.fetchable else f"bring your own {entry.files[0].path}"
     one.published_size = sum(file.size or 0 for file in entry.files) or None
@@ -202,7 +173,7 @@ def _look_at(path: Path, file: "File", *, hashed: bool) -> FoundFile:
 
 
 def _count(one: Found, splits: Sequence[str], data_dir: Path | None) -> None:
-    from tabsa.datasets import load
+    from tabsa.datasets.loading import load
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -25,8 +25,7 @@ from tabsa.cli.options import (
 from tabsa.schema import NEGATIVE, POSITIVE
 
 if TYPE_CHECKING:
-    from tabsa.datasets.checking import DataCheck
-    from tabsa.datasets.findings import Finding
+    from tabsa.datasets.checking import DataCheck, Finding
 
 _MOST_SHOWN: Final = 3  # findings of a kind; --json has all
 _MOST_ASPECTS: Final = 12
@@ -44,11 +43,9 @@ class _Heading(NamedTuple):
 
 
 _HEADINGS: Final = {
-    "no_text": _Heading("no texts", "there is nothing to load", "red"),
     "no_target_column": _Heading("no targets", "one for each text, which it does not name"),
     "unreadable": _Heading("rows that cannot be read", "loading stops at the first one", "red"),
     "torn_line": _Heading("lines that break off", "they are left out"),
-    "empty_text": _Heading("empty texts", "loading stops at the first one", "red"),
     "no_opinion": _Heading("no opinions", "there is nothing to learn", "red"),
     "unknown_polarity": _Heading("unusual polarities", "each is learnt as one of its own"),
     "conflicting": _Heading("labelled twice, in conflict", "the later label counts"),
@@ -56,8 +53,6 @@ _HEADINGS: Final = {
     "target_not_in_text": _Heading("targets not in the text", "mend the name; leave it empty if there is none"),
     "aspect_spellings": _Heading("aspects spelt two ways", "each is learnt as one of its own"),
     "same_text": _Heading("texts under two ids", "they count twice"),
-    "long_text": _Heading("very long texts", "more than 2,000 words"),
-    "one_polarity": _Heading("a single polarity", "there is nothing to tell apart"),
     "rare_polarity": _Heading("rare polarities", "fewer than 10 opinions teach little", "cyan"),
     "rare_aspect": _Heading("rare aspects", "fewer than 10 opinions teach little", "cyan"),
 }
@@ -78,9 +73,9 @@ def command(
 
     Example: `tabsa data check reviews.csv --text-column review`
     """
-    from tabsa.datasets import Columns
     from tabsa.datasets.checking import check
     from tabsa.datasets.locate import expanded
+    from tabsa.datasets.records import Columns
 
     columns = labelled_columns(text_column, target_column, aspect_column, polarity_column, id_column)
     found = check(expanded(file), columns or Columns())
@@ -106,15 +101,14 @@ def _show(found: "DataCheck") -> None:
 
 def _counts(found: "DataCheck") -> Table:
     targets = found.targets
-    several = f"{found.several_targets:,} with two or more targets"
-    where = f"{targets.named:,} named, {targets.unnamed:,} unnamed, {targets.not_in_text:,} not in the text"
+    where = f"{targets['named']:,} named, {targets['unnamed']:,} unnamed, {targets['not_in_text']:,} not in the text"
     pairs = f"a target and an aspect asked of it: {found.opinions:,} judged, {found.pairs - found.opinions:,} none"
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column(style="dim")
-    table.add_row("texts", f"{found.texts:,}", f"{found.mean_words:.1f} words on average, {several}")
-    table.add_row("targets", f"{targets.named + targets.unnamed + targets.not_in_text:,}", where)
+    table.add_row("texts", f"{found.texts:,}", f"{found.several_targets:,} with two or more targets")
+    table.add_row("targets", f"{sum(targets.values()):,}", where)
     table.add_row("pairs", f"{found.pairs:,}", pairs)
     if found.left_empty:
         table.add_row("left empty", f"{found.left_empty:,}", f"{found.unit}s with an aspect and no polarity: not asked")

@@ -29,7 +29,7 @@ def command(
     Examples: `tabsa demo --out demo.html`, `tabsa demo --aspects everyday`, `tabsa demo --model places`
     """
     from tabsa.cli.opinions import show
-    from tabsa.datasets import load as load_data
+    from tabsa.datasets.loading import load as load_data
     from tabsa.evidence import check_format, write_explanation
     from tabsa.inference.predictor import load
 

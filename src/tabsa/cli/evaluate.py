@@ -26,7 +26,7 @@ from tabsa.errors import ModelError
 
 if TYPE_CHECKING:
     from tabsa.checkpoint.model_folder import AskedPrecision
-    from tabsa.datasets import Columns
+    from tabsa.datasets.records import Columns
     from tabsa.evaluation.report import Report
     from tabsa.inference.predictor import Predictor
     from tabsa.schema import Dataset
@@ -155,7 +155,7 @@ def _load_data(
     data: str, split: str, *, data_dir: Path | None, columns: "Columns | None", aspects: list[str] | None
 ) -> "Dataset":
     """The dataset; a function, because a predictions file needs it once more with every aspect."""
-    from tabsa.datasets import load
+    from tabsa.datasets.loading import load
 
     return load(data, split, data_dir=data_dir, aspects=aspects, columns=columns)
 

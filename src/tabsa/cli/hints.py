@@ -27,7 +27,6 @@ _HINTS: Final = {
     "ray_missing": "or leave out --engine ray",
     "rejects_in_the_way": "give --rejects another name",
     "run_exists": "continue it with --resume, or choose another --out",
-    "sha256_differs": "--unchecked keeps it all the same",
     "two_answers": "say with --prefix which to read",
     "whose_answers": "say with --target-column which does",
 }

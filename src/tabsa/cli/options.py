@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import typer
 
 if TYPE_CHECKING:
-    from tabsa.datasets import Columns
+    from tabsa.datasets.records import Columns
 
 ModelName: TypeAlias = Annotated[
     str | None,
@@ -92,7 +92,7 @@ def labelled_columns(
     text: str | None, target: str | None, aspect: str | None, polarity: str | None, id_: str | None
 ) -> "Columns | None":
     """The columns of one's own file, where any of them is named."""
-    from tabsa.datasets import Columns
+    from tabsa.datasets.records import Columns
 
     named = {"text": text, "target": target, "aspect": aspect, "polarity": polarity, "id": id_}
     given = {role: name for role, name in named.items() if name is not None}

@@ -99,7 +99,7 @@ def _progress_bar() -> Iterator[Callable[[float], None]]:
 
 
 def _texts_of(path: Path) -> tuple[str, ...]:
-    from tabsa.datasets import load
+    from tabsa.datasets.loading import load
     from tabsa.datasets.locate import expanded
 
     return tuple(dict.fromkeys(example.text for example in load(expanded(path), "all").examples))

@@ -23,7 +23,7 @@ from tabsa.errors import TabsaError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tabsa.datasets import Columns
+    from tabsa.datasets.records import Columns
     from tabsa.training.config import RunConfig
     from tabsa.training.runs import Fitted
 
@@ -119,7 +119,7 @@ def _check(source: Path, columns: "Columns | None") -> None:
     from collections import Counter
 
     from tabsa.datasets.checking import check
-    from tabsa.datasets.own import DEFAULT_COLUMNS
+    from tabsa.datasets.records import DEFAULT_COLUMNS
 
     if not source.is_file():
         return
@@ -147,7 +147,7 @@ def _show(run: "RunConfig", fitted: "Fitted", folder: Path, seconds: float) -> N
 
 
 def _judge(folder: Path, test: Path, columns: "Columns | None") -> None:
-    from tabsa.datasets import load
+    from tabsa.datasets.loading import load
     from tabsa.inference.evaluating import evaluate
 
     report = evaluate(str(folder), load(test, "all", columns=columns))

@@ -1,60 +1,65 @@
-"""What a user's labelled file holds, and what looks wrong with it, by line: no bad row ends the reading."""
+"""Checks: what looks wrong with a user's labelled file, by line, and what makes figures of a dataset doubtful."""
 
 import re
-from collections import Counter
+import warnings
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from tabsa.datasets import findings as kinds
-from tabsa.datasets.drafts import Draft, Drafts
-from tabsa.datasets.findings import LONGEST, Finding, Labelled, count_words
-from tabsa.datasets.headers import no_target_note, settled_columns
 from tabsa.datasets.locate import exists
-from tabsa.datasets.merging import Merger
-from tabsa.datasets.own import DEFAULT_COLUMNS
-from tabsa.datasets.records import Columns, parse_row
-from tabsa.errors import DataError, DataNotFoundError
-from tabsa.schema import NONE, UNNAMED, Target
+from tabsa.datasets.own import Draft, Drafts
+from tabsa.datasets.records import DEFAULT_COLUMNS, Columns, no_target_note, parse_row, settled_columns
+from tabsa.datasets.selection import Merger
+from tabsa.errors import DataError, DataNotFoundError, DataWarning
+from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Dataset, Opinion, Target
 from tabsa.tables.fields import TORN, is_blank
 from tabsa.tables.kinds import INPUT_SUFFIXES, input_suffix_of
 from tabsa.tables.rows import BadRow, Row, every_row
+from tabsa.text.tokens import tokenise
 
 # In the order of the findings: what stops the loading, what is learnt wrongly, what is learnt badly.
 CODES: Final = (
-    "no_text", "no_target_column",
-    "unreadable", "torn_line", "empty_text", "no_opinion", "unknown_polarity", "conflicting", "repeated",
-    "target_not_in_text", "aspect_spellings", "same_text", "long_text", "one_polarity", "rare_polarity", "rare_aspect",
+    "no_target_column", "unreadable", TORN, "no_opinion", "unknown_polarity", "conflicting", "repeated",
+    "target_not_in_text", "aspect_spellings", "same_text", "rare_polarity", "rare_aspect",
 )  # fmt: skip
-# The words nearest to a target are looked for only this often: a file where none is in its text would take hours.
+POLARITIES: Final = (POSITIVE, NEGATIVE, NEUTRAL, MIXED, "conflict", NONE)
+FEWEST: Final = 10  # opinions that anything can be learnt from
+FEW: Final = 100  # opinions: figures of fewer say little
+FEW_TO_START: Final = 500  # opinions: a model that starts from nothing learns little from fewer
+_SIGNS: Final = {"+": POSITIVE, "+1": POSITIVE, "-": NEGATIVE, "-1": NEGATIVE, "\u22121": NEGATIVE}
+_CLOSE: Final = 0.75  # as difflib compares spellings
+# The words nearest to a target are looked for only this often, in so many tokens: a file where no target is in its text
+# would take hours.
 _SEARCHES: Final = 1000
-_LINES: Final = (".jsonl", ".ndjson")
+_SEARCHED: Final = 500
+_JOINS: Final = re.compile(r"[\s_\-\u2010-\u2015]+")
 
 
 @dataclass(frozen=True, slots=True)
-class TargetCounts:
-    """The targets of all texts: those that their text names, those without a name, and those it does not name."""
+class Finding:
+    """Something that looks wrong, and the line or row it is in; None where it is the whole file that does."""
 
-    named: int
-    unnamed: int
-    not_in_text: int
+    code: str
+    line: int | None
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
 class DataCheck:
     """What a file holds, counted as it would load, and what looks wrong with it.
 
-    Opinions are those that loading keeps: one for each pair of a target and an aspect, and none that is `none`.
+    Opinions are those that loading takes: one for each pair of a target and an aspect, and none that is `none`.
     """
 
     file: str
     unit: str  # what the findings' lines are: "line" of JSON Lines, "row" of any other table
     rows: int  # that hold anything, also those that cannot be read
     texts: int
-    mean_words: float  # of a text
     several_targets: int  # texts with two or more
-    targets: TargetCounts
+    targets: Mapping[str, int]  # of all texts: named, unnamed, not_in_text
     left_empty: int  # rows with an aspect and no polarity: they were not asked
     pairs: int  # of a target and an aspect that is asked of it, also those that are none
     opinions: int
@@ -64,75 +69,71 @@ class DataCheck:
 
 
 def check(path: Path, columns: Columns = DEFAULT_COLUMNS) -> DataCheck:
-    """Look at every row of a file.
+    """Look at every row of a file: no bad row ends the reading.
 
     Raises:
-        DataError: the file cannot be opened, or its header cannot be read or lacks a column that is needed; whatever is
-            wrong further down is a finding.
+        DataError: the file cannot be opened, holds no rows, or lacks a column that is needed; whatever is wrong further
+            down is a finding.
     """
-    _refuse(path)
+    if not exists(path):
+        raise DataNotFoundError(f"no file {path}; expected a data file ({', '.join(INPUT_SUFFIXES)})")
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; check one file at a time ({', '.join(INPUT_SUFFIXES)})")
     reading = _Reading(path, columns)
     reading.read()
     drafts = [draft for draft in reading.drafts.finished() if draft.asks]
     targets = [reading.targets_of(draft) for draft in drafts]
-    kept = [opinion for draft in drafts for opinion in Merger().merge(draft.opinions) if opinion.polarity != NONE]
+    opinions = [one for draft in drafts for one in Merger().merge(draft.opinions) if one.polarity != NONE]
     asked = {aspect for draft in drafts for aspect in draft.aspects}
     aspects = Counter({aspect: 0 for aspect in reading.aspects if aspect in asked})
-    aspects.update(opinion.aspect for opinion in kept)
-    polarities = Counter(opinion.polarity for opinion in kept)
-    lengths = {draft: count_words(draft.text) for draft in drafts}
-    findings = [*reading.findings, *_findings(reading, lengths, aspects, polarities)]
+    aspects.update(opinion.aspect for opinion in opinions)
+    polarities = Counter(opinion.polarity for opinion in opinions)
+    findings = [*reading.findings, *_findings(reading, aspects, polarities)]
     findings.sort(key=lambda finding: (CODES.index(finding.code), finding.line or 0))
+    kinds = Counter(_kind(target) for found in targets for target in found)
     return DataCheck(
         file=str(path),
         unit=reading.unit,
         rows=reading.rows,
         texts=len(drafts),
-        mean_words=sum(lengths.values()) / max(len(lengths), 1),
         several_targets=sum(len(found) > 1 for found in targets),
-        targets=_count(target for found in targets for target in found),
+        targets={kind: kinds[kind] for kind in ("named", "unnamed", "not_in_text")},
         left_empty=reading.left_empty,
-        pairs=sum(_pairs(draft, aspects) for draft in drafts),
-        opinions=len(kept),
+        pairs=sum(
+            len(aspects if wanted is None else wanted) * len(names)
+            for draft in drafts
+            for wanted, names in draft.questions(aspects).items()
+        ),
+        opinions=len(opinions),
         polarities=dict(polarities.most_common()),
         aspects=dict(aspects.most_common()),
         findings=tuple(findings),
     )
 
 
-def _pairs(draft: Draft, aspects: Mapping[str, object]) -> int:
-    return sum(
-        len(aspects if wanted is None else wanted) * len(names) for wanted, names in draft.asked(aspects).items()
-    )
+def _kind(target: Target) -> str:
+    return "unnamed" if target.name == UNNAMED else "named" if target.mentions else "not_in_text"
 
 
-def _count(targets: Iterable[Target]) -> TargetCounts:
-    where = Counter(
-        "unnamed" if target.name == UNNAMED else "named" if target.mentions else "absent" for target in targets
-    )
-    return TargetCounts(where["named"], where["unnamed"], where["absent"])
+class _Labelled(NamedTuple):
+    """An opinion as it is written: in which line, about which text."""
 
-
-def _refuse(path: Path) -> None:
-    if not exists(path):
-        raise DataNotFoundError(f"no file {path}; expected a data file ({', '.join(INPUT_SUFFIXES)})")
-    if path.is_dir():
-        parts = sorted(part.name for part in path.iterdir() if part.name.lower().endswith(INPUT_SUFFIXES))
-        found = f"it has {', '.join(parts)}" if parts else f"expected a data file ({', '.join(INPUT_SUFFIXES)})"
-        raise DataError(f"{path} is a folder; check one file at a time: {found}")
+    line: int
+    draft: Draft
+    opinion: Opinion
 
 
 class _Reading:
-    """Reads a file's rows, and keeps what they say, in which lines, and what is wrong with them."""
+    """The rows of a file: what they say, in which lines (always the first), and what is wrong with them."""
 
     def __init__(self, path: Path, columns: Columns) -> None:
         self.path, self.columns = path, columns
-        self.unit = "line" if input_suffix_of(path).startswith(_LINES) else "row"
+        self.unit = "line" if input_suffix_of(path).startswith((".jsonl", ".ndjson")) else "row"
         self.rows = self.left_empty = 0
         self.drafts = Drafts()
         self.findings: list[Finding] = []
-        self.labelled: list[Labelled] = []
-        self.texts: dict[Draft, int] = {}  # with their first lines, as all below
+        self.labelled: list[_Labelled] = []
+        self.texts: dict[Draft, int] = {}
         self.aspects: dict[str, int] = {}
         self._targets: dict[tuple[Draft, str], int] = {}
         self._searches = 0
@@ -144,7 +145,7 @@ class _Reading:
             for row in every_row(self.path):
                 if isinstance(row, BadRow):
                     self.rows += 1
-                    self._refused(row.error, row.number, TORN if row.error.code == TORN else "unreadable")
+                    self._refuse(row.error, row.number, TORN if row.error.code == TORN else "unreadable")
                 elif not all(map(is_blank, row.values.values())):
                     if not self._settled:
                         self._settle(row)
@@ -153,7 +154,9 @@ class _Reading:
         except DataError as e:
             if not self.rows:
                 raise
-            self._refused(DataError(f"the rest cannot be read: {e}"))
+            self.findings.append(Finding("unreadable", None, f"the rest cannot be read: {e}"))
+        if not self.rows:
+            raise DataError(f"{self.path} holds no rows; expected at least one text")
 
     def _settle(self, row: Row) -> None:
         settled = settled_columns(self.path, row.values, self.columns)
@@ -162,71 +165,171 @@ class _Reading:
         self.columns, self._settled = settled, True
 
     def _take(self, row: Row) -> None:
-        if self.columns.text in row.values and is_blank(row.values[self.columns.text]):
-            self.findings.append(Finding("empty_text", row.number, f"{self.columns.text!r} is empty"))
-            return
         try:
             record = parse_row(row.values, self.columns, row.where)
             draft = self.drafts.add(record, row.where)
         except DataError as e:
-            self._refused(e, row.number)
+            self._refuse(e, row.number)
             return
         self.texts.setdefault(draft, row.number)
         for target in record.targets:
             self._targets.setdefault((draft, target.name), row.number)
         for aspect in (*(record.aspects or ()), *(opinion.aspect for opinion in record.opinions)):
             self.aspects.setdefault(aspect, row.number)
-        self.labelled += [Labelled(row.number, draft, opinion) for opinion in record.opinions]
+        self.labelled += [_Labelled(row.number, draft, opinion) for opinion in record.opinions]
         if record.withdrawn:
-            self.labelled = [one for one in self.labelled if one.draft is not draft or one.pair not in record.unasked]
+            pairs = record.unlabelled
+            self.labelled = [
+                one
+                for one in self.labelled
+                if one.draft is not draft or (one.opinion.target, one.opinion.aspect) not in pairs
+            ]
         else:
-            self.left_empty += bool(record.unasked)
+            self.left_empty += bool(record.unlabelled)
 
-    def _refused(self, error: DataError, line: int | None = None, code: str = "unreadable") -> None:
-        """What loading would stop at; a finding has its line beside it, so the message goes without."""
-        place, named = re.escape(str(self.path)), str(error)
-        if start := re.match(rf"{place} (?:row|line) (\d+)[:,]? ", named):
-            line, named = line or int(start[1]), named[start.end() :]
-        message = re.sub(rf"{place} (row|line) (?=\d)", r"\1 ", named)
-        self.findings.append(Finding(code, line, message))
+    def _refuse(self, error: DataError, line: int, code: str = "unreadable") -> None:
+        """Note what loading would stop at; a finding has its line beside it, so the message goes without."""
+        message = str(error).replace(f"{self.path} ", "")
+        self.findings.append(Finding(code, line, re.sub(r"^(?:row|line) \d+[:,]? ", "", message)))
 
     def targets_of(self, draft: Draft) -> tuple[Target, ...]:
-        """The targets as they would load; those that the text does not name are findings."""
-        try:
-            draft.refuse_unasked()
-        except DataError as e:
-            self._refused(e)
+        """Return the targets as they would load; those that the text does not name are findings."""
         try:
             targets = draft.find_targets()
         except DataError as e:
-            self._refused(e)
+            self._refuse(e, self.texts[draft])
             return ()
-        for target in targets:
-            if not target.mentions and draft.targets[target.name].mentions is None:
-                self._searches += 1
-                line, search = self._targets[draft, target.name], self._searches <= _SEARCHES
-                self.findings.append(kinds.absent_target(target.name, draft, line, search=search))
+        for name in draft.not_in_text(targets):
+            self._searches += 1
+            near = nearest_words(name, draft.text) if self._searches <= _SEARCHES else None
+            hint = f"; did you mean {near!r}?" if near else ""
+            message = f"{name!r} is not in the text{hint}"
+            self.findings.append(Finding("target_not_in_text", self._targets[draft, name], message))
         return targets
 
 
-def _findings(
-    reading: _Reading,
-    lengths: Mapping[Draft, int],
-    aspects: Mapping[str, int],
-    polarities: Mapping[str, int],
-) -> Iterator[Finding]:
-    """What only the whole file shows."""
-    if not reading.rows:
-        yield Finding("no_text", None, "holds no rows; expected at least one text")
-    elif reading.texts and not polarities:
+def _findings(reading: _Reading, aspects: Mapping[str, int], polarities: Mapping[str, int]) -> Iterator[Finding]:
+    """Find what only the whole file shows."""
+    if reading.texts and not polarities:
         yield Finding("no_opinion", None, "holds no opinion; fill in an aspect and a polarity")
+    yield from _labels(reading.labelled, reading.unit)
+    yield from _aspects(aspects, reading.aspects)
     first = {opinion.polarity: line for line, _, opinion in reversed(reading.labelled)}
-    yield from kinds.unknown_polarities(reading.labelled)
-    yield from kinds.labelled_twice(reading.labelled, reading.unit)
-    yield from kinds.spellings(aspects, reading.aspects)
-    yield from kinds.rare_aspects(aspects, reading.aspects)
-    yield from kinds.rare_polarities(polarities, first)
-    yield from kinds.same_texts(reading.texts, reading.unit)
-    for draft, length in lengths.items():
-        if length > LONGEST:
-            yield Finding("long_text", reading.texts[draft], f"{length:,} words; is this one text?")
+    for polarity, count in polarities.items():  # misspelt ones are findings already
+        if count < FEWEST and (polarity in POLARITIES or not nearest_polarity(polarity)):
+            yield Finding("rare_polarity", first[polarity], f"polarity {polarity!r} has {_count(count)}")
+    earlier: dict[str, Draft] = {}
+    for draft, line in reading.texts.items():
+        same = earlier.setdefault(" ".join(draft.text.split()), draft)
+        if same is not draft:
+            message = f"id {draft.id!r} has the text of id {same.id!r} in {reading.unit} {reading.texts[same]}"
+            yield Finding("same_text", line, message)
+
+
+def _labels(labelled: Iterable[_Labelled], unit: str) -> Iterator[Finding]:
+    """Find unusual polarities, and pairs of a target and an aspect with two labels in one text."""
+    earlier: dict[tuple[Draft, str, str], tuple[str, int]] = {}
+    for line, draft, opinion in labelled:
+        polarity = opinion.polarity
+        if polarity not in POLARITIES:
+            near = nearest_polarity(polarity)
+            hint = f"did you mean {near!r}?" if near else f"expected one of {', '.join(POLARITIES)}"
+            yield Finding("unknown_polarity", line, f"polarity {polarity!r}; {hint}")
+        pair = draft, opinion.target, opinion.aspect
+        if pair in earlier:
+            before, place = earlier[pair]
+            where = f"the same {unit}" if place == line else f"{unit} {place}"
+            target = "the unnamed target" if opinion.target == UNNAMED else repr(opinion.target)
+            subject = f"{opinion.aspect!r} of {target} is {polarity}"
+            if before == polarity:
+                yield Finding("repeated", line, f"{subject}, as in {where}")
+            else:
+                yield Finding("conflicting", line, f"{subject}, but {before} in {where}")
+        earlier[pair] = polarity, line
+
+
+def _aspects(counts: Mapping[str, int], lines: Mapping[str, int]) -> Iterator[Finding]:
+    """Find aspects that differ only in case, spaces, hyphens, underscores or a final s, and those with few opinions."""
+    families: defaultdict[str, list[str]] = defaultdict(list)
+    for name in counts:
+        families[_JOINS.sub("", name.casefold()).removesuffix("s")].append(name)
+    for names in families.values():
+        if len(names) > 1:
+            ordered = sorted(names, key=lambda name: (-counts[name], lines[name]))
+            *listed, last = (f"{name!r} ({counts[name]:,})" for name in ordered)
+            yield Finding("aspect_spellings", lines[ordered[-1]], f"{', '.join(listed)} and {last}")
+        if sum(counts[name] for name in names) < FEWEST:
+            for name in names:
+                yield Finding("rare_aspect", lines[name], f"aspect {name!r} has {_count(counts[name])}")
+
+
+def nearest_polarity(polarity: str) -> str | None:
+    """Return the known polarity that this one begins, or that is spelt most like it, if any is close."""
+    if polarity in _SIGNS:
+        return _SIGNS[polarity]
+    begun = [known for known in POLARITIES if len(polarity) >= len("pos") and known.startswith(polarity)]
+    return next(iter(begun or get_close_matches(polarity, POLARITIES, n=1, cutoff=_CLOSE)), None)
+
+
+def nearest_words(name: str, text: str) -> str | None:
+    """Return the words of a text that are spelt most like a name, as many as it has or one more or less, if close."""
+    size = len(tokenise(name))
+    tokens = tokenise(text)[:_SEARCHED]
+    windows: dict[str, str] = {}
+    for count in range(max(1, size - 1), size + 2):
+        for first, last in zip(tokens, tokens[count - 1 :], strict=False):
+            if first.text[0].isalnum() and last.text[-1].isalnum():
+                words = text[first.start : last.end]
+                windows.setdefault(words.casefold(), words)
+    near = get_close_matches(name.casefold(), windows, n=1, cutoff=_CLOSE)
+    return windows[near[0]] if near else None
+
+
+def _count(opinions: int) -> str:
+    return {0: "no opinion", 1: "1 opinion"}.get(opinions, f"{opinions:,} opinions")
+
+
+def mostly_implied(dataset: Dataset) -> bool:
+    """Return whether more than half of its targets are not named in their texts.
+
+    A model that is trained on it takes a target that a text does not name to be what the text is about.
+    """
+    named = [bool(target.mentions) for _, target in dataset.groups()]
+    return 2 * named.count(False) > len(named)
+
+
+def any_named(dataset: Dataset) -> bool:
+    """Return whether any target is named in its text; a model that is trained on it then knows what a name is."""
+    return any(target.mentions for _, target in dataset.groups())
+
+
+def warn_if_implied(dataset: Dataset, *, implied: bool) -> None:
+    """Warn where most targets are not named in their texts, and a model answers `none` for these in use."""
+    if not implied and mostly_implied(dataset):
+        named = [bool(target.mentions) for _, target in dataset.groups()]
+        warnings.warn(
+            f"{dataset.split} of {dataset.name}: {named.count(False):,} of {len(named):,} targets are not named in "
+            "their texts; in use the model answers `none` for these unless you say --implied (in Python implied=True)",
+            DataWarning,
+            stacklevel=3,
+        )
+
+
+def notes_on(dataset: Dataset, *, start: bool = False) -> tuple[str, ...]:
+    """Return what to know of a small split: that its figures mean little, or that no model can `start` from it."""
+    opinions = sum(len(example.opinions) for example in dataset.examples)
+    if opinions >= (FEW_TO_START if start else FEW):
+        return ()
+    texts = len({example.text for example in dataset.examples})
+    counted = f"{opinions:,} opinion{'s' * (opinions != 1)} in {texts:,} text{'s' * (texts != 1)}"
+    meaning = f"figures of fewer than {FEW} opinions say little"
+    if start:
+        advice = "leave `kind` out of the configuration, and the reader in the box is fine-tuned, which needs far fewer"
+        meaning = f"few for a model that starts from nothing; {advice}"
+    return (f"{dataset.split} of {dataset.name} has {counted}: {meaning}",)
+
+
+def warn_of(notes: Iterable[str]) -> None:
+    """Give each note as a warning."""
+    for note in notes:
+        warnings.warn(note, DataWarning, stacklevel=3)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 from tabsa.datasets import own
-from tabsa.datasets.drafts import Draft
 from tabsa.datasets.locate import find
 from tabsa.errors import DataNotFoundError
 from tabsa.schema import Dataset
@@ -23,20 +22,20 @@ _CLONE: Final = Path(__file__).parents[3] / "repro" / "everyday"  # where a clon
 
 
 def load(split: str, *, data_dir: Path | None = None, aspects: Sequence[str] | None = None) -> Dataset:
-    """One split; `aspects` are by default every wording that occurs, some thousands."""
+    """Read one split; `aspects` are by default every wording that occurs, some thousands."""
     splits = _read(tuple((part, path := _file(part, data_dir), path.stat().st_mtime_ns) for part in _PARTS))
     part, _, domains = split.partition("-")
     dataset = own.dataset_of("everyday", splits, part, aspects)
     if not domains:
         return dataset
     trained = {draft.tags["domain"] for draft in splits["train"]}
-    kept = [e for e in dataset.examples if (e.tags["domain"] in trained) == (domains == "seen")]
-    return replace(dataset, split=split, examples=tuple(kept))
+    chosen = [e for e in dataset.examples if (e.tags["domain"] in trained) == (domains == "seen")]
+    return replace(dataset, split=split, examples=tuple(chosen))
 
 
 @lru_cache(maxsize=1)
-def _read(files: tuple[tuple[str, Path, int], ...]) -> dict[str, list[Draft]]:
-    """Kept, because whoever loads one split mostly loads another; a file that has changed is read again."""
+def _read(files: tuple[tuple[str, Path, int], ...]) -> dict[str, list[own.Draft]]:
+    """Cached, because whoever loads one split mostly loads another; a file that has changed is read again."""
     return own.read_splits({part: path for part, path, _ in files})
 
 

@@ -1,74 +1,77 @@
-"""Where data lies: the one place that knows."""
+"""Where data lies, what can be fetched, and from where (`files/catalogue.toml`)."""
 
 import os
 import sys
+import tomllib
+import zipfile
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any, Final
 
-from tabsa.datasets.catalogue import CATALOGUE
-from tabsa.errors import DataError, DataNotFoundError
+from tabsa.errors import DataError, DataNotFoundError, FetchError, first_line
+from tabsa.files import read_text
 
-ENVIRONMENT = "TABSA_DATA"
-_SIBLING = Path("../shared/data")
+ENVIRONMENT: Final = "TABSA_DATA"
+DATASET: Final = "dataset"
+VECTORS: Final = "word vectors"
+RESOURCE: Final = "resource"
 
 
 def data_folders(data_dir: Path | str | None = None) -> list[Path]:
-    """Where data is looked for, in order, whether or not a folder is there.
+    """Return where data is looked for, in order, whether or not a folder is there.
 
     The folder given (which must exist), `$TABSA_DATA`, `../shared/data` (from the current folder), the user's cache.
     """
     folders = []
     if data_dir is not None:
-        folders.append(_existing(Path(data_dir)))
+        folders.append(expanded(Path(data_dir)))
+        if not folders[0].is_dir():
+            state = "is a file" if exists(folders[0]) else "does not exist"
+            raise DataNotFoundError(f"the data folder {data_dir} {state}; expected a folder that holds datasets")
     if named := os.environ.get(ENVIRONMENT):
         folders.append(expanded(Path(named)))
-    folders.append(_SIBLING)
+    folders.append(Path("../shared/data"))
     with suppress(DataError):  # without a home folder there are still the other places
         folders.append(cache_folder())
     return folders
 
 
 def cache_folder() -> Path:
-    """The user's cache, which `tabsa data fetch` fills; it may not exist yet."""
+    """Return the user's cache, which `tabsa data fetch` fills; it may not exist yet."""
+    try:
+        home = Path.home()
+    except RuntimeError as e:
+        raise DataError(f"cannot tell where your home folder is; set HOME or {ENVIRONMENT}") from e
     if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local")
+        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
     elif sys.platform == "darwin":
-        base = _home() / "Library" / "Caches"
+        base = home / "Library" / "Caches"
     else:
-        named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+        base = home / ".cache"
         # The XDG specification has a relative path ignored.
-        base = named if named.is_absolute() else _home() / ".cache"
+        if (named := Path(os.environ.get("XDG_CACHE_HOME", ""))).is_absolute():
+            base = named
     return base / "tabsa"
 
 
 def find(relative: str, data_dir: Path | str | None = None) -> Path:
-    """The first `relative` (such as "sentihood/sentihood-dev.json") that exists where data is looked for."""
+    """Return the first `relative` (such as "sentihood/sentihood-dev.json") that exists where data is looked for."""
     folders = data_folders(data_dir)
     for folder in folders:
         if exists(folder / relative):
             return folder / relative
-    places = ", ".join(str(folder) for folder in folders)
-    raise DataNotFoundError(f"no {relative} in {places}; {_how_to_get(relative)}")
-
-
-def _how_to_get(relative: str) -> str:
-    for entry in CATALOGUE.values():
-        if entry.fetchable and any(file.path == relative for file in entry.files):
-            return f"get it with `tabsa data fetch {entry.name}`"
-    return "put a copy of it in one of them"
-
-
-def _existing(data_dir: Path) -> Path:
-    folder = expanded(data_dir)
-    if not exists(folder):
-        raise DataNotFoundError(f"the data folder {data_dir} does not exist; expected a folder that holds datasets")
-    if not folder.is_dir():
-        raise DataNotFoundError(f"the data folder {data_dir} is a file; expected a folder that holds datasets")
-    return folder
+    advice = "put a copy of it in one of them"
+    for one in catalogue().values():
+        if one.fetchable and any(file.path == relative for file in one.files):
+            advice = f"get it with `tabsa data fetch {one.name}`"
+    raise DataNotFoundError(f"no {relative} in {', '.join(map(str, folders))}; {advice}")
 
 
 def exists(path: Path) -> bool:
-    """Whether the path can be seen: one behind a closed folder counts as absent, and the next place is tried."""
+    """Return whether the path can be seen: one behind a closed folder counts as absent, and the next place is tried."""
     try:
         return path.exists()
     except OSError:
@@ -76,14 +79,102 @@ def exists(path: Path) -> bool:
 
 
 def expanded(path: Path) -> Path:
-    """The path with `~` written out, where there is such a user."""
+    """Return the path with `~` written out, where there is such a user."""
     with suppress(RuntimeError):
         return path.expanduser()
     return path
 
 
-def _home() -> Path:
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file below a data folder, its published size and sha256, and its public home, where these are known."""
+
+    path: str
+    size: int | None = None
+    sha256: str | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one `tabsa data fetch NAME` brings: files, or an `archive` (a zip) that they come out of."""
+
+    name: str
+    kind: str
+    description: str
+    licence: str
+    citation: str
+    files: tuple[File, ...]
+    archive: File | None = None
+    datasets: tuple[str, ...] = ()  # the names that these files load under
+
+    @property
+    def fetchable(self) -> bool:
+        """Whether it has a public home that may be downloaded from."""
+        return self.archive is not None or all(file.url is not None for file in self.files)
+
+
+@cache
+def catalogue() -> dict[str, Entry]:
+    """Return all that is known by name, whether it can be fetched or not."""
+    listed = tomllib.loads(read_text(Path(__file__).parent / "files" / "catalogue.toml"))
+    return {name: _entry(name, **values) for name, values in listed.items()}
+
+
+def _entry(
+    name: str,
+    *,
+    folder: str,
+    files: Sequence[Mapping[str, Any]],
+    home: str | None = None,
+    archive: Mapping[str, Any] | None = None,
+    datasets: Sequence[str] = (),
+    **about: str,
+) -> Entry:
+    def known(file: Mapping[str, Any], url: str | None) -> File:
+        path = f"{folder}/{file['name']}"
+        return File(path, file.get("size"), file.get("sha256"), f"{url}/{file['name']}" if url else None)
+
+    parts = tuple(known(file, None if archive else home) for file in files)
+    return Entry(
+        name, files=parts, archive=known(archive, home) if archive else None, datasets=tuple(datasets), **about
+    )
+
+
+def entry(name: str) -> Entry:
+    """Return the entry called `name`, or that the dataset `name` is read from."""
+    for one in catalogue().values():
+        if name == one.name or name in one.datasets:
+            return one
+    names = ", ".join(one.name for one in catalogue().values() if one.fetchable)
+    raise FetchError(f"there is nothing called {name!r} to fetch; choose one of {names}")
+
+
+def fetch(name: str, folder: Path, *, progress: bool = False) -> list[Path]:
+    """Download what `name` stands for into `folder`, check its sha256, and return its files.
+
+    A file that is already there with the published sha256 is left alone; one that differs is replaced once the
+    published one has arrived. With `progress`, a bar is drawn on stderr.
+    """
+    wanted = entry(name)
+    paths = [folder / file.path for file in wanted.files]
+    if not wanted.fetchable:
+        places = ", ".join(map(str, paths))
+        raise FetchError(f"{name} cannot be fetched (licence: {wanted.licence}); put your own copy at {places}")
     try:
-        return Path.home()
-    except RuntimeError as e:
-        raise DataError(f"cannot tell where your home folder is; set HOME or {ENVIRONMENT}") from e
+        import pooch
+    except ImportError as e:
+        raise FetchError("fetching needs pooch; install it with `pip install 'tabsa[data]'`") from e
+    pooch.get_logger().setLevel("ERROR")
+    for file in wanted.files if wanted.archive is None else (wanted.archive,):
+        cache = pooch.create(folder, base_url="", registry={file.path: file.sha256}, urls={file.path: file.url})
+        unpack = None
+        if wanted.archive is not None:
+            beside = Path(file.path).parent
+            members = [Path(one.path).relative_to(beside).as_posix() for one in wanted.files]
+            unpack = pooch.Unzip(members=members, extract_dir=".")
+        try:
+            cache.fetch(file.path, unpack, pooch.HTTPDownloader(progressbar=progress))
+        except (OSError, ValueError, zipfile.BadZipFile) as e:
+            raise FetchError(f"cannot fetch {file.url}: {first_line(e)}") from e
+    return paths

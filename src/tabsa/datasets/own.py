@@ -1,86 +1,240 @@
-"""The user's own data: a CSV, TSV, JSON Lines or Parquet file, or a folder with one such file a split.
+"""The user's own data: a table (CSV, TSV, JSON Lines, Excel, Parquet), a folder with one such file a split, or a frame.
 
 Flat, one opinion a row: columns text, target, aspect, polarity, and if there are any id, start and end.
 Nested, one text a row: `{"id", "text", "targets": [...], "opinions": [{"target", "aspect", "polarity"}, ...]}`.
-Both may say which `aspects` were asked of a text, and its `domain` and `kind`. A target that the text does not name is
-null, or empty. A flat row with an aspect and no polarity was not asked; of `asked_only` rows nothing else was.
+Both may list the `aspects` that were asked of a text, and have its `domain` and `kind`. A target that the text does not
+name is null, or empty. A flat row with an aspect and no polarity was not asked; of `asked_only` rows nothing else was.
 """
 
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
+from typing import Any, Final
 
-from tabsa.datasets.choices import ALL, choose_aspects, unknown
-from tabsa.datasets.drafts import Draft, Drafts
-from tabsa.datasets.headers import no_target_note, settled_columns
 from tabsa.datasets.locate import exists
-from tabsa.datasets.merging import Merger
-from tabsa.datasets.records import Columns, parse_row
-from tabsa.datasets.splits import share
-from tabsa.errors import DataError, DataNotFoundError, DataWarning
-from tabsa.schema import NEGATIVE, NONE, POSITIVE, Dataset, Example, Opinion
+from tabsa.datasets.records import DEFAULT_COLUMNS, Columns, Named, Record, no_target_note, parse_row, settled_columns
+from tabsa.datasets.selection import ALL, Merger, choose_aspects, share
+from tabsa.errors import DataError, DataNotFoundError, DataWarning, unknown_name
+from tabsa.schema import NEGATIVE, NONE, POSITIVE, UNNAMED, Dataset, Example, Opinion, Span, Target
 from tabsa.tables.fields import is_blank
 from tabsa.tables.kinds import INPUT_SUFFIXES
 from tabsa.tables.rows import Row, typed_rows
+from tabsa.text.targets import TargetFinder, mark_spans
 
-SPLITS = ("train", "dev", "test")
-DEFAULT_COLUMNS = Columns()
+SPLITS: Final = ("train", "dev", "test")
 # Of a file in one piece, texts whose share is below the first bound are "train", those below the second "dev".
-_BOUNDS = (0.8, 0.9)
+_BOUNDS: Final = (0.8, 0.9)
+
+
+@dataclass(slots=True, eq=False)
+class Draft:
+    """An example whose rows are still being gathered; `where` is its first row."""
+
+    id: str
+    text: str
+    where: str
+    targets: dict[str, Named] = field(default_factory=dict)
+    opinions: list[Opinion] = field(default_factory=list)
+    listed: dict[str, None] | None = None  # the aspects asked of it, each once; None where no row has a list of them
+    tags: dict[str, str] = field(default_factory=dict)
+    _whole: set[str] = field(default_factory=set)  # targets of which more was asked than their opinions answer
+    _unlabelled: set[tuple[str, str]] = field(default_factory=set)
+
+    def add(self, record: Record) -> None:
+        """Take in what another row says."""
+        self._unlabelled |= set(record.unlabelled)
+        if record.withdrawn:
+            self._withdraw(set(record.unlabelled))
+            return
+        self.opinions += record.opinions
+        targets = record.targets
+        if record.asked_only:
+            judged = {opinion.target for opinion in self.opinions}
+            targets = tuple(target for target in targets if target.name in judged)
+        else:
+            self._whole |= {target.name for target in targets}
+        for target in targets:
+            self.targets[target.name] = _joined(self.targets.get(target.name, target), target)
+        if record.aspects is not None:
+            self.listed = (self.listed or {}) | dict.fromkeys(record.aspects)
+        self.tags = {**record.tags, **self.tags}
+
+    def _withdraw(self, pairs: set[tuple[str, str]]) -> None:
+        """Forget opinions, and the targets of which nothing else is known."""
+        self.opinions = [opinion for opinion in self.opinions if (opinion.target, opinion.aspect) not in pairs]
+        known = self._whole | {opinion.target for opinion in self.opinions}
+        self.targets = {name: target for name, target in self.targets.items() if name in known}
+
+    @property
+    def aspects(self) -> dict[str, None]:
+        """The aspects asked of it, as far as its own rows say: those listed, and those it has opinions on."""
+        return (self.listed or {}) | dict.fromkeys(opinion.aspect for opinion in self.opinions)
+
+    @property
+    def asks(self) -> bool:
+        """Whether anything is known of it: not where its rows wait for their polarities, or were withdrawn."""
+        return bool(self.targets) or not self._unlabelled
+
+    def questions(self, every: Mapping[str, object]) -> dict[tuple[str, ...] | None, list[str]]:
+        """Return its targets by the aspects, of `every` one there is, that were asked of them; None where all were."""
+        found: dict[tuple[str, ...] | None, list[str]] = {}
+        if not self.targets:
+            return {None if self.listed is None else tuple(name for name in self.listed if name in every): []}
+        for name in self.targets:
+            judged = dict.fromkeys(opinion.aspect for opinion in self.opinions if opinion.target == name)
+            left_out = {aspect for target, aspect in self._unlabelled if target == name} - judged.keys()
+            if name in self._whole and self.listed is None and not left_out:
+                found.setdefault(None, []).append(name)
+                continue
+            asked: Iterable[str] = judged
+            if name in self._whole:
+                asked = every if self.listed is None else self.listed | judged
+            wanted = tuple(aspect for aspect in asked if aspect in every and aspect not in left_out)
+            found.setdefault(wanted, []).append(name)
+        return found
+
+    def find_targets(self) -> tuple[Target, ...]:
+        """Return the targets in the order they are named, with mentions as given, or found in the rest of the text."""
+        mentions = {target.name: target.mentions or () for target in self.targets.values() if target.name != UNNAMED}
+        given = [span for spans in mentions.values() for span in spans]
+        try:
+            if any(target.mentions is None for target in self.targets.values()):
+                names = tuple((name, target.aliases) for name, target in self.targets.items() if name != UNNAMED)
+                for found in _finder(names).find(self.text):
+                    if self.targets[found.name].mentions is None:
+                        mentions[found.name] = tuple(span for span in found.mentions if not _overlaps(span, given))
+            marked = {target.name: target for target in mark_spans(self.text, mentions)}
+        except DataError as e:
+            raise DataError(f"{self.where}: {e}") from e
+        unnamed = Target(UNNAMED)
+        return tuple(replace(one := marked.get(name, unnamed), implied=not one.mentions) for name in self.targets)
+
+    def not_in_text(self, targets: Iterable[Target]) -> list[str]:
+        """Return the names that were looked for and are not in the text."""
+        return [one.name for one in targets if not one.mentions and self.targets[one.name].mentions is None]
+
+
+class Drafts:
+    """A file's examples: rows with the same id are one; where there are no ids, rows with the same text."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, Draft] = {}
+        self._has_ids: bool | None = None
+
+    def add(self, record: Record, where: str) -> Draft:
+        """Return the example that the row belongs to; a DataError where it does not go with the rows before it."""
+        if self._has_ids is None:
+            self._has_ids = bool(record.id)
+        if bool(record.id) != self._has_ids:
+            raise DataError(f"{where}: some rows have an id and some have not; give every row an id, or none")
+        draft = self._by_key.setdefault(record.id or record.text, Draft(record.id, record.text, where))
+        if draft.text != record.text:
+            raise DataError(
+                f"{where}: id {record.id!r} has another text than in {draft.where}; give each text its own id"
+            )
+        draft.add(record)
+        return draft
+
+    def finished(self) -> list[Draft]:
+        """Return the examples, once all rows are in; those without an id are numbered from 1."""
+        for number, draft in enumerate(self._by_key.values(), start=1):
+            draft.id = draft.id or str(number)
+        return list(self._by_key.values())
+
+
+def _joined(first: Named, second: Named) -> Named:
+    mentions = first.mentions
+    if second.mentions is not None:
+        mentions = tuple(sorted({*(first.mentions or ()), *second.mentions}))
+    return Named(first.name, mentions, tuple(dict.fromkeys(first.aliases + second.aliases)))
+
+
+def _overlaps(span: Span, others: Iterable[Span]) -> bool:
+    return any(span.start < other.end and other.start < span.end for other in others)
+
+
+@lru_cache(maxsize=256)
+def _finder(names: tuple[tuple[str, tuple[str, ...]], ...]) -> TargetFinder:
+    return TargetFinder(dict(names))
 
 
 def load(
     path: Path, split: str, *, aspects: Sequence[str] | None = None, columns: Columns = DEFAULT_COLUMNS
 ) -> Dataset:
-    """One split of the user's own file or folder.
+    """Read one split of the user's own file or folder.
 
     Args:
         path: a file, or a folder that holds train.EXT, dev.EXT and test.EXT (or some of them).
         split: "all" is the whole of a single file; "train", "dev" and "test" are about 80, 10 and 10 percent of it,
             held apart by a hash of the text. Of a folder, one of the splits it has a file for.
-        aspects: the aspects to keep, in this order; by default all that are judged or asked in any split, in order of
+        aspects: the aspects to take, in this order; by default all that are judged or asked in any split, in order of
             appearance.
-        columns: what the file calls its columns.
+        columns: the file's names for its columns.
     """
-    return load_files(str(path), _files(path), split, aspects=aspects, columns=columns)
-
-
-def load_files(
-    name: str,
-    files: Mapping[str, Path],
-    split: str,
-    *,
-    aspects: Sequence[str] | None = None,
-    columns: Columns = DEFAULT_COLUMNS,
-) -> Dataset:
-    """One split of a dataset that has one file a split, or one file for "all".
-
-    Every file is read, whichever split is asked for, so that all splits have the same aspects and labels.
-    """
-    return dataset_of(name, read_splits(files, columns), split, aspects)
+    return dataset_of(str(path), read_splits(_files(path), columns), split, aspects)
 
 
 def read_splits(files: Mapping[str, Path], columns: Columns = DEFAULT_COLUMNS) -> dict[str, list[Draft]]:
-    """What the files of a dataset say, by split."""
-    splits = {part: _read(file, columns) for part, file in files.items()}
+    """Read the files of a dataset, one a split or one for "all", which is then split."""
+    splits: dict[str, list[Draft]] = {}
+    for part, path in files.items():
+        torn: list[str] = []
+        splits[part] = _drafts(path, typed_rows(path, on_torn=torn.append), columns, torn)
     if ALL in splits:
-        splits |= _held_apart(splits[ALL])
+        splits |= {split: [] for split in SPLITS}
+        for draft in splits[ALL]:
+            splits[SPLITS[sum(share(draft.text) >= bound for bound in _BOUNDS)]].append(draft)
     return splits
 
 
 def dataset_of(name: str, splits: Mapping[str, list[Draft]], split: str, aspects: Sequence[str] | None) -> Dataset:
-    """One split, with the aspects and labels of all."""
+    """Return one split, with the aspects and labels of all."""
     if split not in splits:
-        raise unknown(f"split of {name}", split, splits)
+        raise unknown_name(f"split of {name}", split, splits)
     if not splits[split]:
         raise DataError(f"{name} is too small to hold out a {split!r} split; ask for 'all', or make a folder of splits")
-    opinions = [opinion for drafts in splits.values() for draft in drafts for opinion in draft.opinions]
-    occurring = tuple(
-        dict.fromkeys(aspect for drafts in splits.values() for draft in drafts for aspect in draft.aspects)
-    )
-    chosen = _aspects(name, aspects, occurring)
-    examples = _examples(f"{name} {split}", splits[split], chosen)
-    return Dataset(name, split, chosen, labels_of(opinions), examples)
+    drafts = [draft for part in splits.values() for draft in part]
+    chosen = _aspects(name, aspects, tuple(dict.fromkeys(aspect for draft in drafts for aspect in draft.aspects)))
+    examples = _examples(f"{name} {split}", splits[split], dict.fromkeys(chosen))
+    return Dataset(name, split, chosen, labels_of(one for draft in drafts for one in draft.opinions), examples)
+
+
+def frame_dataset(frame: object, columns: Columns = DEFAULT_COLUMNS) -> Dataset:
+    """Return labels in memory as one dataset: a DataFrame of pandas or Polars, an Arrow table, mappings or Examples."""
+    if isinstance(frame, Dataset):
+        return frame
+    rows = _frame_rows(frame)
+    if rows and all(isinstance(row, Example) for row in rows):
+        opinions = [opinion for example in rows for opinion in example.opinions]
+        listed = (aspect for example in rows for aspect in example.aspects or ())
+        aspects = tuple(dict.fromkeys([*(opinion.aspect for opinion in opinions), *listed]))
+        if not aspects:
+            raise DataError("the examples hold no opinion, so their aspects are unknown")
+        return Dataset("examples", ALL, aspects, labels_of(opinions), tuple(rows))
+    if not all(isinstance(row, Mapping) for row in rows):
+        raise DataError("the data has rows of other kinds; expected a frame, mappings or Examples alone")
+    table = [
+        Row(f"row {number}", {str(key): None if _is_missing(value) else value for key, value in row.items()}, number)
+        for number, row in enumerate(rows, 1)
+    ]
+    return dataset_of("the frame", {ALL: _drafts("the frame", table, columns)}, ALL, None)
+
+
+def _frame_rows(frame: object) -> list[Any]:
+    for method in ("to_dicts", "to_pylist"):  # of Polars, of Arrow
+        if hasattr(frame, method):
+            return list(getattr(frame, method)())
+    if hasattr(frame, "to_dict") and hasattr(frame, "columns"):
+        return list(frame.to_dict("records"))
+    if isinstance(frame, str | bytes | Mapping) or not isinstance(frame, Iterable):
+        raise DataError(f"the data is a {type(frame).__name__}; expected a frame, rows or Examples")
+    return list(frame)
+
+
+def _is_missing(value: object) -> bool:
+    return (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")  # of pandas
 
 
 def _files(path: Path) -> dict[str, Path]:
@@ -103,65 +257,41 @@ def _files(path: Path) -> dict[str, Path]:
     return files
 
 
-def _read(path: Path, columns: Columns) -> list[Draft]:
-    torn: list[str] = []
-    return drafts_of(path, typed_rows(path, on_torn=torn.append), columns, torn)
-
-
-def drafts_of(path: Path | str, table: Iterable[Row], columns: Columns, torn: Sequence[str] = ()) -> list[Draft]:
-    """What the rows of a table say, text by text; `torn` are lines that break off, known when all are read."""
+def _drafts(path: Path | str, table: Iterable[Row], columns: Columns, torn: Sequence[str] = ()) -> list[Draft]:
+    """Gather the rows of a table, text by text; `torn` are lines that break off, known when all are read."""
     rows = Drafts()
-    first, empty = True, 0
+    settled, empty = None, 0
     for row in table:
         if all(map(is_blank, row.values.values())):
             continue  # a spreadsheet writes the empty rows below a table too
-        if first:
-            columns, first = _settled(path, row.values, columns), False
-        record = parse_row(row.values, columns, row.where)
+        if settled is None:
+            settled = settled_columns(path, row.values, columns)
+            if settled != columns:
+                warnings.warn(f"{path} has {no_target_note(row.values)}", DataWarning, stacklevel=5)
+        record = parse_row(row.values, settled, row.where)
         rows.add(record, row.where)
-        empty += bool(record.unasked) and not record.withdrawn
+        empty += bool(record.unlabelled) and not record.withdrawn
     drafts = rows.finished()
     if not drafts:
         raise DataError(f"{path} holds no rows; expected at least one text")
-    for draft in drafts:
-        draft.refuse_unasked()
     asking = [draft for draft in drafts if draft.asks]
     if not asking:
         which = "its text has no" if len(drafts) == 1 else f"none of its {len(drafts):,} texts has a"
         raise DataError(f"{path}: {which} label yet; fill in the column {columns.polarity!r}")
-    _warn_of_rows(path, empty, torn)
+    notes = []
+    if empty:
+        count = "1 row has no polarity, and counts" if empty == 1 else f"{empty:,} rows have no polarity, and count"
+        notes.append(f"{count} as not asked")
+    if torn:
+        more = f", the first of {len(torn):,}," if len(torn) > 1 else ""
+        notes.append(f"{torn[0].removeprefix(f'{path} ')}{more} breaks off, and is left out")
+    if notes:
+        warnings.warn(f"{path}: {'; '.join(notes)}", DataWarning, stacklevel=5)
     return asking
 
 
-def _settled(path: Path | str, names: Collection[str], columns: Columns) -> Columns:
-    settled = settled_columns(path, names, columns)
-    if settled != columns:
-        warnings.warn(f"{path} has {no_target_note(names)}", DataWarning, stacklevel=6)
-    return settled
-
-
-def _warn_of_rows(path: Path | str, empty: int, torn: Sequence[str]) -> None:
-    """Say which rows say nothing: those that were left without a polarity, and lines that break off."""
-    told = []
-    if empty:
-        rows = "1 row has no polarity, and counts" if empty == 1 else f"{empty:,} rows have no polarity, and count"
-        told.append(f"{rows} as not asked")
-    if torn:
-        more = f", the first of {len(torn):,}," if len(torn) > 1 else ""
-        told.append(f"{torn[0].removeprefix(f'{path} ')}{more} breaks off, and is left out")
-    if told:
-        warnings.warn(f"{path}: {'; '.join(told)}", DataWarning, stacklevel=5)
-
-
-def _held_apart(drafts: Iterable[Draft]) -> dict[str, list[Draft]]:
-    splits: dict[str, list[Draft]] = {split: [] for split in SPLITS}
-    for draft in drafts:
-        splits[SPLITS[sum(share(draft.text) >= bound for bound in _BOUNDS)]].append(draft)
-    return splits
-
-
 def _aspects(name: str, wanted: Sequence[str] | None, occurring: tuple[str, ...]) -> tuple[str, ...]:
-    """Those asked for, even where they do not occur: a model's aspects are more than a small test file has."""
+    """Return those wanted, even where they do not occur: a model's aspects are more than a small test file has."""
     wanted = ALL if wanted is None else wanted
     named = (wanted,) if isinstance(wanted, str) else tuple(wanted)
     if not occurring and named == (ALL,):
@@ -176,31 +306,25 @@ def _aspects(name: str, wanted: Sequence[str] | None, occurring: tuple[str, ...]
 
 
 def labels_of(opinions: Iterable[Opinion]) -> tuple[str, ...]:
-    """`none`, then the polarities there are, those that have a meaning here first."""
+    """Return `none`, then the polarities there are, those that have a meaning here first."""
     occurring = dict.fromkeys(opinion.polarity for opinion in opinions)
     known = [polarity for polarity in (POSITIVE, NEGATIVE) if polarity in occurring]
     return tuple(dict.fromkeys((NONE, *known, *occurring)))
 
 
-def _examples(where: str, drafts: Iterable[Draft], chosen: Sequence[str]) -> tuple[Example, ...]:
-    aspects = dict.fromkeys(chosen)
+def _examples(where: str, drafts: Iterable[Draft], aspects: Mapping[str, None]) -> tuple[Example, ...]:
     merger = Merger()
     implied: list[str] = []
     examples = []
     for draft in drafts:
         targets = draft.find_targets()
-        implied += [
-            f"{target.name!r} in {draft.where}"
-            for target in targets
-            if not target.mentions and draft.targets[target.name].mentions is None
-        ]
+        implied += [f"{name!r} in {draft.where}" for name in draft.not_in_text(targets)]
         merged = merger.merge(opinion for opinion in draft.opinions if opinion.aspect in aspects)
-        kept = [opinion for opinion in merged if opinion.polarity != NONE]
         # One example, unless something else was asked of one target than of another.
-        for wanted, names in draft.asked(aspects).items():
+        for wanted, names in draft.questions(aspects).items():
             of_these = tuple(target for target in targets if target.name in names)
-            said = tuple(opinion for opinion in kept if opinion.target in names)
-            examples.append(Example(draft.id, draft.text, of_these, said, wanted, draft.tags))
+            opinions = tuple(one for one in merged if one.polarity != NONE and one.target in names)
+            examples.append(Example(draft.id, draft.text, of_these, opinions, wanted, draft.tags))
     merger.warn(where)
     if implied:
         count = "1 target is" if len(implied) == 1 else f"{len(implied)} targets are"

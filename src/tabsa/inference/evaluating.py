@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.checkpoint.model_folder import ModelFolder
-from tabsa.datasets import Columns, named_columns
-from tabsa.datasets import load as load_dataset
-from tabsa.datasets.frames import frame_dataset
-from tabsa.datasets.notes import warn_if_implied
+from tabsa.datasets.checking import warn_if_implied
+from tabsa.datasets.loading import load as load_dataset
+from tabsa.datasets.loading import named_columns
+from tabsa.datasets.own import frame_dataset
+from tabsa.datasets.records import Columns
 from tabsa.encoding.answers import restrict_labels
 from tabsa.errors import DataError, ModelError
 from tabsa.evaluation.report import Report
@@ -43,7 +44,7 @@ def evaluate(
             rows as mappings, Examples.
         split: the part of what has a name or a path to score on.
         data_dir: where a named dataset is looked for first.
-        columns: what your own file or frame calls its columns, as for `tabsa.datasets.load`.
+        columns: what your own file or frame calls its columns, as for `tabsa.datasets.loading.load`.
         bootstrap: resamples for the 95% intervals; 0 leaves them out.
 
     Raises:

@@ -207,8 +207,8 @@ def _word(number: int, column: str, value: object, default: str) -> str:
 
 def labelled_rows(rows: Sequence[Question], labels: Sequence[str]) -> Dataset:
     """Make a dataset of rows and their labels: of every text and target, only what its rows ask is known."""
-    from tabsa.datasets.merging import Merger
     from tabsa.datasets.own import labels_of
+    from tabsa.datasets.selection import Merger
 
     merger = Merger()
     groups: dict[tuple[str, str], list[Opinion]] = {}

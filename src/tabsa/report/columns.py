@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tabsa.datasets.choices import unknown
-from tabsa.errors import DataError
+from tabsa.errors import DataError, unknown_name
 from tabsa.report.dates import is_day_first, looks_dated
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED
 from tabsa.tables.fields import is_blank
@@ -65,7 +64,7 @@ def find_scored_columns(path: Path, rows: Sequence[Row], given: ColumnNames) -> 
     names = tuple(dict.fromkeys(name for row in rows for name in row.values))
     for wanted in (given.text, given.id, given.date, given.target):
         if wanted is not None and wanted not in names:
-            raise unknown(f"column of {path}", wanted, names)
+            raise unknown_name(f"column of {path}", wanted, names)
     prefix = _long_prefix(path, names, given)
     if prefix is not None:
         own = {prefix + name for name in ("target", "aspect", "polarity", "confidence", "evidence", "row")}

@@ -8,8 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
-from tabsa.datasets.choices import unknown
-from tabsa.errors import DataError, DataNotFoundError
+from tabsa.errors import DataError, DataNotFoundError, unknown_name
 from tabsa.files import reason
 from tabsa.scoring.request import Request
 from tabsa.tables import parquet
@@ -139,7 +138,7 @@ def find_columns(path: Path, rows: Sequence[Row], request: Request) -> TableColu
     asked = (request.text_column, request.id_column, request.target_column, request.implied_column)
     for wanted in (*asked, *(request.keep or ())):
         if wanted is not None and wanted not in names:
-            raise unknown(f"column of {path}", wanted, names)
+            raise unknown_name(f"column of {path}", wanted, names)
     identity = request.id_column or ("id" if "id" in names else None)
     text = request.text_column or _text_column(path, rows, names, identity, request)
     kept = None if request.keep is None else frozenset((text, *request.keep, *([identity] if identity else ())))

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from tabsa.checkpoint.model_folder import DEFAULT
 from tabsa.config import build, nearest, option, override, read_toml
-from tabsa.datasets import Columns
+from tabsa.datasets.records import Columns
 from tabsa.embeddings.packing import Storage
 from tabsa.errors import ConfigError, deprecated
 from tabsa.models.registry import SYSTEMS, System

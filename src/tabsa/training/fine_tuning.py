@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from tabsa.checkpoint.model_folder import ModelFolder, open_folder
-from tabsa.datasets.stratified import stratified_parts
+from tabsa.datasets.selection import stratified_parts
 from tabsa.encoding.answers import PresenceCalibration
 from tabsa.errors import ConfigError, DataError
 from tabsa.models.reader.encoder import EncoderShape

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from tabsa.datasets.notes import tell
+from tabsa.datasets.checking import warn_of
 from tabsa.errors import ConfigError
 from tabsa.schema import Dataset
 from tabsa.training.callbacks import Callback, TensorBoard
@@ -74,7 +74,7 @@ def fit(
     known = f"{100 * kept.coverage.share():.1f}% of the words known"
     vectors = known if config.vectors.file else "random word vectors: name better ones in vectors.file"
     about = f"{trainer.model.size:,} weights, {vectors}"
-    tell(prepared.notes)
+    warn_of(prepared.notes)
     return Fitted(folder, _rows(trainer), about)
 
 
@@ -105,7 +105,7 @@ def _fit_reader(
     train_to_the_end(trainer, "model", run, callbacks, resume=resume)
     folder = write_reader(out, begun, trainer)
     about = f"{trainer.model.size:,} weights, {len(begun.prepared.aspects):,} wordings of aspects"
-    tell(begun.prepared.notes)
+    warn_of(begun.prepared.notes)
     return Fitted(folder, _rows(trainer), about)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.checkpoint.model_folder import ModelFolder
-from tabsa.datasets.notes import any_named, mostly_implied, notes_on, notes_on_start, tell
+from tabsa.datasets.checking import any_named, mostly_implied, notes_on, warn_of
 from tabsa.encoding.arrays import UNLABELLED, combine_readings, gold_labels, passage_labels, readings
 from tabsa.errors import ConfigError, TabsaError
 from tabsa.evaluation.metrics import FAMILIES, METRICS
@@ -104,7 +104,7 @@ def fit_folder(
     run.start(config, (config.training.seed,))
     folder = write_fitted(out, config, fitted)
     rows = (FittedRow(name, None, {"sun": one.sun, "ma": one.ma}) for name, one in fitted.reports.items())
-    tell(fitted.notes)
+    warn_of(fitted.notes)
     about = f"{len(fitted.model.space.ngrams):,} n-grams, C {fitted.best.c:g} and {config.model.decision} kept"
     return Fitted(folder, tuple(rows), about)
 
@@ -157,7 +157,7 @@ def fit_datasets(
         {name: evaluate(dev, judged.probabilities(logits, bias), bootstrap=0) for name, bias in biases.items()},
         mostly_implied(train),
         any_named(train),
-        (*notes_on_start(train), *notes_on(dev)),
+        (*notes_on(train, start=True), *notes_on(dev)),
     )
 
 

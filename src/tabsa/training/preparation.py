@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.checkpoint.model_folder import open_folder
-from tabsa.datasets import load
+from tabsa.datasets.checking import any_named, mostly_implied, notes_on
+from tabsa.datasets.loading import load
 from tabsa.datasets.locate import find
-from tabsa.datasets.notes import any_named, mostly_implied, notes_on, notes_on_start
 from tabsa.embeddings.alignment import align
 from tabsa.embeddings.concepts import ConceptTable, load_concepts
 from tabsa.embeddings.fallbacks import candidates
@@ -148,7 +148,7 @@ def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") 
         composed=len(encoded_train) - plain,
         implied=mostly_implied(train),
         named=any_named(train),
-        notes=(*notes_on_start(train), *notes_on(dev)),
+        notes=(*notes_on(train, start=True), *notes_on(dev)),
     )
     if test:
         prepared = _with_test(prepared, config, split(config, test, train, data_dir), concepts, data_dir)

@@ -12,9 +12,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.datasets import Columns, load
+from tabsa.datasets.checking import mostly_implied, notes_on
+from tabsa.datasets.loading import load
 from tabsa.datasets.locate import find
-from tabsa.datasets.notes import mostly_implied, notes_on
+from tabsa.datasets.records import Columns
 from tabsa.encoding.pieces import PieceReader
 from tabsa.encoding.questions import AspectTable, Questions, encode_questions, joined_questions
 from tabsa.errors import ConfigError, DataError, first_line

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tabsa.config import override, read_toml
-from tabsa.datasets import named_columns
-from tabsa.datasets.frames import frame_dataset
+from tabsa.datasets.loading import named_columns
+from tabsa.datasets.own import frame_dataset
 from tabsa.datasets.records import Columns
 from tabsa.errors import ConfigError, DataNotFoundError
 from tabsa.schema import Dataset

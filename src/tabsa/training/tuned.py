@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import ModelFolder
-from tabsa.datasets.notes import any_named, mostly_implied
+from tabsa.datasets.checking import any_named, mostly_implied
 from tabsa.embeddings.packing import WeightStorage
 from tabsa.encoding.answers import restrict_labels
 from tabsa.evaluation.report import Report

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from tabsa.checkpoint.hub import hub_name, is_hub_name, pinned_name
 from tabsa.config import read_toml
-from tabsa.datasets import load
-from tabsa.datasets.choices import ALL
+from tabsa.datasets.loading import load
+from tabsa.datasets.selection import ALL
 from tabsa.errors import DataError
 from tabsa.schema import Dataset
 from tabsa.training.callbacks import Callback
