@@ -46,8 +46,8 @@ from tabsa.encoding.passages import passages
 from tabsa.encoding.target_words import target_word
 from tabsa.errors import DataNotFoundError
 from tabsa.inference.predictor import Predictor
+from tabsa.models.folder_network import load_model
 from tabsa.schema import Dataset, Target
-from tabsa.training.result import load_model
 from tabsa.training.validation import predict
 
 RESULTS = Path(__file__).parent / "results" / "scoring.json"

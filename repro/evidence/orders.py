@@ -14,12 +14,12 @@ from tabsa.encoding.passages import Passage
 from tabsa.encoding.pieces import PiecePassage, padded_aspects
 from tabsa.encoding.target_words import passage_words, target_word
 from tabsa.inference.predictor import Predictor
+from tabsa.models.folder_network import load_model
 from tabsa.models.reader.encoder import EncoderShape
 from tabsa.models.reader.reader_config import ReaderConfig
 from tabsa.models.reader.reader_network import QuestionBatch, Reader, load_weights
 from tabsa.nn.context import EVALUATION
 from tabsa.schema import Span
-from tabsa.training.result import load_model
 
 Weights = NDArray[np.float64]
 

@@ -431,7 +431,7 @@ def test_spoilt_weights_are_one_clear_line(spoilt: Path) -> None:
     """What reads the weights is not `evaluate`, but `export` and whatever trains on."""
     from tabsa.checkpoint.model_folder import read_folder
     from tabsa.errors import ModelError
-    from tabsa.training.result import load_model
+    from tabsa.models.folder_network import load_model
 
     def error() -> str:
         with pytest.raises(ModelError) as error:

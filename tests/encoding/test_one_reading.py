@@ -16,7 +16,7 @@ from tabsa.encoding.passages import Passage
 from tabsa.encoding.target_words import target_word
 from tabsa.inference.evaluating import predict_examples
 from tabsa.inference.predictor import Predictor
-from tabsa.models.onnx.word_engine import OnnxEngine
+from tabsa.models.onnx.word_engine import WordEngine
 from tabsa.nn.attention import mentions
 from tabsa.nn.attention import neighbours as network_neighbours
 from tabsa.schema import Dataset, Example, Span, Target
@@ -70,7 +70,7 @@ class Recorder:
 
     attention = None
 
-    def __init__(self, engine: OnnxEngine) -> None:
+    def __init__(self, engine: WordEngine) -> None:
         self.at_once, self.cut = engine.at_once, engine.cut
         self.passages: list[Passage] = []
 
@@ -92,7 +92,7 @@ def test_training_and_the_predictor_read_the_same(tiny_model, box, example, max_
     object.__setattr__(folder.config, "max_length", max_length)
     predictor = Predictor(folder, threads=1)
     engine = predictor.engine
-    assert isinstance(engine, OnnxEngine)
+    assert isinstance(engine, WordEngine)
     data = Dataset("random", "all", ASPECTS, LABELS, [example])
     words = [PADDING, *count_words([data], targets=engine.at_once, max_length=max_length)]
     trained = encode(data, {word: row for row, word in enumerate(words)}, targets=engine.at_once, max_length=max_length)

@@ -37,7 +37,6 @@ def batch(seeds=2, size=4, length=7, words=12):
 VARIANTS = [
     {},
     {"mention_term": True},
-    {"mention_term": True, "gate": "vector", "delay": False},
     {"mention_term": True, "keys": "tied", "chains": 2, "directions": "backward"},
     {"delay": False},
     {"keys": "free"},
@@ -46,8 +45,6 @@ VARIANTS = [
     {"directions": "backward"},
     {"attention": "target"},
     {"attention_scale": 0.3},
-    {"gate": "vector"},
-    {"gate": "vector", "delay": False},
     {"normalise": False},
     {"share_prelu": True, "candidate_bias": True},
 ]

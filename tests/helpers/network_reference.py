@@ -10,8 +10,8 @@ from tabsa.embeddings.vectors import lookup
 from tabsa.encoding.arrays import PADDING, combine, count_words, encode
 from tabsa.encoding.target_words import target_word
 from tabsa.evaluation.calibration import scaled
+from tabsa.models.folder_network import load_model
 from tabsa.schema import Dataset
-from tabsa.training.result import load_model
 from tabsa.training.validation import reading_probabilities
 
 

@@ -7,7 +7,7 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-def read(sentence, key, p, *, delay, normalise=True, vector_gate=False, nearby=None):
+def read(sentence, key, p, *, delay, normalise=True, nearby=None):
     """Read a sentence (T, d) into the chain with `key` (d,); returns its memory and the gate at each word.
 
     `p` maps the paper's letters to arrays: U, V, W (column vectors: U @ h), slope, b, and for the delay the GRU's
@@ -17,19 +17,17 @@ def read(sentence, key, p, *, delay, normalise=True, vector_gate=False, nearby=N
     for i, w in enumerate(sentence):
         a = p["U"] @ h + p["V"] @ key + p["W"] @ w + p["b"]
         candidate = np.where(a > 0, a, p["slope"] * a)
-        content, location = w * h, w * key
-        past = np.zeros_like(h)
+        past = 0.0
         if delay:
             r = sigmoid(p["Wr"] @ candidate + p["Ur"] @ d + p["br"])
             z = sigmoid(p["Wz"] @ candidate + p["Uz"] @ d + p["bz"])
             n = np.tanh(p["Wn"] @ candidate + p["Un"] @ (r * d) + p["bn"])
             d = z * d + (1 - z) * n
-            past = p["v"] * d
-        extra = 0.0 if nearby is None else nearby[i]
-        g = sigmoid(extra + (content + location + past if vector_gate else sum(content) + sum(location) + sum(past)))
+            past = sum(p["v"] * d)
+        g = sigmoid(sum(w * h) + sum(w * key) + past + (0.0 if nearby is None else nearby[i]))
         h = h + g * candidate
         norm = np.sqrt(sum(h * h))
         if normalise and norm > 0:
             h = h / norm
-        gates.append(np.mean(g))
+        gates.append(g)
     return h, np.array(gates)

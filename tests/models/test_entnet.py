@@ -52,7 +52,6 @@ def slow_forward(model, seed, sentence, target, aspect):
                 letters,
                 delay=isinstance(model, DelayedEntNet),
                 normalise=config.normalise,
-                vector_gate=config.gate == "vector",
                 nearby=nearby,
             )
             memory[j] = memory[j] + h
@@ -122,9 +121,9 @@ def test_dropout_keeps_one_input_mask_for_all_words_and_is_off_outside_training(
     )
     seen = []
 
-    def spy(weights, words, *rest, **options):
+    def spy(cell, weights, words, *rest, **options):
         seen.append(words)
-        return scan(weights, words, *rest, **options)
+        return scan(cell, weights, words, *rest, **options)
 
     monkeypatch.setattr("tabsa.models.entnet.entnet_network.scan", spy)
     model.words.fill_(1.0)

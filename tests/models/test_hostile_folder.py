@@ -1,4 +1,4 @@
-"""A folder from a stranger: graphs that name other files or have no end, links, numbers that are none."""
+"""A folder from a stranger: graphs that name other files, links, numbers that are none."""
 
 import os
 import shutil
@@ -12,10 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 from reader_folder import small_reader, write_reader
 from tabsa import load
 from tabsa.checkpoint.checksums import CHECKSUMS
-from tabsa.checkpoint.model_folder import ANSWERING, read_folder, shipped_models
+from tabsa.checkpoint.model_folder import ANSWERING, read_folder
 from tabsa.errors import ModelError
 from tabsa.models.export import export
-from tabsa.models.onnx.graph_file import graph_content
 from unchecked import unchecked
 
 TEXT, TARGETS = "Camden is cheap but not safe.", ["Camden"]
@@ -82,7 +81,7 @@ def test_a_graph_of_words_names_no_file(folder: Path, location: str) -> None:
     model = loaded(folder / "model.onnx")
     outside(model.graph.initializer[0], location=location, offset=0, length=16)
     write(folder / "model.onnx", model)
-    assert f"model.onnx names the file {location!r}, which no graph of its kind reads" in refused(folder)
+    assert "model.onnx names a file that no graph of its kind reads" in refused(folder)
 
 
 @pytest.mark.parametrize("location", ["../secret", "/etc/hostname", "./weights.safetensors", "tokenizer.json"])
@@ -94,41 +93,30 @@ def test_a_reader_s_graphs_name_its_weights_and_no_other_file(reader: Path, name
     outside(tensor, location=location, offset=0, length=16)
     write(reader / name, model)
     if name == "read.onnx":
-        assert f"{name} names the file {location!r}" in refused(reader)
+        assert f"{name} names a file that no graph of its kind reads" in refused(reader)
     else:
-        with pytest.raises(ModelError, match=f"{name} names the file"):
+        with pytest.raises(ModelError, match=f"{name} names a file"):
             load(reader).engine._session(name, "")  # type: ignore[attr-defined]
-
-
-@pytest.mark.usefixtures("never_opened")
-def test_data_behind_the_end_of_the_weights(reader: Path) -> None:
-    model, end = loaded(reader / "read.onnx"), (reader / "weights.safetensors").stat().st_size
-    tensor = next(tensor for tensor in model.graph.initializer if tensor.external_data)
-    outside(tensor, location="weights.safetensors", offset=end - 8, length=16)
-    write(reader / "read.onnx", model)
-    assert "read.onnx names bytes behind the end of weights.safetensors" in refused(reader)
 
 
 @pytest.mark.parametrize(
     "entries",
     [
-        [("location", "weights.safetensors")],
+        [("location", "weights.safetensors"), ("offset", "END"), ("length", "16")],
         [("location", "weights.safetensors"), ("offset", "-8"), ("length", "16")],
         [("location", "weights.safetensors"), ("offset", "8"), ("length", "9" * 30)],
         [("location", "weights.safetensors"), ("location", "/etc/hostname"), ("offset", "8"), ("length", "8")],
-        [("location", "weights.safetensors"), ("offset", "8"), ("length", "8"), ("basepath", "/etc")],
         [("offset", "8"), ("length", "8")],
     ],
 )
-@pytest.mark.usefixtures("never_opened")
-def test_data_outside_is_described_in_one_way(reader: Path, entries: list[tuple[str, str]]) -> None:
-    model = loaded(reader / "read.onnx")
+def test_data_that_is_not_in_the_weights(reader: Path, entries: list[tuple[str, str]]) -> None:
+    model, end = loaded(reader / "read.onnx"), (reader / "weights.safetensors").stat().st_size
     tensor = next(tensor for tensor in model.graph.initializer if tensor.external_data)
     outside(tensor)
     for key, value in entries:
-        tensor.external_data.add(key=key, value=value)
+        tensor.external_data.add(key=key, value=value.replace("END", str(end - 8)))
     write(reader / "read.onnx", model)
-    assert "read.onnx cannot be run (data outside" in refused(reader)
+    assert "make it again with `tabsa export" in refused(reader)
 
 
 @pytest.mark.usefixtures("never_opened")
@@ -138,7 +126,7 @@ def test_numbers_of_an_attribute_lie_inside_too(folder: Path) -> None:
     outside(tensor, location="../secret", offset=0, length=16)
     model.graph.node[0].attribute.append(helper.make_attribute("value", tensor))
     write(folder / "model.onnx", model)
-    assert "names the file '../secret'" in refused(folder)
+    assert "names a file" in refused(folder)
 
 
 # ---- links
@@ -165,77 +153,6 @@ def test_a_pipe_is_not_waited_for(folder: Path, name: str) -> None:
     (folder / name).unlink(missing_ok=True)
     os.mkfifo(folder / name)
     assert f"{folder / name} is no regular file" in refused(folder)
-
-
-# ---- graphs that none of our builders made
-
-
-def endless() -> onnx.ModelProto:
-    """A Loop that goes on as long as true is true."""
-    inside = [helper.make_tensor_value_info(name, TensorProto.BOOL, []) for name in ("going", "on")]
-    number = helper.make_tensor_value_info("number", TensorProto.INT64, [])
-    body = helper.make_graph([helper.make_node("Identity", ["going"], ["on"])], "body", [number, inside[0]], inside[1:])
-    nodes = [helper.make_node("Loop", ["", "true"], [], body=body), helper.make_node("Identity", ["true"], ["out"])]
-    result = helper.make_tensor_value_info("out", TensorProto.BOOL, [])
-    constants = [numpy_helper.from_array(np.array(True), "true")]
-    return helper.make_model(helper.make_graph(nodes, "endless", [], [result], constants))
-
-
-@pytest.mark.usefixtures("never_opened")
-def test_an_endless_loop_is_not_begun(folder: Path) -> None:
-    model = loaded(folder / "model.onnx")
-    hostile = endless().graph
-    model.graph.node.extend(hostile.node[:1])
-    model.graph.initializer.extend(hostile.initializer)
-    write(folder / "model.onnx", model)
-    message = refused(folder)
-    assert "model.onnx has the operator 'Loop', which no graph of its kind has" in message
-    assert message.endswith(f"make it again with `tabsa export {folder}`")
-
-
-@pytest.mark.parametrize("operator", ["If", "ai.onnx.ml:TreeEnsembleRegressor", "com.microsoft:EPContext", "LSTM"])
-@pytest.mark.usefixtures("never_opened")
-def test_operators_of_others(folder: Path, operator: str) -> None:
-    model = loaded(folder / "model.onnx")
-    domain, _, name = operator.rpartition(":")
-    body = next(a.g for node in model.graph.node if node.op_type == "Scan" for a in node.attribute if a.name == "body")
-    body.node.append(helper.make_node(name, [], ["more"], domain=domain))  # inside the Scan
-    write(folder / "model.onnx", model)
-    assert f"has the operator {operator!r}" in refused(folder)
-
-
-@pytest.mark.usefixtures("never_opened")
-def test_a_scan_in_a_scan_and_what_our_graphs_never_have(folder: Path) -> None:
-    path = folder / "model.onnx"
-    model = loaded(path)
-    scan = next(node for node in model.graph.node if node.op_type == "Scan")
-    body = next(a.g for a in scan.attribute if a.name == "body")
-    inner = onnx.NodeProto()
-    inner.CopyFrom(scan)
-    body.node.append(inner)
-    write(path, model)
-    assert "a graph inside a graph has another inside" in refused(folder)
-    shutil.copy(shipped_models()["places"] / "model.onnx", path)
-    model = loaded(path)
-    model.functions.append(helper.make_function("own", "f", [], [], [], []))
-    write(path, model)
-    assert "has the field 25 of a model" in refused(folder)
-
-
-def test_any_bytes_are_a_graph_or_a_value_error() -> None:
-    """Cut off, or with bytes changed: never another exception, and never without an end."""
-    whole = (shipped_models()["reader"] / "ask.onnx").read_bytes()
-    known = graph_content(whole)
-    rng = np.random.default_rng(3)
-    for _ in range(150):
-        data = bytearray(whole[: rng.integers(len(whole))] if rng.random() < 0.3 else whole)
-        for place in rng.integers(len(data), size=rng.integers(4)) if data else ():
-            data[place] = rng.integers(256)
-        try:
-            assert graph_content(bytes(data)).operators
-        except ValueError:
-            continue
-    assert graph_content(whole) == known
 
 
 # ---- numbers that are none

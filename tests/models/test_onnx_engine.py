@@ -15,7 +15,7 @@ from tabsa.errors import ModelError
 from tabsa.inference.predictor import load
 from tabsa.models.export import export
 from tabsa.models.onnx import word_engine as module
-from tabsa.models.onnx.word_engine import OnnxEngine
+from tabsa.models.onnx.word_engine import WordEngine
 from tabsa.text import Token
 from unchecked import unchecked
 
@@ -33,7 +33,7 @@ def passage(words: str) -> Passage:
 
 
 def read(path: Path, *passages: str, gates: bool = False) -> list[PassageAnswer]:
-    return OnnxEngine(read_folder(path), threads=1).read_passages(list(map(passage, passages)), gates=gates)
+    return WordEngine(read_folder(path), threads=1).read_passages(list(map(passage, passages)), gates=gates)
 
 
 def test_answers_come_in_the_order_of_the_passages(tiny_model: Path) -> None:
@@ -81,9 +81,9 @@ def test_batches_keep_every_thread_busy(passages: int, threads: int) -> None:
 @pytest.mark.parametrize("threads", [2, 5])
 def test_more_threads_give_the_same(tiny_model: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     passages = [passage(f"<target1> is {'not ' * (number % 7)}nice") for number in range(60)]
-    alone = OnnxEngine(read_folder(tiny_model), threads=1).read_passages(passages, gates=True)
+    alone = WordEngine(read_folder(tiny_model), threads=1).read_passages(passages, gates=True)
     monkeypatch.setattr(module, "_LEAST_TOKENS", 8)
-    together = OnnxEngine(read_folder(tiny_model), threads=threads).read_passages(passages, gates=True)
+    together = WordEngine(read_folder(tiny_model), threads=threads).read_passages(passages, gates=True)
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one.probabilities, other.probabilities)
         np.testing.assert_array_equal(one.gates, other.gates)
@@ -91,14 +91,14 @@ def test_more_threads_give_the_same(tiny_model: Path, monkeypatch: pytest.Monkey
 
 def test_an_error_in_a_thread_comes_out(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LEAST_TOKENS", 1)
-    engine = OnnxEngine(read_folder(tiny_model), threads=2)
+    engine = WordEngine(read_folder(tiny_model), threads=2)
     monkeypatch.setattr(engine, "inputs", lambda passages: {}["what is not there"])
     with pytest.raises(KeyError, match="what is not there"):
         engine.read_passages([passage("a"), passage("b"), passage("c")])
 
 
 def test_all_cores_by_default(tiny_model: Path) -> None:
-    assert 1 <= OnnxEngine(read_folder(tiny_model)).threads <= (os.cpu_count() or 1)
+    assert 1 <= WordEngine(read_folder(tiny_model)).threads <= (os.cpu_count() or 1)
 
 
 # ---- int8
@@ -174,7 +174,8 @@ def test_several_threads_may_ask_at_once(tiny_model: Path) -> None:
 # ---- folders that cannot be used
 
 
-def test_a_folder_without_a_graph_says_how_to_make_it(copy: Path) -> None:
+def test_a_graph_that_is_gone_says_how_to_make_it(tiny_model: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(tiny_model, tmp_path / "copy"))
     (copy / "model.onnx").unlink()
     with pytest.raises(ModelError, match=f"has no model.onnx; make it with `tabsa export {copy}`"):
         read(copy, "<target1>")

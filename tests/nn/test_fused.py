@@ -10,7 +10,7 @@ if not torch.cuda.is_available():
 pytest.importorskip("triton", reason="needs triton: pip install triton")
 
 from memory_factory import random_batch, random_weights
-from tabsa.nn.memory import Words
+from tabsa.nn.memory import MemoryCell, Words
 from tabsa.nn.scan import scan
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -18,7 +18,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 def run(path, weights, words, keys, lengths, *, grad=None, **options):
     leaves = [keys, *weights.tensors()]
-    result = scan(weights, words, keys, lengths, path=path, **options)
+    result = scan(MemoryCell(), weights, words, keys, lengths, path=path, **options)
     grad = torch.ones_like(result.memory) if grad is None else grad
     return result, torch.autograd.grad((result.memory * grad).sum(), leaves, allow_unused=True)
 
@@ -58,7 +58,7 @@ def test_words_as_rows_of_a_table_are_read_as_their_vectors(path):
     for one, other in zip(found_grads, expected_grads, strict=True):
         assert_close(one, other, 1e-4)
     assert not torch.allclose(plain.memory, expected.memory, atol=1e-3)
-    assert scan(weights, words, keys, lengths, path=path, gates=False).gates is None
+    assert scan(MemoryCell(), weights, words, keys, lengths, path=path, gates=False).gates is None
 
 
 SWITCHES = [
@@ -94,7 +94,7 @@ def test_any_size_and_a_sentence_of_no_words(size):
 
 def test_all_sentences_empty():
     weights, words, keys, lengths = problem()
-    found = scan(weights, words, keys, torch.zeros_like(lengths), path="fused")
+    found = scan(MemoryCell(), weights, words, keys, torch.zeros_like(lengths), path="fused")
     assert torch.equal(found.memory, keys.unsqueeze(1).expand_as(found.memory))
     assert not found.gates.any()
 
@@ -124,7 +124,7 @@ def test_bf16_products_are_near(delay):
 
 def test_a_group_is_the_same_alone():
     weights, words, keys, lengths = problem(13)
-    both = scan(weights, words, keys, lengths, path="fused")
+    both = scan(MemoryCell(), weights, words, keys, lengths, path="fused")
 
     def second(tensor):
         return tensor[1:].detach().clone() if tensor is not None else None
@@ -134,5 +134,5 @@ def test_a_group_is_the_same_alone():
     delay = replace(weights.delay, **{k: second(v) for k, v in vars(weights.delay).items()})
     names = ("memory", "key", "word", "slope", "bias")
     one = replace(weights, delay=delay, **{name: second(getattr(weights, name)) for name in names})
-    alone = scan(one, words[1:], keys[1:], lengths[1:], path="fused")
+    alone = scan(MemoryCell(), one, words[1:], keys[1:], lengths[1:], path="fused")
     assert_close(alone.memory, both.memory[1:], 1e-5)

@@ -7,26 +7,19 @@ import torch
 import slow_memory
 from memory_factory import paper_letters, random_batch, random_weights
 from tabsa.nn.fast.packed import bmm
+from tabsa.nn.memory import MemoryCell
 from tabsa.nn.scan import reverse, scan
 
-SWITCHES = [
-    dict(zip(("delay", "bias", "normalise", "vector_gate"), values, strict=True))
-    for values in itertools.product([True, False], repeat=4)
-]
+NAMES = ("delay", "bias", "normalise")
+SWITCHES = [dict(zip(NAMES, values, strict=True)) for values in itertools.product([True, False], repeat=3)]
 
 
-def paths_for(switches):
-    return ["step"] if switches["vector_gate"] else ["step", "packed"]
-
-
-@pytest.mark.parametrize(
-    ("switches", "path"),
-    [pytest.param(s, p, id=f"{p}-{'-'.join(k for k, v in s.items() if v)}") for s in SWITCHES for p in paths_for(s)],
-)
+@pytest.mark.parametrize("path", ["step", "packed"])
+@pytest.mark.parametrize("switches", SWITCHES, ids=lambda s: "-".join(k for k, v in s.items() if v) or "plain")
 def test_scan_computes_the_papers_equations(switches, path):
     weights = random_weights(2, 5, **switches)
     words, keys, lengths = random_batch(2, 4, 7, 5, 3)
-    result = scan(weights, words, keys, lengths, path=path)
+    result = scan(MemoryCell(), weights, words, keys, lengths, path=path)
     for group, sentence, chain in itertools.product(range(2), range(4), range(3)):
         length = int(lengths[group, sentence])
         memory, gates = slow_memory.read(
@@ -35,7 +28,6 @@ def test_scan_computes_the_papers_equations(switches, path):
             paper_letters(weights, group),
             delay=switches["delay"],
             normalise=switches["normalise"],
-            vector_gate=switches["vector_gate"],
         )
         np.testing.assert_allclose(result.memory[group, sentence, chain].detach(), memory, atol=1e-10)
         np.testing.assert_allclose(result.gates[group, sentence, :length, chain].detach(), gates, atol=1e-10)
@@ -43,22 +35,16 @@ def test_scan_computes_the_papers_equations(switches, path):
 
 
 @pytest.mark.parametrize("path", ["step", "packed"])
-@pytest.mark.parametrize("switches", [s for s in SWITCHES if not s["vector_gate"]], ids=str)
+@pytest.mark.parametrize("switches", SWITCHES, ids=str)
 def test_gradients_against_finite_differences(switches, path):
     weights = random_weights(2, 3, **switches)
     words, keys, lengths = random_batch(2, 3, 4, 3, 2)
     inputs = [keys, *weights.tensors()]
 
     def memory(*_):
-        return scan(weights, words, keys, lengths, path=path).memory
+        return scan(MemoryCell(), weights, words, keys, lengths, path=path).memory
 
     assert torch.autograd.gradcheck(memory, inputs)
-
-
-def test_vector_gate_gradients_against_finite_differences():
-    weights = random_weights(2, 3, vector_gate=True)
-    words, keys, lengths = random_batch(2, 3, 4, 3, 2)
-    assert torch.autograd.gradcheck(lambda *_: scan(weights, words, keys, lengths).memory, [keys, *weights.tensors()])
 
 
 @pytest.mark.parametrize("delay", [True, False])
@@ -70,7 +56,7 @@ def test_packed_path_follows_the_reference_in_low_precision(delay, products, tol
     target = torch.randn(2, 16, 4, 64, generator=torch.Generator().manual_seed(2))
     outputs, gradients = [], []
     for path in ("step", "packed"):
-        memory = scan(weights, words, keys, lengths, path=path, products=products).memory
+        memory = scan(MemoryCell(), weights, words, keys, lengths, path=path, products=products).memory
         outputs.append(memory)
         gradient = torch.autograd.grad((memory * target).sum(), [keys, *weights.tensors()])
         gradients.append(torch.cat([g.flatten() for g in gradient]))
@@ -82,29 +68,31 @@ def test_packed_path_follows_the_reference_in_low_precision(delay, products, tol
 def test_padding_batch_order_and_batch_size_change_nothing(path):
     weights = random_weights(2, 6)
     words, keys, lengths = random_batch(2, 5, 6, 6, 3)
-    whole = scan(weights, words, keys, lengths, path=path)
+    whole = scan(MemoryCell(), weights, words, keys, lengths, path=path)
 
     padded = torch.cat([words, torch.full((2, 5, 3, 6), 9.0, dtype=torch.float64)], dim=2)
-    longer = scan(weights, padded, keys, lengths, path=path)
+    longer = scan(MemoryCell(), weights, padded, keys, lengths, path=path)
     torch.testing.assert_close(longer.memory, whole.memory, atol=1e-12, rtol=0)
     assert not longer.gates[:, :, 6:].any()
 
     order = torch.tensor([3, 0, 4, 1, 2])
-    shuffled = scan(weights, words[:, order], keys, lengths[:, order], path=path)
+    shuffled = scan(MemoryCell(), weights, words[:, order], keys, lengths[:, order], path=path)
     torch.testing.assert_close(shuffled.memory, whole.memory[:, order], atol=1e-12, rtol=0)
 
-    alone = scan(weights, words[:, 2:3, : lengths[:, 2].max()], keys, lengths[:, 2:3], path=path)
+    alone = scan(MemoryCell(), weights, words[:, 2:3, : lengths[:, 2].max()], keys, lengths[:, 2:3], path=path)
     torch.testing.assert_close(alone.memory, whole.memory[:, 2:3], atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("path", ["step", "packed"])
-def test_a_sentence_of_no_words_leaves_the_keys(path):
+@pytest.mark.parametrize("empty", [0, 1])
+def test_a_sentence_of_no_words_leaves_the_keys(path, empty):
     weights = random_weights(1, 4)
     words, keys, lengths = random_batch(1, 2, 3, 4, 2)
-    lengths[0, 1] = 0
-    result = scan(weights, words, keys, lengths, path=path)
-    torch.testing.assert_close(result.memory[0, 1], keys[0])
-    (gradient,) = torch.autograd.grad(result.memory[0, 1].sum(), keys)
+    lengths[0] = 3
+    lengths[0, empty] = 0
+    result = scan(MemoryCell(), weights, words, keys, lengths, path=path)
+    torch.testing.assert_close(result.memory[0, empty], keys[0])
+    (gradient,) = torch.autograd.grad(result.memory[0, empty].sum(), keys)
     torch.testing.assert_close(gradient, torch.ones_like(keys))
 
 
@@ -113,7 +101,7 @@ def test_a_zero_memory_is_not_divided():
     words = torch.zeros(1, 1, 2, 3, dtype=torch.float64)
     keys = torch.zeros(1, 2, 3, dtype=torch.float64, requires_grad=True)
     for path in ("step", "packed"):
-        memory = scan(weights, words, keys, torch.tensor([[2]]), path=path).memory
+        memory = scan(MemoryCell(), weights, words, keys, torch.tensor([[2]]), path=path).memory
         assert memory.eq(0).all()
         assert torch.autograd.grad(memory.sum(), keys)[0].isfinite().all()
 
@@ -144,6 +132,6 @@ def test_a_cpu_never_multiplies_in_bf16(monkeypatch):
     torch.testing.assert_close(rounded.double(), expected, atol=0.02, rtol=0.01)
     weights = random_weights(2, 8, dtype=torch.float32, scale=0.1)
     words, keys, lengths = random_batch(2, 3, 4, 8, 2, dtype=torch.float32)
-    memory = scan(weights, words, keys, lengths, path="packed", products=torch.bfloat16).memory
+    memory = scan(MemoryCell(), weights, words, keys, lengths, path="packed", products=torch.bfloat16).memory
     torch.autograd.grad(memory.sum(), keys)
     assert types == {torch.float32}

@@ -42,6 +42,10 @@ class FolderFiles:
             raise ModelError(f"{path} is damaged: its SHA-256 is not that in {CHECKSUMS}; {_remedy(self.path, name)}")
         return path
 
+    def lists(self, name: str) -> bool:
+        """Whether a file of that name was written."""
+        return name in (read_checksums(self.path) or {})
+
     def digest(self, name: str) -> str:
         """The SHA-256 of a file."""
         path = self.path / name

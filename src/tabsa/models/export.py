@@ -1,24 +1,33 @@
-"""Model folders to graphs that onnxruntime runs.
+"""Model folders to graphs that onnxruntime runs: built from the weights, by hand, for the networks as we wrote them."""
 
-Needs the package `onnx`, and no PyTorch: a graph is built from the weights.
-"""
-
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tabsa.checkpoint.model_folder import GRAPHS, ModelFolder, Precision, add_files
-from tabsa.config import build_saved
+from tabsa.config import build
 from tabsa.errors import ConfigError, ModelError, first_line
-from tabsa.models.onnx.graph_file import graph_content
-from tabsa.models.registry import SYSTEMS, system_of
+from tabsa.models.registry import SYSTEMS, System, system_of
+from tabsa.schema import Span, Target
+
+_TOLERANCE = 1e-4  # by which a probability of the graph may differ from the network's
+
+
+class ChangedNetworkError(ModelError):
+    """A network is not what its graph computes; its folder is used through PyTorch."""
+
+    kind = "changed_network"
 
 
 def export(folder: ModelFolder, precision: Precision = "float32") -> Path:
     """Write the folder's `model.onnx`, or in int8 its `model.int8.onnx`, and return its path.
 
     A system with several graphs names them itself; the path is then the first one's.
+
+    Raises:
+        ChangedNetworkError: the network was changed, such as its memory cell, and its graph was not.
     """
     system = system_of(folder)
     if not system.graph:
@@ -27,40 +36,58 @@ def export(folder: ModelFolder, precision: Precision = "float32") -> Path:
     if precision == "int8" and not system.int8:
         able = ", ".join(name for name, other in SYSTEMS.items() if other.int8)
         raise ModelError(f"a '{system.name}' cannot be exported in int8; these can: {able}")
-    try:
-        import onnx
-    except ImportError as e:
-        raise ModelError("exporting needs the package onnx: pip install 'tabsa[train]'") from e
+    if not find_spec("onnx"):
+        raise ModelError("exporting needs the package onnx: pip install 'tabsa[train]'")
     for name, array in folder.weights.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ModelError(f"{folder.path}: '{name}' of the weights holds something that is not a finite number")
-    _check_options(folder)
+    # An encoder's sizes are no options; its builder checks them.
+    options = {name: value for name, value in folder.config.model.items() if name != "shape"}
     try:
-        built = system.build_graph(folder, precision)
-    except (
-        KeyError,
-        IndexError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        OverflowError,
-        onnx.checker.ValidationError,
-        onnx.shape_inference.InferenceError,
-    ) as e:
-        raise ModelError(f"{folder.path}: the weights do not fit config.json ({first_line(e)})") from e
+        build(system.config_class, options, "model.")
+    except ConfigError as e:
+        raise ModelError(f"{folder.path / 'config.json'}: {e}") from e
+    if find_spec("torch") and not system.open_aspects:  # without PyTorch nobody trained anything here
+        _compare_with_network(folder, system)
+    built = _built(folder, system, precision, half=folder.compact)
     models: dict[str, Any] = built if isinstance(built, dict) else {GRAPHS[precision]: built}
-    files = {name: model.SerializeToString() for name, model in models.items()}
-    for name, content in files.items():
-        if strange := graph_content(content).operators - system.operators:
-            raise AssertionError(f"{name} has the operators {sorted(strange)}, which the registry does not name")
-    add_files(folder, files)
+    add_files(folder, {name: model.SerializeToString() for name, model in models.items()})
     return folder.path / next(iter(models))
 
 
-def _check_options(folder: ModelFolder) -> None:
-    """Refuse options of a network that its family has not; an encoder's sizes, which are none, its builder checks."""
-    options = {name: value for name, value in folder.config.model.items() if name != "shape"}
+def _built(folder: ModelFolder, system: System, precision: Precision, *, half: bool) -> Any:
+    import onnx
+
     try:
-        build_saved(system_of(folder).config_class, options, "model.")
-    except ConfigError as e:
-        raise ModelError(f"{folder.path / 'config.json'}: {e}") from e
+        return system.build_graph(folder, precision, half=half)
+    except (
+        KeyError, IndexError, ValueError, TypeError, AttributeError, OverflowError,
+        onnx.checker.ValidationError, onnx.shape_inference.InferenceError,
+    ) as e:  # fmt: skip
+        raise ModelError(f"{folder.path}: the weights do not fit config.json ({first_line(e)})") from e
+
+
+def _compare_with_network(folder: ModelFolder, system: System) -> None:
+    """Refuse to write a graph that answers otherwise than the network: somebody changed one of them."""
+    from tabsa.models.folder_network import NetworkSession
+    from tabsa.models.onnx.session import load_onnxruntime
+    from tabsa.models.onnx.word_engine import WordEngine
+
+    graph = _built(folder, system, "float32", half=False).SerializeToString()
+    session = load_onnxruntime().InferenceSession(graph, providers=["CPUExecutionProvider"])
+    words = [word for word in folder.vectors.words if word.isalpha()][:: max(1, len(folder.vectors) // 20)][:20]
+    text = " ".join(["Ada", *words[:7], "Bo", *words[7:]])
+    names = [Target(name, (Span(text.index(name), text.index(name) + len(name)),)) for name in ("Ada", "Bo")]
+    answers = []
+    for runs in (session, NetworkSession(folder)):
+        engine = WordEngine(folder, threads=1)
+        engine.session = runs
+        passages = list(engine.cut(text, names))
+        answers.append(engine.read_passages(passages, gates=True))
+    for ours, theirs in zip(*answers, strict=True):
+        pairs = [(ours.probabilities, theirs.probabilities), (ours.gates, theirs.gates)]
+        if any(one is not None and not np.allclose(one, other, atol=_TOLERANCE) for one, other in pairs):
+            raise ChangedNetworkError(
+                f"the network of '{system.name}' was changed, and its graph was not: {folder.path} needs none, "
+                f"and is used through PyTorch"
+            )

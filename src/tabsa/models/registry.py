@@ -1,11 +1,10 @@
 """The systems, by name: what each is, what it can do, and where its parts are.
 
 A family brings its configuration, its network, its graph and what runs it, and says here what it can do. Nobody else
-compares names. Networks and graphs need PyTorch and onnx, so they are named here and imported when asked for.
+compares names. Parts are named here and imported when they are needed: networks need PyTorch, and graphs onnx.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,16 +12,12 @@ from tabsa.checkpoint.model_folder import ModelFolder, Precision
 from tabsa.config import nearest
 from tabsa.encoding.answers import Engine
 from tabsa.errors import ModelError
-from tabsa.models.entnet.entnet_config import DelayedEntNetConfig, EntNetConfig
-from tabsa.models.linear.linear_features import LRConfig
-from tabsa.models.lstm.lstm_config import LSTMConfig, LSTMTASAConfig, SenticLSTMConfig
-from tabsa.models.onnx import operators
-from tabsa.models.reader.reader_config import ContextualEntNetConfig, ReaderConfig
 
 if TYPE_CHECKING:
     from tabsa.models.base import ModelClass
 
-_ONNX_ENGINE: Final = "tabsa.models.onnx.word_engine:OnnxEngine"
+_SAEIDI, _MA, _LIU = "Saeidi et al. (2016)", "Ma et al. (2018)", "Liu, Cohn and Baldwin (2018)"
+_PYTORCH: Final = "PyTorch"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +31,10 @@ class System:
     about: str
     paper: str
     needs: tuple[str, ...]  # besides the package itself
-    config_class: type[Any]
-    network: str = ""  # a subclass of `models.base.Model`; without one it is fitted by scikit-learn
-    graph: str = ""  # makes the ONNX graph of a model folder
-    operators: frozenset[str] = frozenset()  # all that its graphs are built of
-    engine: str = _ONNX_ENGINE  # runs a model folder
+    config: str
+    network: str = ""  # a subclass of `models.base.Network`; without one it is fitted by scikit-learn
+    graph: str = ""  # builds the ONNX graph of a model folder
+    engine: str = "tabsa.models.onnx.word_engine:WordEngine"  # runs a model folder
     concepts: bool = False  # whether it reads a table of concepts besides the words
     gates: bool = False  # whether its memory has gates to look at
     int8: bool = False  # whether its graph can be made in int8
@@ -51,19 +45,25 @@ class System:
         """Whether the training loop trains it."""
         return bool(self.network)
 
+    @property
+    def config_class(self) -> type[Any]:
+        """The class of its options."""
+        found: type[Any] = _part(self.config)
+        return found
+
     def network_class(self) -> "ModelClass":
-        """The network's class; needs PyTorch."""
+        """Import the network's class; needs PyTorch."""
         network: ModelClass = _part(self.network)
         return network
 
-    def build_graph(self, folder: ModelFolder, precision: Precision) -> Any:
-        """A model folder of this system as an `onnx.ModelProto`; needs onnx."""
-        return _part(self.graph)(folder, precision)
+    def build_graph(self, folder: ModelFolder, precision: Precision, *, half: bool) -> Any:
+        """Build an `onnx.ModelProto` of a model folder, its constants in float16 if `half`; needs onnx."""
+        return _part(self.graph)(folder, precision, half=half)
 
     def make_engine(self, folder: ModelFolder, threads: int, precision: Precision) -> Engine:
-        """What runs a model folder of this system."""
-        make: Callable[[ModelFolder, int, Precision], Engine] = _part(self.engine)
-        return make(folder, threads, precision)
+        """Make what runs a model folder of this system."""
+        engine: Engine = _part(self.engine)(folder, threads, precision)
+        return engine
 
 
 def _part(name: str) -> Any:
@@ -71,119 +71,100 @@ def _part(name: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-_SAEIDI, _MA, _LIU = "Saeidi et al. (2016)", "Ma et al. (2018)", "Liu, Cohn and Baldwin (2018)"
-_PYTORCH: Final = "PyTorch"
-_OURS: Final = "this project"
-_READER_ENGINE: Final = "tabsa.models.reader.reader_engine:ReaderEngine"
+_LSTM: Final = System(
+    name="lstm-final",
+    about="bi-directional LSTM, its final states; one reading a target",
+    paper=_SAEIDI,
+    needs=(_PYTORCH,),
+    config="tabsa.models.lstm.lstm_config:LSTMConfig",
+    network="tabsa.models.lstm.lstm_networks:LSTMFinal",
+    graph="tabsa.models.lstm.lstm_onnx:graph",
+)
+_ENTNET: Final = System(
+    name="entnet",
+    about="recurrent entity network: memory chains with gated updates",
+    paper="Henaff et al. (2017)",
+    needs=(_PYTORCH,),
+    config="tabsa.models.entnet.entnet_config:EntNetConfig",
+    network="tabsa.models.entnet.entnet_network:EntNet",
+    graph="tabsa.models.entnet.entnet_onnx:graph",
+    gates=True,
+    int8=True,
+)
+_READER: Final = System(
+    name="reader",
+    about="a small contextual encoder with question layers: any aspects, in the user's words",
+    paper="this project",
+    needs=(_PYTORCH, "an encoder"),
+    config="tabsa.models.reader.reader_config:ReaderConfig",
+    network="tabsa.models.reader.reader_network:Reader",
+    graph="tabsa.models.reader.reader_onnx:graph",
+    engine="tabsa.models.reader.reader_engine:ReaderEngine",
+    int8=True,
+    open_aspects=True,
+)
 _ALL: Final = (
     System(
         name="lr",
         about="logistic regression on word and part-of-speech n-grams, one model an aspect",
         paper=_SAEIDI,
-        needs=("SciPy", "POS tagger"),
-        config_class=LRConfig,
+        needs=("scikit-learn", "POS tagger"),
+        config="tabsa.models.linear.linear_features:LRConfig",
         engine="tabsa.models.linear.linear_model:LinearEngine",
     ),
-    System(
-        name="lstm-final",
-        about="bi-directional LSTM, its final states; one reading a target",
-        paper=_SAEIDI,
-        needs=(_PYTORCH,),
-        config_class=LSTMConfig,
-        network="tabsa.models.lstm.lstm_networks:LSTMFinal",
-        graph="tabsa.models.lstm.lstm_onnx:graph",
-        operators=operators.LSTM,
-    ),
-    System(
+    _LSTM,
+    replace(
+        _LSTM,
         name="lstm-loc",
         about="bi-directional LSTM, its states at the target's mentions; one reading a target",
-        paper=_SAEIDI,
-        needs=(_PYTORCH,),
-        config_class=LSTMConfig,
         network="tabsa.models.lstm.lstm_networks:LSTMLoc",
-        graph="tabsa.models.lstm.lstm_onnx:graph",
-        operators=operators.LSTM,
     ),
-    System(
+    replace(
+        _LSTM,
         name="lstm-ta-sa",
         about="bi-directional LSTM with attention from the target, then from target and aspect",
         paper=_MA,
-        needs=(_PYTORCH,),
-        config_class=LSTMTASAConfig,
+        config="tabsa.models.lstm.lstm_config:LSTMTASAConfig",
         network="tabsa.models.lstm.lstm_networks:LSTMTASA",
-        graph="tabsa.models.lstm.lstm_onnx:graph",
-        operators=operators.LSTM,
     ),
-    System(
+    replace(
+        _LSTM,
         name="sentic-lstm",
         about="the same over an LSTM whose gates hear a concept vector at each word",
         paper=_MA,
         needs=(_PYTORCH, "concepts"),
-        config_class=SenticLSTMConfig,
+        config="tabsa.models.lstm.lstm_config:SenticLSTMConfig",
         network="tabsa.models.lstm.lstm_networks:SenticLSTM",
-        graph="tabsa.models.lstm.lstm_onnx:graph",
-        operators=operators.SENTIC,
         concepts=True,
     ),
-    System(
-        name="entnet",
-        about="recurrent entity network: memory chains with gated updates",
-        paper="Henaff et al. (2017)",
-        needs=(_PYTORCH,),
-        config_class=EntNetConfig,
-        network="tabsa.models.entnet.entnet_network:EntNet",
-        graph="tabsa.models.entnet.entnet_onnx:graph",
-        operators=operators.ENTNET | operators.ENTNET_BEFORE,
-        gates=True,
-        int8=True,
-    ),
-    System(
+    _ENTNET,
+    replace(
+        _ENTNET,
         name="delayed-entnet",
         about="recurrent entity network with delayed memory update",
         paper=_LIU,
-        needs=(_PYTORCH,),
-        config_class=DelayedEntNetConfig,
+        config="tabsa.models.entnet.entnet_config:DelayedEntNetConfig",
         network="tabsa.models.entnet.entnet_network:DelayedEntNet",
-        graph="tabsa.models.entnet.entnet_onnx:graph",
-        operators=operators.ENTNET | operators.ENTNET_BEFORE,
-        gates=True,
-        int8=True,
     ),
-    *(
-        System(
-            name=name,
-            about=about,
-            paper=_OURS,
-            needs=(_PYTORCH, "an encoder"),
-            config_class=ReaderConfig,
-            network="tabsa.models.reader.reader_network:Reader",
-            graph="tabsa.models.reader.reader_onnx:graph",
-            operators=operators.READER,
-            engine=_READER_ENGINE,
-            int8=True,
-            open_aspects=True,
-        )
-        for name, about in (
-            ("reader", "a small contextual encoder with question layers: any aspects, in the user's words"),
-            ("reader-large", "the same with a large encoder, for the tables and as a teacher"),
-        )
-    ),
-    System(
+    _READER,
+    replace(_READER, name="reader-large", about="the same with a large encoder, for the tables and as a teacher"),
+    replace(
+        _READER,
         name="delayed-entnet-contextual",
         about="the paper's delayed memory over an encoder's states, in place of the question layers",
         paper=_LIU,
-        needs=(_PYTORCH, "an encoder"),
-        config_class=ContextualEntNetConfig,
+        config="tabsa.models.reader.reader_config:ContextualEntNetConfig",
         network="tabsa.models.reader.contextual:ContextualEntNet",
+        graph="",
         engine="",
-        open_aspects=True,
+        int8=False,
     ),
 )
 SYSTEMS: Final[dict[str, System]] = {system.name: system for system in _ALL}
 
 
 def system_of(folder: ModelFolder) -> System:
-    """The system whose model a folder holds."""
+    """Return the system whose model a folder holds."""
     kind = folder.config.kind
     if kind not in SYSTEMS:
         raise ModelError(f"{folder.path} holds a '{kind}', which is no system of this version{nearest(kind, SYSTEMS)}")

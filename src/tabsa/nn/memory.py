@@ -1,12 +1,16 @@
 """One step of the recurrent entity memory, with delayed update (Liu, Cohn and Baldwin, 2018) or without (EntNet).
 
+`MemoryCell` is the model, and the cell that is written is the cell that trains and answers: a subclass of it, or an
+edit of this file, is run word by word as it stands. The fast paths (`nn/fast/` and the graph of `models/entnet/`)
+compute the unchanged cell alone, and are compared with it before they are used (`nn.scan`, `models.export`).
+
 Everything carries a leading dimension `groups`: independent networks computed side by side (directions x seeds).
 Shapes at line ends use G groups, B sentences, n chains, d dimensions.
 
 Paper symbols, mapped once:
     w_i  word       (G, B, d)       h^j  memory of chain j   (G, B, n, d)
     k^j  key        (G, n, d)       d^j  delay of chain j    (G, B, n, d)
-    g^j  gate       (G, B, n) or, with a vector gate, (G, B, n, d)
+    g^j  gate       (G, B, n, 1)
 """
 
 from dataclasses import dataclass, fields
@@ -45,7 +49,6 @@ class MemoryWeights:
     bias: Tensor | None = None  # (G, d); Paper: absent, the authors' code has it
     delay: DelayWeights | None = None  # None: EntNet
     normalise: bool = True
-    vector_gate: bool = False
 
     def tensors(self) -> list[Tensor]:
         """Every weight, for a caller that treats them alike."""
@@ -54,38 +57,8 @@ class MemoryWeights:
         return own + delay
 
 
-class Projections(NamedTuple):
-    """What a step needs of words and keys and does not depend on time: computed once a sentence."""
-
-    word: Tensor  # w, (G, B, T, d)
-    candidate: Tensor  # W w (+ bias), (G, B, T, d)
-    location: Tensor  # w . k, (G, B, T, n); (G, B, T, n, d) with a vector gate
-    key: Tensor  # V k, (G, n, d)
-
-
-def project(weights: MemoryWeights, words: Tensor, keys: Tensor) -> Projections:
-    """Compute the products that do not depend on the memory: `words` (G, B, T, d) and `keys` (G, n, d)."""
-    groups, batch, length, size = words.shape
-    flat = words.reshape(groups, batch * length, size)
-    candidate = flat @ weights.word
-    if weights.bias is not None:
-        candidate = candidate + weights.bias.unsqueeze(1)
-    if weights.vector_gate:
-        location = words.unsqueeze(3) * keys[:, None, None]  # (G, B, T, n, d)
-    else:
-        location = (flat @ keys.transpose(1, 2)).view(groups, batch, length, -1)
-    return Projections(words, candidate.view(words.shape), location, keys @ weights.key)
-
-
-def prelu(x: Tensor, slope: Tensor) -> Tensor:
-    """The parametric ReLU (He et al., 2015), `slope` broadcast over `x`."""
-    return x.clamp(min=0) + slope * x.clamp(max=0)
-
-
-def step(
-    weights: MemoryWeights, state: MemoryState, word: Tensor, candidate: Tensor, location: Tensor, key: Tensor
-) -> tuple[MemoryState, Tensor]:
-    """Read one word into every chain; `word`, `candidate` and `location` are one time step of `Projections`.
+class MemoryCell:
+    """One word read into every chain.
 
     h~  = phi(U h + V k + W w)              (2)
     d'  = GRU(h~, d)                        (3)
@@ -93,20 +66,42 @@ def step(
     h*  = h + g h~                          (4)
     h'  = h* / ||h*||, or h* where that norm is 0
     """
-    memory, delay = state
-    proposal = rows(memory, weights.memory) + key.unsqueeze(1) + candidate.unsqueeze(2)  # (G, B, n, d)
-    proposal = prelu(proposal, weights.slope[:, None, None])
-    content = word.unsqueeze(2) * memory  # (G, B, n, d)
-    logit = (content if weights.vector_gate else content.sum(-1)) + location
-    if weights.delay is not None:
-        delay = gru(weights.delay, proposal, delay)
-        past = weights.delay.vector[:, None, None] * delay
-        logit = logit + (past if weights.vector_gate else past.sum(-1))
-    gate = torch.sigmoid(logit)
-    memory = memory + (gate if weights.vector_gate else gate.unsqueeze(-1)) * proposal
-    if weights.normalise:
-        memory = memory / unit_norm(memory)
-    return MemoryState(memory, delay), gate
+
+    def step(
+        self, weights: MemoryWeights, state: MemoryState, word: Tensor, keys: Tensor, nearby: Tensor | None = None
+    ) -> tuple[MemoryState, Tensor]:
+        """Read `word` (G, B, d) into chains with `keys` (G, n, d); the new state, and the gates to look at (G, B, n).
+
+        `nearby` (G, B, n) is what the gates are given besides: `model.mention_term`.
+        """
+        memory, delay = state
+        candidate = self.candidate(weights, memory, word, keys)
+        if weights.delay is not None:
+            delay = gru(weights.delay, candidate, delay)
+        gate = self.gate(weights, MemoryState(memory, delay), word, keys, nearby)
+        memory = memory + gate * candidate
+        if weights.normalise:
+            memory = memory / unit_norm(memory)
+        return MemoryState(memory, delay), gate.mean(-1)
+
+    def candidate(self, weights: MemoryWeights, memory: Tensor, word: Tensor, keys: Tensor) -> Tensor:
+        """Eq. 2: what could be added to each memory, (G, B, n, d)."""
+        from_word = torch.bmm(word, weights.word).unsqueeze(2)
+        raw = rows(memory, weights.memory) + torch.bmm(keys, weights.key).unsqueeze(1) + from_word
+        raw = raw if weights.bias is None else raw + weights.bias[:, None, None]
+        return prelu(raw, weights.slope[:, None, None])
+
+    def gate(
+        self, weights: MemoryWeights, state: MemoryState, word: Tensor, keys: Tensor, nearby: Tensor | None
+    ) -> Tensor:
+        """Eq. 1: how much of the candidate is added, (G, B, n, 1), or (G, B, n, d) where a cell weighs dimensions.
+
+        `state` has the memory before the step, and the delay after it.
+        """
+        logit = (word.unsqueeze(2) * (state.memory + keys.unsqueeze(1))).sum(-1, keepdim=True)
+        if weights.delay is not None:
+            logit = logit + (weights.delay.vector[:, None, None] * state.delay).sum(-1, keepdim=True)
+        return torch.sigmoid(logit if nearby is None else logit + nearby.unsqueeze(-1))
 
 
 def gru(weights: DelayWeights, x: Tensor, past: Tensor) -> Tensor:
@@ -116,6 +111,11 @@ def gru(weights: DelayWeights, x: Tensor, past: Tensor) -> Tensor:
     reset, update = torch.sigmoid(from_x[..., : 2 * size] + rows(past, weights.gates)).chunk(2, dim=-1)
     new = torch.tanh(from_x[..., 2 * size :] + rows(reset * past, weights.new))
     return update * past + (1 - update) * new
+
+
+def prelu(x: Tensor, slope: Tensor) -> Tensor:
+    """The parametric ReLU (He et al., 2015), `slope` broadcast over `x`."""
+    return x.clamp(min=0) + slope * x.clamp(max=0)
 
 
 def rows(x: Tensor, matrix: Tensor) -> Tensor:
@@ -132,7 +132,7 @@ def unit_norm(x: Tensor) -> Tensor:
 
 
 class Words(NamedTuple):
-    """Vectors that are not trained, and what a sentence's are multiplied by."""
+    """The words of a batch as rows of a table of vectors that are not trained, and what a sentence's are scaled by."""
 
     table: Tensor  # (V, d)
     rows: Tensor  # (G, B, T)

@@ -1,9 +1,11 @@
-"""The memory's step run over whole sentences, each over its own length.
+"""The memory's cell run over whole sentences, each over its own length.
 
-`scan` is the one entry; it picks the fast path where there is one. `scan_by_step` is the reference: autograd through
-`memory.step`, word by word over the padded batch. `packed.py` is the fast path of a CPU, `fused.py` that of a GPU.
+`scan` is the one entry. `scan_by_step` runs any cell: autograd through `MemoryCell.step`, word by word over the padded
+batch. The fast paths, `fast/packed.py` for a CPU and `fast/fused.py` for a GPU, serve the unchanged cell.
 """
 
+import warnings
+from functools import cache
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -12,18 +14,19 @@ from torch import Tensor
 
 from tabsa.nn.context import ScanPath
 from tabsa.nn.fast.fused import scan_fused
-from tabsa.nn.fast.packed import live_rows, scan_packed, supports
-from tabsa.nn.memory import MemoryState, MemoryWeights, Projections, Words, project, step
+from tabsa.nn.fast.packed import live_rows, project, scan_packed
+from tabsa.nn.memory import DelayWeights, MemoryCell, MemoryState, MemoryWeights, Words
 
 
 class Scanned(NamedTuple):
     """A read sentence."""
 
     memory: Tensor  # after each sentence's last word, (G, B, n, d)
-    gates: Tensor | None  # where asked for, (G, B, T, n), 0 after a sentence's end; the mean over d of a vector gate
+    gates: Tensor | None  # where requested, (G, B, T, n), 0 after a sentence's end
 
 
 def scan(
+    cell: MemoryCell,
     weights: MemoryWeights,
     words: Tensor | Words,
     keys: Tensor,
@@ -43,52 +46,93 @@ def scan(
     `gates` there are none in the answer, and a GPU is spared them.
     """
     if path == "auto":
-        path = _best(weights, words.table if isinstance(words, Words) else words)
+        path = _best(cell, words.table if isinstance(words, Words) else words)
     if path != "step" and live is None:
         live = live_rows(lengths)
     if path == "fused" and live:
         return Scanned(*scan_fused(weights, words, keys, lengths, nearby, products, live, gates=gates))
-    if isinstance(words, Words):
-        words = words.padded()
-    projections = project(weights, words, keys)
-    if nearby is not None:
-        extra = nearby.unsqueeze(-1) if weights.vector_gate else nearby
-        projections = projections._replace(location=projections.location + extra)
+    words = words.padded() if isinstance(words, Words) else words
     if path == "step" or live is None:
-        result = scan_by_step(weights, projections, keys, lengths)
+        result = scan_by_step(cell, weights, words, keys, lengths, nearby)
     else:
+        projections = project(weights, words, keys, nearby)
         result = Scanned(*scan_packed(weights, projections, keys, lengths, products, live))
     return result if gates else result._replace(gates=None)
 
 
-def _best(weights: MemoryWeights, words: Tensor) -> ScanPath:
-    if not supports(weights, words):
+def _best(cell: MemoryCell, words: Tensor) -> ScanPath:
+    if words.requires_grad or not is_unchanged(cell):  # the fast paths have no gradient for words
         return "step"
     # Triton's kernels are float32's; PyTorch for NVIDIA GPUs comes with it.
     return "fused" if words.is_cuda and words.dtype == torch.float32 and find_spec("triton") else "packed"
 
 
-def scan_by_step(weights: MemoryWeights, projections: Projections, keys: Tensor, lengths: Tensor) -> Scanned:
-    """The reference: every step over the whole padded batch; a sentence that has ended keeps its state."""
-    groups, batch, length, _ = projections.word.shape
+def scan_by_step(
+    cell: MemoryCell,
+    weights: MemoryWeights,
+    words: Tensor,
+    keys: Tensor,
+    lengths: Tensor,
+    nearby: Tensor | None = None,
+) -> Scanned:
+    """Run every step over the whole padded batch; a sentence that has ended keeps its state."""
+    groups, batch, length, _ = words.shape
     memory = keys.unsqueeze(1).expand(groups, batch, *keys.shape[1:])
     state = MemoryState(memory, torch.zeros_like(memory))
     gates = []
     for i in range(length):
-        new, gate = step(
-            weights,
-            state,
-            projections.word[:, :, i],
-            projections.candidate[:, :, i],
-            projections.location[:, :, i],
-            projections.key,
-        )
+        new, gate = cell.step(weights, state, words[:, :, i], keys, None if nearby is None else nearby[:, :, i])
         going = (lengths > i)[..., None, None]  # (G, B, 1, 1)
         state = MemoryState(torch.where(going, new.memory, state.memory), torch.where(going, new.delay, state.delay))
-        if weights.vector_gate:
-            gate = gate.mean(-1)
         gates.append(gate * going[..., 0])
     return Scanned(state.memory, torch.stack(gates, dim=2))
+
+
+def is_unchanged(cell: MemoryCell) -> bool:
+    """Check that the fast paths compute a cell: it is a `MemoryCell`, as that was when they were written.
+
+    Values and gradients of a few random sentences are compared once, so that an edit is noticed wherever it is.
+    """
+    both = (True, False)
+    if type(cell) is MemoryCell and all(_computes_the_step(delay, extra) for delay in both for extra in both):
+        return True
+    name = type(cell).__name__
+    warnings.warn(f"{name} is not the memory that the fast paths compute: it is run word by word", stacklevel=2)
+    return False
+
+
+@cache
+@torch.inference_mode(mode=False)
+@torch.enable_grad()
+def _computes_the_step(delay: bool, extra: bool) -> bool:
+    """Compare the packed path with the cell's own step, in float64; the fused one is tested against both."""
+    groups, batch, length, size, chains = 2, 5, 6, 7, 3
+    generator = torch.Generator().manual_seed(1)
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(groups, *shape, generator=generator, dtype=torch.float64)
+
+    sizes = ((size, 3 * size), (size, 2 * size), (size, size), (3 * size,), (size,))
+    weights = MemoryWeights(
+        draw(size, size), draw(size, size), draw(size, size), draw(size), draw(size) if extra else None,
+        DelayWeights(*(draw(*own) for own in sizes)) if delay else None, normalise=extra,
+    )  # fmt: skip
+    words, keys, towards = draw(batch, length, size), draw(chains, size), draw(batch, chains, size)
+    nearby = draw(batch, length, chains) if extra else None
+    lengths = torch.randint(0, length + 1, (groups, batch), generator=generator)
+    leaves = [keys, *([] if nearby is None else [nearby]), *weights.tensors()]
+    for leaf in leaves:
+        leaf.requires_grad_()
+    found = []
+    paths: tuple[ScanPath, ...] = ("step", "packed")
+    for path in paths:
+        result = scan(MemoryCell(), weights, words, keys, lengths, nearby=nearby, path=path)
+        gradients = torch.autograd.grad((result.memory * towards).sum(), leaves, allow_unused=True)
+        found.append([result.memory, result.gates, *gradients])
+    return all(
+        one is not None and other is not None and torch.allclose(one, other, rtol=1e-6, atol=1e-8)
+        for one, other in zip(*found, strict=True)
+    )
 
 
 def reverse(words: Tensor, lengths: Tensor) -> Tensor:

@@ -1,24 +1,20 @@
-"""From a finished run to a model folder, and from a model folder back to a network that can be trained or measured."""
+"""From a finished run to a model folder."""
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import ModelFolder, write_folder
-from tabsa.config import build_saved
 from tabsa.encoding.arrays import combine
-from tabsa.encoding.target_words import aspect_matrix
-from tabsa.errors import ConfigError, ModelError
+from tabsa.errors import ConfigError
 from tabsa.evaluation.calibration import calibration_error
-from tabsa.models.base import Model, Vocabulary
-from tabsa.models.export import export
-from tabsa.models.registry import system_of
+from tabsa.models.export import ChangedNetworkError, export
 from tabsa.training.config import RunConfig
 from tabsa.training.loop import TrainingProgress
 from tabsa.training.preparation import KeptVocabulary, Prepared
@@ -71,7 +67,8 @@ def write_result(
     card = _card(config, prepared, figures)
     storage = config.vectors.storage
     folder = write_folder(path, model_config, arrays, kept.vectors, figures, card, kept.concepts, storage)
-    export(folder)
+    with suppress(ChangedNetworkError):  # then the network itself is run
+        export(folder)
     return folder
 
 
@@ -101,41 +98,6 @@ def _concept_facts(prepared: Prepared, kept: KeptVocabulary) -> dict[str, Any] |
     share = int(np.count_nonzero(prepared.train.concepts)) / max(1, int(prepared.train.lengths.sum()))
     source = dataclasses.asdict(kept.concepts.source) if kept.concepts.source else None
     return {"source": source, "concepts": len(kept.concepts), "known_tokens": share}
-
-
-def load_model(folder: ModelFolder, words: NDArray[np.float32], targets: tuple[int, ...]) -> Model:
-    """The folder's model as a network that reads rows of `words`; one seed."""
-    config, system = folder.config, system_of(folder)
-    if not system.neural:
-        raise ModelError(f"{folder.path} holds an '{config.kind}', which is no network")
-    aspects = torch.from_numpy(aspect_matrix(config.aspects, folder.vectors))
-    concepts = None
-    if system.concepts:
-        if folder.concepts is None:
-            raise ModelError(f"{folder.path} has no concepts.safetensors, without which a {config.kind} cannot read")
-        concepts = torch.from_numpy(folder.concepts.matrix)
-    vocabulary = Vocabulary(torch.from_numpy(words), targets, aspects, len(config.labels), concepts)
-    try:
-        options = build_saved(system.config_class, config.model, "model.")
-        model = system.network_class()(options, vocabulary, (0,))
-    except ConfigError as e:
-        raise ModelError(f"{folder.path / 'config.json'}: {e}") from e
-    _check_weights(model, folder)
-    model.load_state_dict({name: torch.from_numpy(array).unsqueeze(0) for name, array in folder.weights.items()})
-    return model
-
-
-def _check_weights(model: Model, folder: ModelFolder) -> None:
-    expected = {name: tuple(parameter.shape[1:]) for name, parameter in model.named_parameters()}
-    found = {name: array.shape for name, array in folder.weights.items()}
-    for name in [*expected, *found]:
-        if expected.get(name) != found.get(name):
-            raise ModelError(
-                f"{folder.path}: the weights do not fit config.json: '{name}' has shape {found.get(name)}, "
-                f"expected {expected.get(name)}"
-            )
-        if not np.isfinite(folder.weights[name]).all():
-            raise ModelError(f"{folder.path}: '{name}' of the weights holds something that is not a finite number")
 
 
 def _percent(fraction: float | None) -> str:

@@ -1,7 +1,7 @@
 """The choices of EntNet and Delayed EntNet."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from tabsa.config import option
 
@@ -10,17 +10,12 @@ from tabsa.config import option
 class EntNetConfig:
     """The choices the paper names, at the paper's values; d is the size of the word vectors."""
 
-    DROPPED: ClassVar[dict[str, Any]] = {"key_scale": 0.1, "gru_bias": 1.0}
-
     chains: int = option(6, "memory chains, tied and free", low=1)
     keys: Literal["hybrid", "tied", "free"] = option(
         "hybrid", "tied: a chain a target token; free: trained; hybrid: both"
     )
     directions: Literal["both", "forward", "backward"] = option("both", "how a sentence is read")
     attention: Literal["target-aspect", "target"] = option("target-aspect", "what chooses among the chains")
-    gate: Literal["scalar", "vector"] = option(
-        "scalar", "one number a chain, or one a dimension (the paper's footnote)"
-    )
     normalise: bool = option(True, "divide each memory by its norm after an update")
     input_dropout: float = option(0.2, "on the words, one mask for all steps", low=0, high=0.95)
     output_dropout: float = option(0.2, "on the final hidden layer", low=0, high=0.95)

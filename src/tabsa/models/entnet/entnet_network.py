@@ -1,7 +1,7 @@
 """EntNet (Henaff et al., 2017) for TABSA, bi-directional, and the paper's model, whose gate also reads a delay."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ from tabsa.models.base import Answer, Model, Vocabulary
 from tabsa.models.entnet.entnet_config import DelayedEntNetConfig, EntNetConfig
 from tabsa.nn.attention import mentions, neighbours
 from tabsa.nn.context import Context, constant, dropout, mask, normal, parameter, xavier
-from tabsa.nn.memory import DelayWeights, MemoryWeights, Words, prelu
+from tabsa.nn.memory import DelayWeights, MemoryCell, MemoryWeights, Words, prelu
 from tabsa.nn.scan import reverse, scan
 
 _KEY_SCALE: Final = 0.1  # standard deviation of a free key at the start
@@ -21,6 +21,7 @@ class EntNet(Model):
     """Memory chains with gated updates, attention over them from the question, and a two-layer classifier."""
 
     capturable = True
+    cell: ClassVar[MemoryCell] = MemoryCell()  # what reads a word; a subclass may have another
 
     def __init__(self, config: EntNetConfig, vocabulary: Vocabulary, seeds: Sequence[int]) -> None:
         super().__init__(vocabulary, seeds)
@@ -73,7 +74,6 @@ class EntNet(Model):
             bias=None if self.bias is None else self.bias.flatten(0, 1),
             delay=self.delay_weights(),
             normalise=self.config.normalise,
-            vector_gate=self.config.gate == "vector",
         )
 
     def read(self, tokens: Tensor, lengths: Tensor, context: Context) -> tuple[Tensor, Tensor | None]:
@@ -95,6 +95,7 @@ class EntNet(Model):
         nearby = self.nearby(tokens, lengths)
         group_lengths = lengths.unsqueeze(1).expand(-1, ways, -1).flatten(0, 1)
         result = scan(
+            self.cell,
             self.weights(),
             words,
             keys,

@@ -1,13 +1,15 @@
-"""EntNet and Delayed EntNet as an ONNX graph: one ONNX Scan over the words for each direction.
+"""EntNet and Delayed EntNet with the unchanged cell as an ONNX graph: one ONNX Scan over the words for each direction.
 
 Inputs: `words` (B, T, d), the words' vectors, `lengths` (B,), and with a mention term `neighbours` (B, T, K, 2), whose
 mention each word stands after and before (`encoding.neighbours`). Outputs: `probabilities` (B, K, A, labels), `gates`
 (B, directions, T, n) in the order of the words, and `attention` (K, A, n).
+
+Written for speed: products of two dimensions with their sums in them, no pass over the numbers that can be spared.
+Rows are sentences by chains, R = B n.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import onnx
@@ -22,151 +24,13 @@ from tabsa.models.onnx.graph_builder import Graph, Products, biased_weights, pro
 Arrays = Mapping[str, NDArray[Any]]
 
 
-@dataclass(frozen=True)
-class Delay:
-    """The delay's GRU and its gate vector, as `nn.memory.DelayWeights` names them."""
-
-    inputs: NDArray[Any]  # (3, d, d): reset, update, new
-    gates: NDArray[Any]  # (2, d, d)
-    new: NDArray[Any]  # (d, d)
-    bias: NDArray[Any]  # (3, d)
-    vector: NDArray[Any]  # (d,)
-
-
-@dataclass(frozen=True)
-class Direction:
-    """One direction's weights, as `nn.memory.MemoryWeights` names them."""
-
-    memory: NDArray[Any]  # (d, d)
-    key: NDArray[Any]  # (d, d)
-    word: NDArray[Any]  # (d, d)
-    slope: NDArray[Any]  # (d,)
-    bias: NDArray[Any] | None  # (d,)
-    delay: Delay | None
-    vector_gate: bool
-    normalise: bool
-
-    @classmethod
-    def of(cls, weights: Mapping[str, NDArray[Any]], way: int, *, vector_gate: bool, normalise: bool) -> Self:
-        """Those of a model folder."""
-        delay = None
-        if "delay_new" in weights:
-            delay = Delay(*(weights[f"delay_{part}"][way] for part in ("inputs", "gates", "new", "bias", "vector")))
-        return cls(
-            memory=weights["memory"][way],
-            key=weights["key"][way],
-            word=weights["word"][way],
-            slope=weights["slope"][way if len(weights["slope"]) > 1 else 0],
-            bias=weights["bias"][way] if "bias" in weights else None,
-            delay=delay,
-            vector_gate=vector_gate,
-            normalise=normalise,
-        )
-
-
-def step(direction: Direction, keys: NDArray[Any], products: Products, *, given: bool, half: bool) -> Graph:
-    """The body: states first, then one word's inputs.
-
-    `memory` and with a delay `delay` (R, d); `word` (B, d), `candidate` V k + W w (R, d), `going` (B, 1), whether the
-    sentence has not ended, and if `given` (B, n), what the gates need of words and mentions alone. Gives the states
-    and the gates, (B, n).
-    """
-    chains, d = keys.shape
-    g = Graph("step", half=half)
-    memory = g.input("memory", ["rows", d])
-    past = g.input("delay", ["rows", d]) if direction.delay else ""
-    word = g.input("word", ["batch", d])
-    candidate = g.input("candidate", ["rows", d])
-    going = g.input("going", ["batch", 1], TensorProto.BOOL)
-    extra = g.input("given", ["batch", chains]) if given else ""
-
-    raw = products.times(g, products.rows(g, memory), direction.memory, candidate)
-    proposal = g.prelu(raw, direction.slope)
-    delay = _gru(g, direction.delay, products, proposal, past) if direction.delay else ""
-    vector = direction.delay.vector if direction.delay else None
-    opened = _vector_gate if direction.vector_gate else _scalar_gate
-    shown, gate = opened(g, keys, memory, word, delay, vector, going, extra)
-    new = g.op("Add", memory, g.op("Mul", gate, proposal))
-    if direction.normalise:
-        new = g.op("Div", new, _norm(g, new, going, chains))
-    g.output(new, "new_memory", ["rows", d])
-    if delay:
-        g.output(delay, "new_delay", ["rows", d])
-    g.output(shown, "gate", ["batch", chains])
-    return g
-
-
-def _gru(g: Graph, weights: Delay, products: Products, proposal: str, past: str) -> str:
-    """`nn.memory.gru`; every number of a delay is between -1 and 1, because it starts at 0."""
-    read, kept = products.rows(g, proposal), products.rows(g, past, within=1.0)
-
-    def opened(part: int) -> str:
-        from_past = products.times(g, kept, weights.gates[part], weights.bias[part])
-        return g.op("Sigmoid", products.times(g, read, weights.inputs[part], from_past))
-
-    reset, update = opened(0), opened(1)
-    from_past = products.times(g, products.rows(g, g.op("Mul", reset, past), within=1.0), weights.new, weights.bias[2])
-    new = g.op("Tanh", products.times(g, read, weights.inputs[2], from_past))
-    return g.op("Add", new, g.op("Mul", update, g.op("Sub", past, new)))
-
-
-def _scalar_gate(
-    g: Graph,
-    keys: NDArray[Any],
-    memory: str,
-    word: str,
-    delay: str,
-    vector: NDArray[Any] | None,
-    going: str,
-    given: str,
-) -> tuple[str, str]:
-    """One number a chain: as it is shown, (B, n), and as it multiplies, (R, 1); 0 after a sentence's end."""
-    chains, d = keys.shape
-    content = g.op("MatMul", g.reshape(memory, -1, chains, d), g.insert(word, 2))  # (B, n, 1)
-    logit = g.op("Add", g.op("Squeeze", content, g.constant([2])), given)
-    if vector is not None:
-        logit = g.op("Add", logit, g.reshape(g.op("MatMul", delay, g.constant(vector[:, None])), -1, chains))
-    gate = g.op("Where", going, g.op("Sigmoid", logit), g.constant(0.0))
-    return gate, g.reshape(gate, -1, 1)
-
-
-def _vector_gate(
-    g: Graph,
-    keys: NDArray[Any],
-    memory: str,
-    word: str,
-    delay: str,
-    vector: NDArray[Any] | None,
-    going: str,
-    given: str,
-) -> tuple[str, str]:
-    """One number a dimension: their mean, (B, n), and they as they multiply, (R, d); 0 after a sentence's end."""
-    chains, d = keys.shape
-    known = g.op("Add", g.reshape(memory, -1, chains, d), g.constant(keys))
-    logit = g.op("Mul", known, g.insert(word, 1))  # (B, n, d)
-    if vector is not None:
-        logit = g.op("Add", logit, g.reshape(g.op("Mul", delay, g.constant(vector)), -1, chains, d))
-    if given:
-        logit = g.op("Add", logit, g.insert(given, 2))
-    gate = g.op("Where", g.insert(going, 2), g.op("Sigmoid", logit), g.constant(0.0))
-    return g.op("ReduceMean", gate, g.constant([2]), keepdims=0), g.reshape(gate, -1, d)
-
-
-def _norm(g: Graph, memory: str, going: str, chains: int) -> str:
-    """What a memory is divided by, (R, 1): its norm; 1 where that is 0, or the sentence has ended."""
-    norm = g.op("Sqrt", g.total(g.op("Mul", memory, memory), 1))
-    norm = g.reshape(norm, -1, chains)
-    divides = g.op("And", going, g.op("Greater", norm, g.constant(0.0)))
-    return g.reshape(g.op("Where", divides, norm, g.constant(1.0)), -1, 1)
-
-
-def graph(folder: ModelFolder, precision: Precision = "float32") -> onnx.ModelProto:
-    """The graph of a model folder."""
+def graph(folder: ModelFolder, precision: Precision, *, half: bool) -> onnx.ModelProto:
+    """Build the graph of a model folder."""
     config = folder.config
     targets = lookup([target_word(slot) for slot in range(config.targets)], folder.vectors).matrix
     aspects = aspect_matrix(config.aspects, folder.vectors)
     weights = biased_weights(folder)
-    return entnet(config.model, weights, targets, aspects, config.temperature, half=folder.compact, precision=precision)
+    return entnet(config.model, weights, targets, aspects, config.temperature, half=half, precision=precision)
 
 
 def entnet(
@@ -200,12 +64,27 @@ def entnet(
     logits = g.op("MatMul", hidden, g.constant(weights["output"] / temperature))
     if "output_bias" in weights:  # a calibration's: the model itself has none
         logits = g.op("Add", logits, g.constant(weights["output_bias"] / temperature))
-    labels = weights["output"].shape[1]
-    ways = weights["memory"].shape[0]
+    labels, ways = weights["output"].shape[1], len(weights["memory"])
     g.output(g.op("Softmax", logits, axis=-1), "probabilities", ["batch", count, aspects, labels])
     g.output(gates, "gates", ["batch", ways, "length", chains])
     g.output(g.constant(attention), "attention", [count, aspects, chains])
     return g.model()
+
+
+def _attention(
+    options: Mapping[str, Any],
+    weights: Arrays,
+    keys: NDArray[Any],
+    targets: NDArray[np.float32],
+    aspects: NDArray[np.float32],
+) -> NDArray[np.float32]:
+    """Compute the share of each chain in each question, (K, A, n); it does not depend on the sentence."""
+    question = np.repeat(targets[:, None], len(aspects), axis=1)
+    if options["attention"] == "target-aspect":
+        question = np.concatenate([question, np.broadcast_to(aspects, question.shape)], axis=-1)
+    scores = options["attention_scale"] * (question @ weights["attend"] @ keys.T)
+    scores = np.exp(scores - scores.max(-1, keepdims=True))
+    return np.asarray(scores / scores.sum(-1, keepdims=True), np.float32)
 
 
 def _read(
@@ -217,7 +96,7 @@ def _read(
     lengths: str,
     precision: Precision,
 ) -> tuple[str, str]:
-    """Both readings: memories summed, (B, n, d), and gates, (B, directions, T, n)."""
+    """Add both readings: memories summed, (B, n, d), and gates, (B, directions, T, n)."""
     chains, d = keys.shape
     timed = g.op("Transpose", words, perm=[1, 0, 2])  # (T, B, d)
     length = g.op("Squeeze", g.op("Shape", words, start=1, end=2))
@@ -225,73 +104,113 @@ def _read(
     going = g.insert(g.op("Less", g.insert(steps, 1), g.insert(lengths, 0)), 2)  # (T, B, 1)
     batch = g.op("Shape", words, start=0, end=1)
     start = g.op("Expand", g.constant(keys), g.op("Concat", batch, g.constant(keys.shape), axis=0))
-    start = g.reshape(start, -1, d)  # (B n, d)
+    start = g.reshape(start, -1, d)  # (R, d)
     whose, tied = "", len(keys) - len(weights["free_keys"])
     if "mention" in weights:
         whose = g.op("Transpose", g.input("neighbours", ["batch", "length", tied, 2]), perm=[1, 0, 2, 3])
+        whose = g.reshape(whose, 0, 0, 2 * tied)  # (T, B, 2 K)
+
+    def turned(values: str) -> str:
+        """Each sentence of (T, B, ...) the other way round, what is after its end where it was."""
+        return g.op("ReverseSequence", values, lengths, batch_axis=1, time_axis=0)
+
     memories, gates = [], []
     for way in range(len(weights["memory"])):
         backward = options["directions"] == "backward" or way == 1
-        direction = Direction.of(weights, way, vector_gate=options["gate"] == "vector", normalise=options["normalise"])
-        reading = _turned(g, timed, lengths) if backward else timed
-        nearby = _nearby(g, weights["mention"][way], tied, chains, whose) if whose else ""
-        nearby = _turned(g, nearby, lengths) if nearby and backward else nearby
-        memory, gate = _scan(g, direction, keys, reading, going, nearby, start, precision)
-        gate = _turned(g, gate, lengths) if backward else gate
+        reading = turned(timed) if backward else timed
+        nearby = ""
+        if whose:
+            spread = np.kron(np.eye(tied, chains), weights["mention"][way][:, None])  # (2 K, n)
+            nearby = g.op("MatMul", whose, g.constant(spread))
+            nearby = turned(nearby) if backward else nearby
+        own = {name: weights[name][way] for name in weights if name in _STEP or name.startswith("delay_")}
+        own["slope"] = weights["slope"][way if len(weights["slope"]) > 1 else 0]
+        memory, gate = _scan(g, own, keys, reading, going, nearby, start, precision, normalise=options["normalise"])
         memories.append(memory)
+        gate = turned(gate) if backward else gate
         gates.append(g.insert(g.op("Transpose", gate, perm=[1, 0, 2]), 1))  # (B, 1, T, n)
     memory = g.op("Add", *memories) if len(memories) > 1 else memories[0]
     return g.reshape(memory, -1, chains, d), g.op("Concat", *gates, axis=1)
 
 
+_STEP = ("memory", "key", "word", "bias")  # besides the slope and the delay's, one set a direction
+
+
 def _scan(
     g: Graph,
-    direction: Direction,
+    weights: Arrays,
     keys: NDArray[Any],
     words: str,
     going: str,
     nearby: str,
     start: str,
     precision: Precision,
+    *,
+    normalise: bool,
 ) -> tuple[str, str]:
-    """One reading of `words` (T, B, d): the memory at the end, (B n, d), and the gates, (T, B, n)."""
+    """Add one reading of `words` (T, B, d): the memory at the end, (R, d), and the gates, (T, B, n)."""
     by_word = products(precision)
-    candidate = by_word.times(g, by_word.rows(g, words), direction.word)
-    by_key = keys @ direction.key + (0 if direction.bias is None else direction.bias)  # V k, (n, d)
+    candidate = by_word.times(g, by_word.rows(g, words), weights["word"])
+    by_key = keys @ weights["key"] + weights.get("bias", 0)  # V k, (n, d)
     candidate = g.reshape(g.op("Add", g.insert(candidate, 2), g.constant(by_key)), 0, -1, keys.shape[1])
-    given = nearby
-    if not direction.vector_gate:
-        given = g.op("MatMul", words, g.constant(keys.T))  # (T, B, n)
-        given = g.op("Add", given, nearby) if nearby else given
-    states = [start, g.op("Mul", start, g.constant(0.0))] if direction.delay else [start]
-    inputs = [words, candidate, going, *([given] if given else [])]
-    body = step(direction, keys, products(precision), given=bool(given), half=g.half)
+    given = g.op("MatMul", words, g.constant(keys.T))  # (T, B, n)
+    given = g.op("Add", given, nearby) if nearby else given
+    states = [start, g.op("Mul", start, g.constant(0.0))] if "delay_new" in weights else [start]
+    body = _step(weights, keys, by_word, half=g.half, normalise=normalise)
+    inputs = [words, candidate, going, given]
     results = g.ops("Scan", len(states) + 1, *states, *inputs, body=body.proto(), num_scan_inputs=len(inputs))
     return results[0], results[-1]
 
 
-def _nearby(g: Graph, factors: NDArray[Any], tied: int, chains: int, whose: str) -> str:
-    """The mention term of every gate, (T, B, n), of `whose` (T, B, K, 2)."""
-    spread = np.kron(np.eye(tied, chains), factors[:, None])  # (2 K, n)
-    return g.op("MatMul", g.reshape(whose, 0, 0, 2 * tied), g.constant(spread))
+def _step(weights: Arrays, keys: NDArray[Any], by: Products, *, half: bool, normalise: bool) -> Graph:
+    """Build `nn.memory.MemoryCell` as the body of a Scan: states first, then one word's inputs.
+
+    `memory` and with a delay `delay` (R, d); `word` (B, d), `candidate` V k + W w (R, d), `going` (B, 1), whether the
+    sentence has not ended, and `given` (B, n), what the gates need of words and mentions alone. Gives the states and
+    the gates, (B, n), 0 after a sentence's end.
+    """
+    chains, d = keys.shape
+    delayed = "delay_new" in weights
+    g = Graph("step", half=half)
+    memory = g.input("memory", ["rows", d])
+    past = g.input("delay", ["rows", d]) if delayed else ""
+    word = g.input("word", ["batch", d])
+    candidate = g.input("candidate", ["rows", d])
+    going = g.input("going", ["batch", 1], TensorProto.BOOL)
+    given = g.input("given", ["batch", chains])
+
+    raw = by.times(g, by.rows(g, memory), weights["memory"], candidate)
+    proposal = g.prelu(raw, weights["slope"])
+    delay = _gru(g, weights, by, proposal, past) if delayed else ""
+    content = g.op("MatMul", g.reshape(memory, -1, chains, d), g.insert(word, 2))  # (B, n, 1)
+    logit = g.op("Add", g.op("Squeeze", content, g.constant([2])), given)
+    if delayed:
+        remembered = g.op("MatMul", delay, g.constant(weights["delay_vector"][:, None]))
+        logit = g.op("Add", logit, g.reshape(remembered, -1, chains))
+    gate = g.op("Where", going, g.op("Sigmoid", logit), g.constant(0.0))
+    new = g.op("Add", memory, g.op("Mul", g.reshape(gate, -1, 1), proposal))
+    if normalise:
+        # By the norm; by 1 where that is 0, or the sentence has ended.
+        norm = g.reshape(g.op("Sqrt", g.total(g.op("Mul", new, new), 1)), -1, chains)
+        divides = g.op("And", going, g.op("Greater", norm, g.constant(0.0)))
+        new = g.op("Div", new, g.reshape(g.op("Where", divides, norm, g.constant(1.0)), -1, 1))
+    g.output(new, "new_memory", ["rows", d])
+    if delayed:
+        g.output(delay, "new_delay", ["rows", d])
+    g.output(gate, "gate", ["batch", chains])
+    return g
 
 
-def _turned(g: Graph, values: str, lengths: str) -> str:
-    """Each sentence of (T, B, ...) the other way round, what is after its end where it was."""
-    return g.op("ReverseSequence", values, lengths, batch_axis=1, time_axis=0)
+def _gru(g: Graph, weights: Arrays, by: Products, proposal: str, past: str) -> str:
+    """Add `nn.memory.gru`; every number of a delay is between -1 and 1, because it starts at 0."""
+    inputs, gates, bias = weights["delay_inputs"], weights["delay_gates"], weights["delay_bias"]
+    read, remembered = by.rows(g, proposal), by.rows(g, past, within=1.0)
 
+    def opened(part: int) -> str:
+        from_past = by.times(g, remembered, gates[part], bias[part])
+        return g.op("Sigmoid", by.times(g, read, inputs[part], from_past))
 
-def _attention(
-    options: Mapping[str, Any],
-    weights: Arrays,
-    keys: NDArray[Any],
-    targets: NDArray[np.float32],
-    aspects: NDArray[np.float32],
-) -> NDArray[np.float32]:
-    """The share of each chain in each question, (K, A, n); it does not depend on the sentence."""
-    question = np.repeat(targets[:, None], len(aspects), axis=1)
-    if options["attention"] == "target-aspect":
-        question = np.concatenate([question, np.broadcast_to(aspects, question.shape)], axis=-1)
-    scores = options["attention_scale"] * (question @ weights["attend"] @ keys.T)
-    scores = np.exp(scores - scores.max(-1, keepdims=True))
-    return np.asarray(scores / scores.sum(-1, keepdims=True), np.float32)
+    reset, update = opened(0), opened(1)
+    from_past = by.times(g, by.rows(g, g.op("Mul", reset, past), within=1.0), weights["delay_new"], bias[2])
+    new = g.op("Tanh", by.times(g, read, inputs[2], from_past))
+    return g.op("Add", new, g.op("Mul", update, g.op("Sub", past, new)))

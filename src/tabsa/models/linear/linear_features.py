@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +38,6 @@ class LRConfig:
 
     The defaults are the best of those tried on Sentihood's dev split that use tags, as the published system does.
     """
-
-    DROPPED: ClassVar[dict[str, Any]] = {"lowercase": True, "min_count": 1, "counts": False, "tf_idf": True}
 
     word_ngrams: int = option(2, "words in the longest n-gram", low=1)
     pos_ngrams: int = option(2, "part-of-speech tags in the longest n-gram; 0: words only, no tagger needed", low=0)

@@ -1,7 +1,6 @@
 """The choices of the LSTM baselines."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 from tabsa.config import option
 
@@ -9,8 +8,6 @@ from tabsa.config import option
 @dataclass(frozen=True, kw_only=True)
 class LSTMConfig:
     """The choices of LSTM-Final and LSTM-Loc; the authors' paper gives no sizes."""
-
-    DROPPED: ClassVar[dict[str, Any]] = {"forget_bias": 1.0}
 
     units: int = option(50, "of the LSTM, a direction", low=1)
     layers: int = option(1, "LSTM layers, one upon the other", low=1)
@@ -32,8 +29,6 @@ class AttentiveConfig:
 class LSTMTASAConfig(AttentiveConfig):
     """The attention's choices, and those of the LSTM."""
 
-    DROPPED: ClassVar[dict[str, Any]] = {"forget_bias": 0.0}
-
     layers: int = option(1, "LSTM layers, one upon the other", low=1)
 
 
@@ -43,7 +38,5 @@ class SenticLSTMConfig(AttentiveConfig):
 
     The authors' concept vectors were never released, so a result depends on `concepts`: name it beside the figures.
     """
-
-    DROPPED: ClassVar[dict[str, Any]] = {"forget_bias": -1.0, "related": False}
 
     concepts: str = option("", "a table of concepts, below a data folder or anywhere; empty: the package's lexicon")

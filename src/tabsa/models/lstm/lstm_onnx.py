@@ -23,15 +23,14 @@ _GATES = [0, 3, 1, 2]  # ONNX's order i, o, f, c out of PyTorch's i, f, g, o
 _LOWEST = float(np.finfo(np.float32).min)
 
 
-def graph(folder: ModelFolder, precision: Precision = "float32") -> onnx.ModelProto:  # noqa: ARG001 (float32 is all)
-    """The graph of a model folder."""
-    config = folder.config
-    if "reader.concepts" in folder.weights:
-        if folder.concepts is None:
-            raise ModelError(f"{folder.path} has no concepts.safetensors, without which a {config.kind} cannot read")
-        weights, concepts = biased_weights(folder), folder.concepts.matrix
-        return sentic_lstm(weights, concepts, config.targets, config.temperature, half=folder.compact)
-    return lstm(config.kind, biased_weights(folder), config.targets, config.temperature, half=folder.compact)
+def graph(folder: ModelFolder, precision: Precision, *, half: bool) -> onnx.ModelProto:  # noqa: ARG001 (float32 is all)
+    """Build the graph of a model folder."""
+    config, weights = folder.config, biased_weights(folder)
+    if "reader.concepts" not in weights:
+        return lstm(config.kind, weights, config.targets, config.temperature, half=half)
+    if folder.concepts is None:
+        raise ModelError(f"{folder.path} has no concepts.safetensors, without which a {config.kind} cannot read")
+    return sentic_lstm(weights, folder.concepts.matrix, config.targets, config.temperature, half=half)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
 """A model folder's graph run by onnxruntime on batches of passages, each read once."""
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,6 @@ from tabsa.encoding.passages import passages as cut_passages
 from tabsa.encoding.target_words import neighbours, passage_words, slots
 from tabsa.errors import ModelError
 from tabsa.models.onnx.session import cores, open_session, run_graph, running, shares, side_by_side
-from tabsa.models.registry import system_of
 from tabsa.schema import Target
 from tabsa.text import Token
 
@@ -32,7 +33,7 @@ _NEEDED = frozenset({"words", "lengths"})  # what every graph reads
 _OFFERED = _NEEDED | {"slots", "neighbours", "concepts"}  # what a graph may read
 
 
-class OnnxEngine:
+class WordEngine:
     """Runs one neural model; safe to use from several threads.
 
     Batches are read side by side, each by one thread: that scales better than several threads to a batch.
@@ -51,11 +52,26 @@ class OnnxEngine:
 
     @cached_property
     def session(self) -> Any:
-        """The onnxruntime session, made at first use."""
-        operators = system_of(self.folder).operators
-        session = open_session(self.folder, GRAPHS[self.precision], self._remedy, operators)
+        """The onnxruntime session, made at first use, or the network where the folder was made without a graph."""
+        name = GRAPHS[self.precision]
+        if self.precision == "float32" and not self._path.exists() and not self.folder.files.lists(name):
+            session = self._network()
+        else:
+            session = open_session(self.folder, name, self._remedy)
         self._check(session)
         return session
+
+    def _network(self) -> Any:
+        where = self.folder.path
+        if not find_spec("torch"):
+            raise ModelError(
+                f"{where} has no {self._path.name}: make it with `{self._remedy}`, or have PyTorch run its network; "
+                f"both need pip install 'tabsa[train]'"
+            )
+        from tabsa.models.folder_network import NetworkSession
+
+        warnings.warn(f"{where} has no graph: PyTorch runs its network, which is slower", stacklevel=2)
+        return NetworkSession(self.folder)
 
     @property
     def _path(self) -> Path:

@@ -7,7 +7,7 @@ chain and the free ones:
     p = softmax over j of k_j . W_att q        u = sum of p_j h_j        y = R tanh(H (W_up u + q))
 """
 
-from typing import Final
+from typing import ClassVar, Final
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ from tabsa.models.reader.encoder import ReadTexts
 from tabsa.models.reader.reader_config import ContextualEntNetConfig
 from tabsa.models.reader.reader_network import QuestionBatch, Reader
 from tabsa.nn.context import Context, constant, dropout, normal, parameter, xavier
-from tabsa.nn.memory import DelayWeights, MemoryWeights
+from tabsa.nn.memory import DelayWeights, MemoryCell, MemoryWeights
 from tabsa.nn.scan import reverse, scan
 from tabsa.nn.transformer import linear
 
@@ -29,6 +29,7 @@ class ContextualEntNet(Reader):
 
     config: ContextualEntNetConfig
     capturable = False
+    cell: ClassVar[MemoryCell] = MemoryCell()
     memory: Tensor  # registered by name, one a direction
 
     def add_head(self, starts: list[torch.Generator], d: int) -> None:
@@ -61,7 +62,7 @@ class ContextualEntNet(Reader):
         keys = self.keys.unsqueeze(1).expand(-1, ways, -1, -1).flatten(0, 1)
         with torch.autocast(words.device.type, enabled=False):
             read = scan(
-                self.weights(), torch.stack(readings, dim=1).flatten(0, 1), keys, spread,
+                self.cell, self.weights(), torch.stack(readings, dim=1).flatten(0, 1), keys, spread,
                 path=context.path, products=context.products, gates=False,
             )  # fmt: skip
         return read.memory.view(-1, ways, *read.memory.shape[1:]).sum(1)

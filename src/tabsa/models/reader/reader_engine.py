@@ -25,11 +25,11 @@ from tabsa.models.reader.reader_storage import (
     PLACES,
     TOKENIZER,
     UNHEARD,
+    WEIGHTS,
     WORDS,
     dimensions,
     stored_tensors,
 )
-from tabsa.models.registry import system_of
 from tabsa.schema import Span, Target
 
 Floats = NDArray[np.float32]
@@ -108,9 +108,8 @@ class ReaderEngine:
         return read, ask
 
     def _session(self, name: str, digest: str) -> Any:
-        path, operators = self.folder.path / name, system_of(self.folder).operators
         remedy = f"tabsa export {self.folder.path}" + (" --precision int8" if self.precision == "int8" else "")
-        session = open_session(self.folder, name, remedy, operators, outside=True)
+        session = open_session(self.folder, name, remedy, weights=WEIGHTS)
         try:
             facts = session.get_modelmeta().custom_metadata_map
         except UnicodeDecodeError:
@@ -118,7 +117,9 @@ class ReaderEngine:
         names = (value.name for value in (*session.get_inputs(), *session.get_outputs()))
         kept = {name for name in names if name.startswith(("keys.", "values."))}
         if (facts.get(DIGEST), facts.get(ALONG, "0"), kept) != (digest, str(self.sizes.along), {*self.sizes.kept}):
-            raise ModelError(f"{path} does not fit the folder's other files; make it again with `{remedy}`")
+            raise ModelError(
+                f"{self.folder.path / name} does not fit the folder's other files; make it again with `{remedy}`"
+            )
         return session
 
     def cut(self, text: str, targets: Sequence[Target]) -> Iterator[PiecePassage]:

@@ -77,8 +77,8 @@ class QuestionLayer(NamedTuple):
     epsilon: float
 
 
-def graph(folder: ModelFolder, precision: Precision = "float32") -> dict[str, onnx.ModelProto]:
-    """Both graphs of a model folder, by the names of their files."""
+def graph(folder: ModelFolder, precision: Precision, *, half: bool) -> dict[str, onnx.ModelProto]:  # noqa: ARG001
+    """Build both graphs of a model folder, by the names of their files; how numbers are stored is the folder's."""
     sizes, (stored, digest) = dimensions(folder), stored_tensors(folder)
     models = [build(Builder(Graph("g"), sizes, stored, precision)) for build in (_read, _ask)]
     for model in models:

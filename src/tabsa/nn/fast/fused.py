@@ -1,4 +1,4 @@
-"""The scan's path for GPUs: three products and three Triton kernels a step, each way.
+"""The scan's fast path for GPUs, of the unchanged cell: three products and three Triton kernels a step, each way.
 
 The same shrinking batch and hand-written gradient as `packed.py`, with the products of a step joined. A record of
 `joined` is [delay | candidate | reset * delay], so that one product of its first two parts gives both gates of eq. 3,
@@ -16,8 +16,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
-from tabsa.nn.fast.packed import bmm
-from tabsa.nn.memory import DelayWeights, MemoryWeights, Words, project
+from tabsa.nn.fast.packed import bmm, project
+from tabsa.nn.memory import DelayWeights, MemoryWeights, Words
 
 _ALIGNED = 16
 _WARPS = 2  # of a kernel's program, which is one row
@@ -155,7 +155,7 @@ class _FusedTape:
 
 
 class _FusedScan(torch.autograd.Function):
-    """Forward as `memory.step`, row by row; backward as its derivative, in the same notation."""
+    """Forward as `MemoryCell.step`, row by row; backward as its derivative, in the same notation."""
 
     @staticmethod
     def forward(

@@ -1,24 +1,40 @@
-"""The scan's fast path: only live rows are computed, and the gradient is written by hand.
+"""The scan's fast path for CPUs, of the unchanged cell: live rows alone are computed, and the gradient by hand.
 
-Two savings over autograd through `memory.step`. A batch shrinks as its sentences end: step t computes the rows up to
+Two savings over autograd through the cell's step. A batch shrinks as its sentences end: step t computes the rows up to
 the last one that is still going (no other row where they are sorted by falling length). And the gradient of a weight is
 one large product over all steps instead of a small one a step. The records of all steps lie behind each other:
 (G, rows of step 0 + rows of step 1 + ..., n, d), with R for the rows of one step.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from tabsa.nn.memory import DelayWeights, MemoryWeights, Projections, unit_norm
+from tabsa.nn.memory import DelayWeights, MemoryWeights, unit_norm
 
 
-def supports(weights: MemoryWeights, words: Tensor) -> bool:
-    """Whether this path can run: it has the scalar gate only, and no gradient for the words."""
-    return not weights.vector_gate and not words.requires_grad
+class Projections(NamedTuple):
+    """What a step needs of words and keys and does not depend on the memory: computed once a sentence."""
+
+    word: Tensor  # w, (G, B, T, d)
+    candidate: Tensor  # W w (+ bias), (G, B, T, d)
+    location: Tensor  # w . k, and what the gates are given besides, (G, B, T, n)
+    key: Tensor  # V k, (G, n, d)
+
+
+def project(weights: MemoryWeights, words: Tensor, keys: Tensor, nearby: Tensor | None = None) -> Projections:
+    """Compute the products that do not depend on the memory: `words` (G, B, T, d) and `keys` (G, n, d)."""
+    groups, batch, length, size = words.shape
+    flat = words.reshape(groups, batch * length, size)
+    candidate = flat @ weights.word
+    if weights.bias is not None:
+        candidate = candidate + weights.bias.unsqueeze(1)
+    location = (flat @ keys.transpose(1, 2)).view(groups, batch, length, -1)
+    location = location if nearby is None else location + nearby
+    return Projections(words, candidate.view(words.shape), location, keys @ weights.key)
 
 
 def scan_packed(
@@ -146,7 +162,7 @@ def _unread_delay(
 
 
 class _PackedScan(torch.autograd.Function):
-    """Forward as `memory.step`, row by row; backward as its derivative, in the same notation."""
+    """Forward as `MemoryCell.step`, row by row; backward as its derivative, in the same notation."""
 
     @staticmethod
     def forward(
@@ -208,9 +224,7 @@ class _PackedScan(torch.autograd.Function):
         grad_slope = torch.zeros_like(slope)
         grad_candidate = torch.zeros_like(word)
         grad_location = word.new_zeros(*word.shape[:3], chains)
-        grad_memory = grad_last * (lengths == 0)[..., None, None]
-        grad_delay = torch.zeros_like(grad_last)
-        nothing = torch.zeros_like(grad_last)
+        grad_memory, grad_delay, nothing = (torch.zeros_like(grad_last) for _ in range(3))
         for t in reversed(range(len(plan.rows))):
             count, here = plan.rows[t], plan.at(t)
             grad, raw, gate = grad_memory[:, :count], tape.raw[:, here], tape.gate[:, here]
@@ -231,6 +245,7 @@ class _PackedScan(torch.autograd.Function):
             grad += _product(grad_raw[:, here], matrix.transpose(1, 2))
             grad_candidate[:, :count, t] = grad_raw[:, here].sum(2)
             grad_location[:, :count, t] = grad_logit[:, here].squeeze(-1)
+        grad_memory += grad_last * (lengths == 0)[..., None, None]  # of a sentence without words
 
         def previous(records: Tensor, first: Tensor) -> Tensor:
             """Each step's state before it, packed like `records`, which hold the states after."""

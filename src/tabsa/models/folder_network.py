@@ -1,0 +1,102 @@
+"""A model folder's network in PyTorch, as training had it: to go on from, to compare a graph with, or to be run itself.
+
+A folder of a network whose graph would compute something else, such as one with a memory cell of its own, has no graph:
+`NetworkSession` then runs the network, behind the few methods of an onnxruntime session that the engine calls.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tabsa.checkpoint.model_folder import ModelFolder
+from tabsa.config import build
+from tabsa.embeddings.vectors import lookup
+from tabsa.encoding.target_words import aspect_matrix, target_word
+from tabsa.errors import ConfigError, ModelError
+from tabsa.models.base import Model, Vocabulary
+from tabsa.models.registry import system_of
+from tabsa.nn.context import EVALUATION
+
+
+def load_model(folder: ModelFolder, words: NDArray[np.float32], targets: tuple[int, ...]) -> Model:
+    """Load the folder's model as a network that reads rows of `words`; one seed."""
+    config, system = folder.config, system_of(folder)
+    if not system.network:
+        raise ModelError(f"{folder.path} holds an '{config.kind}', which is no network")
+    concepts = None
+    if system.concepts:
+        if folder.concepts is None:
+            raise ModelError(f"{folder.path} has no concepts.safetensors, without which a {config.kind} cannot read")
+        concepts = torch.from_numpy(folder.concepts.matrix)
+    aspects = torch.from_numpy(aspect_matrix(config.aspects, folder.vectors))
+    vocabulary = Vocabulary(torch.from_numpy(words), targets, aspects, len(config.labels), concepts)
+    try:
+        model = system.network_class()(build(system.config_class, config.model, "model."), vocabulary, (0,))
+    except ConfigError as e:
+        raise ModelError(f"{folder.path / 'config.json'}: {e}") from e
+    expected = {name: tuple(parameter.shape[1:]) for name, parameter in model.named_parameters()}
+    found = {name: array.shape for name, array in folder.weights.items()}
+    for name in [*expected, *found]:
+        if expected.get(name) != found.get(name):
+            raise ModelError(
+                f"{folder.path}: the weights do not fit config.json: '{name}' has shape {found.get(name)}, "
+                f"expected {expected.get(name)}"
+            )
+        if not np.isfinite(folder.weights[name]).all():
+            raise ModelError(f"{folder.path}: '{name}' of the weights holds something that is not a finite number")
+    model.load_state_dict({name: torch.from_numpy(array).unsqueeze(0) for name, array in folder.weights.items()})
+    return model
+
+
+class Port(NamedTuple):
+    """An input or an output."""
+
+    name: str
+    shape: tuple[int | str, ...]
+
+
+class NetworkSession:
+    """The network of a folder with the inputs and outputs of its graph, `slots` in place of `neighbours`."""
+
+    def __init__(self, folder: ModelFolder) -> None:
+        config = folder.config
+        self.folder, self.lock = folder, threading.Lock()
+        targets = lookup([target_word(slot) for slot in range(config.targets)], folder.vectors).matrix
+        # Padding, the targets, and behind these the words of a batch.
+        self.first = np.concatenate([np.zeros_like(targets[:1]), targets])
+        self.model = load_model(folder, self.first, tuple(range(1, len(self.first)))).eval()
+
+    def get_inputs(self) -> list[Port]:
+        """Name what is read."""
+        words = ("batch", "length", self.folder.vectors.dim)
+        names = ["slots", *(["concepts"] if system_of(self.folder).concepts else [])]
+        return [Port("words", words), Port("lengths", words[:1]), *(Port(name, words[:2]) for name in names)]
+
+    def get_outputs(self) -> list[Port]:
+        """Name what is answered."""
+        config = self.folder.config
+        shape = ("batch", config.targets, len(config.aspects), len(config.labels))
+        memory = [Port("gates", ()), Port("attention", ())] if system_of(self.folder).gates else []
+        return [Port("probabilities", shape), *memory]
+
+    def run(self, names: Sequence[str], inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]:
+        """Answer a batch."""
+        words, slots, config = inputs["words"], inputs["slots"], self.folder.config
+        rows = np.arange(slots.size).reshape(slots.shape) + len(self.first)
+        tokens = np.where(slots >= 0, slots + 1, rows)
+        tokens[np.arange(slots.shape[1]) >= inputs["lengths"][:, None]] = 0
+        read = [torch.from_numpy(tokens), torch.from_numpy(inputs["lengths"])]
+        read += [torch.from_numpy(inputs["concepts"])] if "concepts" in inputs else []
+        with self.lock, torch.inference_mode():
+            self.model.words = torch.from_numpy(np.concatenate([self.first, words.reshape(-1, words.shape[2])]))
+            answer = self.model(*(tensor.unsqueeze(0) for tensor in read), context=EVALUATION)
+            logits = answer.logits[0] / config.temperature
+            logits = logits + torch.tensor(config.bias) if config.bias else logits
+            found = {"probabilities": logits.softmax(-1)}
+            if answer.gates is not None and answer.attention is not None:
+                found |= {"gates": answer.gates[0].transpose(0, 1), "attention": answer.attention[0]}
+        return [found[name].numpy() for name in names]
