@@ -1,4 +1,4 @@
-"""The pictures, drawn from the results' files by matplotlib, in the look of `tabsa.evidence`."""
+"""The pictures, drawn from the results' files by matplotlib, in the look of `tabsa.pages`."""
 
 import io
 from collections.abc import Callable, Sequence

@@ -134,9 +134,9 @@ def evaluate(
     report = evaluate_model(predictor, data, split, data_dir=data_dir, columns=columns, bootstrap=bootstrap)
     if not evidence:
         return report
-    from tabsa.evidence.mistakes import with_evidence
+    from tabsa.pages.evaluation_page import explain_mistakes
 
-    return with_evidence(report, predictor, evidence)
+    return explain_mistakes(report, predictor, evidence)
 
 
 def train(

@@ -179,21 +179,21 @@ def test_a_terminal_is_not_waited_for(predict, typed):
 # ---- explanations
 
 
-@pytest.mark.parametrize("name", ["why.html", "why.png", "why.svg"])
-def test_an_explanation_is_written(predict, tmp_path, name):
-    if name != "why.html":
-        pytest.importorskip("matplotlib")
-    code, stdout, stderr = predict(TEXT, "-t", "Camden", "--json", "--explain", tmp_path / name)
+def test_an_explanation_is_written(predict, tmp_path):
+    page = tmp_path / "why.html"
+    code, stdout, stderr = predict(TEXT, "-t", "Camden", "--json", "--explain", page)
     assert code == 0
     assert json.loads(stdout)["text"] == TEXT
-    assert stderr == f"explanation: {tmp_path / name}\n"
-    assert (tmp_path / name).stat().st_size > 1000
+    assert stderr == f"explanation: {page}\n"
+    assert "What carries each answer" in page.read_text("utf-8")
 
 
 def test_a_wrong_extension_is_told_before_anything_is_read(command_line):
-    code, stdout, stderr = command_line("predict", TEXT, "-t", "Camden", "--model", "none", "--explain", "why.pdf")
+    code, stdout, stderr = command_line("predict", TEXT, "-t", "Camden", "--model", "none", "--explain", "why.png")
     assert (code, stdout) == (1, "")
-    assert stderr == "error: cannot write an explanation to 'why.pdf'; expected a name that ends in .html, .png, .svg\n"
+    assert stderr == (
+        "error: cannot write a page to 'why.png'; expected a name that ends in .html (a browser prints it)\n"
+    )
 
 
 def test_a_model_without_gates_is_explained_too(command_line, tmp_path):
@@ -202,7 +202,7 @@ def test_a_model_without_gates_is_explained_too(command_line, tmp_path):
     assert (code, stderr) == (0, f"explanation: {page}\n")
     source = page.read_text("utf-8")
     assert "What carries each answer" in source
-    assert "<h3>What the memory kept" not in source
+    assert "<h3>What the memory wrote" not in source
 
 
 def test_the_words_that_carry_an_answer(command_line):

@@ -1,4 +1,4 @@
-"""`tabsa report`: a page, its numbers and a picture of a scored table."""
+"""`tabsa report`: a page and the numbers of a scored table."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import scored_tables as made
-from tabsa.report import summarise
+from tabsa.pages.counting import summarise
 
 ROOT = Path(__file__).parents[2]
 CommandLine = Callable[..., tuple[int, str, str]]
@@ -60,9 +60,9 @@ def test_the_input_is_never_written_over(command_line: CommandLine, scored: Path
 
 
 def test_json_for_programs(command_line: CommandLine, scored: Path) -> None:
-    code, printed, told = command_line("report", scored, "--json", "--telling", 1)
+    code, printed, told = command_line("report", scored, "--json", "--quotes", 1)
     assert (code, told) == (0, "")
-    assert json.loads(printed) == summarise(scored, telling=1).to_dict()
+    assert json.loads(printed) == summarise(scored, quotes=1).to_dict()
 
 
 def test_options_reach_the_table(command_line: CommandLine, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ NOT_SCORED = (
     "positive, negative and none; or say with --prefix what the columns of its answers begin with"
 )
 WHOSE = "two.csv has several answers in a cell, and no column tells whose they are; say with --target-column which does"
-PICTURE = "cannot write a picture to 'r.pdf'; expected a name that ends in .png or .svg"
+NO_PAGE = "cannot write a page to 'r.pdf'; expected a name that ends in .html (a browser prints it)"
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,7 @@ PICTURE = "cannot write a picture to 'r.pdf'; expected a name that ends in .png 
         (["plain.csv"], NOT_SCORED),
         (["two.csv"], WHOSE),
         (["nope.csv"], "no file nope.csv; expected a scored table, or a folder of them"),
-        (["plain.csv", "--out", "r.pdf"], "cannot write a report to 'r.pdf'; expected a name that ends in .html"),
-        (["plain.csv", "--plot", "r.pdf"], PICTURE),
+        (["plain.csv", "--out", "r.pdf"], NO_PAGE),
     ],
 )
 def test_what_is_wrong_is_one_clear_line(
@@ -111,13 +110,6 @@ def test_what_is_wrong_is_one_clear_line(
     made.write(tmp_path / "two.csv", [{"text": "a", "price": "positive;negative"}])
     code, printed, told = command_line("report", *arguments)
     assert (code, printed, told) == (1, "", f"error: {line}\n")
-
-
-def test_a_picture(command_line: CommandLine, scored: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'tabsa[plot]'")
-    code, _, told = command_line("report", scored, "--plot", tmp_path / "heat.svg")
-    assert (code, told) == (0, f"wrote {tmp_path / 'heat.svg'}\n")
-    assert b"<svg" in (tmp_path / "heat.svg").read_bytes()
 
 
 def test_from_texts_to_a_report(command_line: CommandLine, tiny_model: Path, tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 import tabsa
 from open_model import open_model  # noqa: F401
 from tabsa.errors import DataError
-from tabsa.evidence.mistakes import with_evidence
 from tabsa.inference.explaining import MOST_PARTS
 from tabsa.inference.results import Evidence, WordWeight
+from tabsa.pages.evaluation_page import explain_mistakes
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
 from tabsa.text import split_sentences
 
@@ -176,7 +176,7 @@ def test_the_worst_mistakes_get_evidence_and_nothing_else_changes(tiny_model, da
         assert [span for span, _ in error.evidence] == [span for span, _ in evidence.words]
         assert [w for _, w in error.evidence] == pytest.approx([w for _, w in evidence.words], abs=1e-6)
         assert "Camden" not in words(error.text, error.evidence)
-    assert all(error.evidence for error in with_evidence(plain, model).errors[:50])
+    assert all(error.evidence for error in explain_mistakes(plain, model).errors[:50])
 
 
 def test_labels_that_the_data_lacks_are_treated_as_in_the_figures(open_model):  # noqa: F811

@@ -6,7 +6,7 @@ from tabsa.embeddings.vectors import hashed_vectors
 from tabsa.embeddings.word_forms import forms
 from tabsa.encoding.pieces import PieceReader
 from tabsa.models.onnx import word_engine as engine
-from tabsa.report.dates import parse_date
+from tabsa.pages.dates import parse_date
 from tabsa.scoring.targets import OwnTargets
 from tabsa.text import TargetFinder
 from tabsa.text.caching import remember_short

@@ -14,9 +14,7 @@ _REVIEWS, _OF_PLACES = _FILES / "demo.jsonl", _FILES / "demo-places.jsonl"
 
 
 def command(
-    page: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="The page to write (.html, .png or .svg).")
-    ] = Path("demo.html"),
+    page: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="The page to write.")] = Path("demo.html"),
     model: ModelName = None,
     aspects: Aspects = None,
     aspect_lists: AspectLists = None,
@@ -30,10 +28,11 @@ def command(
     """
     from tabsa.cli.opinions import show
     from tabsa.datasets.loading import load as load_data
-    from tabsa.evidence import check_format, write_explanation
     from tabsa.inference.predictor import load
+    from tabsa.pages.evidence_page import write_explanation
+    from tabsa.pages.rendering import check_page_name
 
-    check_format(page)
+    check_page_name(page)
     asked = asked_aspects(aspect_lists, aspects)
     predictor = load(model)
     reviews = load_data(str(_REVIEWS if predictor.open_aspects else _OF_PLACES), "all").examples

@@ -110,7 +110,7 @@ def command(
     `tabsa evaluate my-model --data reviews.csv --split all --against reader`,
     `tabsa evaluate reader --data survey.csv --split all --text-column Review --polarity-column Label`
     """
-    from tabsa.evaluation.page import check_page_name
+    from tabsa.pages.rendering import check_page_name
     from tabsa.tables.writing import check_table_name
 
     if page:
@@ -128,8 +128,10 @@ def command(
     report, *others = [_report(one, dataset, load, bootstrap) for one in answering]
     other = others[0] if others else None
     if page:
+        from tabsa.pages.evaluation_page import write_evaluation
+
         report = _explained(report, answering[0])
-        report.write_page(page, other)
+        write_evaluation(report, page, other)
     if errors:
         report.write_errors(errors)
     _print(report, other, bootstrap, as_json=as_json)
@@ -216,6 +218,6 @@ def _explained(report: "Report", one: "Path | Predictor") -> "Report":
     """With the words that carry the worst mistakes, where a model can be asked for them."""
     if isinstance(one, Path):
         return report
-    from tabsa.evidence.mistakes import with_evidence
+    from tabsa.pages.evaluation_page import explain_mistakes
 
-    return with_evidence(report, one)
+    return explain_mistakes(report, one)

@@ -90,7 +90,7 @@ def _shown() -> "Iterator[Callable[[Standing, Outcome], None]]":
     """Parts and rows: as a bar on a terminal, elsewhere as a line now and then. What goes wrong is a line at once."""
     from rich import progress as bars
 
-    from tabsa.evaluation.page.markup import plural
+    from tabsa.pages.tally import plural
 
     columns = (
         bars.TextColumn("{task.fields[standing]}"),
@@ -115,7 +115,7 @@ def _shown() -> "Iterator[Callable[[Standing, Outcome], None]]":
 
 
 def _summarise(ended: "Ended") -> None:
-    from tabsa.evaluation.page.markup import plural
+    from tabsa.pages.tally import plural
 
     counts = ended.counts
     speed = (counts.rows - ended.resumed) / ended.seconds

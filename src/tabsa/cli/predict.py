@@ -37,9 +37,9 @@ def command(
     explain: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            help="Write the words shaded by what carries each answer, and of a model with gates what its memory kept: "
-            ".html, .png or .svg.",
+            metavar="FILE.html",
+            help="Write the words shaded by what carries each answer, and of a model with gates what its memory wrote, "
+            "as a page.",
         ),
     ] = None,
     evidence: Annotated[
@@ -66,9 +66,9 @@ def command(
     from tabsa.inference.predictor import load
 
     if explain is not None:
-        from tabsa.evidence import check_format
+        from tabsa.pages.rendering import check_page_name
 
-        check_format(explain)
+        check_page_name(explain)
     predictor = load(model, precision=precision)
     prediction = predictor.predict(read, wanted, asked, implied=implied)
     for name in prediction.unmentioned():
@@ -80,7 +80,7 @@ def command(
 
         show(prediction, every=every, evidence=evidence)
     if explain is not None:
-        from tabsa.evidence import write_explanation
+        from tabsa.pages.evidence_page import write_explanation
 
         write_explanation(prediction, explain)
         err.print(f"explanation: {explain}", markup=False, highlight=False, soft_wrap=True)

@@ -13,7 +13,7 @@ from tabsa.cli.score_options import EscapeFormulas
 from tabsa.errors import OutputError
 
 if TYPE_CHECKING:
-    from tabsa.report import Summary
+    from tabsa.pages.summary import Summary
 
 
 def command(
@@ -30,12 +30,6 @@ def command(
             metavar="FILE.html",
             help="Write the page, and beside it all numbers as FILE.csv.",
             show_default=False,
-        ),
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.png|.svg", help="Draw targets by aspects as a picture (tabsa[plot]).", show_default=False
         ),
     ] = None,
     title: Annotated[
@@ -77,7 +71,7 @@ def command(
             "--day-first/--month-first", help="How to read 3/4/2024. [default: as other rows tell]", show_default=False
         ),
     ] = None,
-    telling: Annotated[
+    quotes: Annotated[
         int, typer.Option(min=0, metavar="N", help="Sentences to show of each target, aspect and polarity.")
     ] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON, shares as fractions.")] = False,
@@ -90,43 +84,38 @@ def command(
     compared, the most telling sentences with a filter, and what was silent or rejected.
 
     Examples: `tabsa report opinions.csv --out report.html`,
-    `tabsa report opinions.csv --out report.html --plot heat.png --title "Reviews of 2024"`,
+    `tabsa report opinions.csv --out report.html --title "Reviews of 2024"`,
     `tabsa report scored/ --out report.html --date-column posted`,
     `tabsa report opinions.parquet --json`
     """
     numbers = page.with_suffix(".csv") if page else None
-    _check(scored, page, numbers, plot, overwrite=overwrite)
-    from tabsa.report import ColumnNames, summarise
-    from tabsa.report.columns import WIDE
+    _check(scored, page, numbers, overwrite=overwrite)
+    from tabsa.pages.counting import summarise
+    from tabsa.pages.scored_columns import WIDE, ColumnNames
 
     names = ColumnNames(
         text=text_column, id=id_column, date=date_column, target=target_column, prefix=prefix, day_first=day_first
     )
     with _rows_read() as show:
-        summary = summarise(scored, title=title or "", columns=names, telling=telling, on_progress=show)
+        summary = summarise(scored, title=title or "", columns=names, quotes=quotes, on_progress=show)
     if page and numbers:
         summary.write_csv(numbers, escape_formulas=escape_formulas)
-        summary.write_html(page, beside=numbers.name)
-    if plot:
-        summary.plot(plot)
+        summary.write_html(page, numbers=numbers.name)
     _print(summary, as_json=as_json)
     if summary.targets == ("",) and summary.layout == WIDE:
         warn("the answers are of what texts do not name; if a column names it, say which with --target-column")
-    for written in (page, numbers, plot):
+    for written in (page, numbers):
         if written:
             err.print(f"wrote {written}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _check(scored: Path, page: Path | None, numbers: Path | None, plot: Path | None, *, overwrite: bool) -> None:
+def _check(scored: Path, page: Path | None, numbers: Path | None, *, overwrite: bool) -> None:
     """Whether all can be written: better asked before a long table is read."""
-    from tabsa.report.page import check_report_name
-    from tabsa.report.picture import check_picture_name
+    from tabsa.pages.rendering import check_page_name
 
     if page:
-        check_report_name(page)
-    if plot:
-        check_picture_name(plot)
-    written = [path for path in (page, numbers, plot) if path]
+        check_page_name(page)
+    written = [path for path in (page, numbers) if path]
     for path in written:
         if path.resolve() == scored.resolve():
             raise OutputError(f"{path} is the input; choose another name")

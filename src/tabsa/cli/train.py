@@ -149,9 +149,10 @@ def _show(run: "RunConfig", fitted: "Fitted", folder: Path, seconds: float) -> N
 def _judge(folder: Path, test: Path, columns: "Columns | None") -> None:
     from tabsa.datasets.loading import load
     from tabsa.inference.evaluating import evaluate
+    from tabsa.pages.evaluation_page import write_evaluation
 
     report = evaluate(str(folder), load(test, "all", columns=columns))
-    report.write_page(folder / "report-test.html")
+    write_evaluation(report, folder / "report-test.html")
     shown = ", ".join(f"{name.replace('_', ' ')} {100 * value:.1f}" for name, value in report.questions.items())
     out.print(f"{test}, %: {shown}", markup=False, highlight=False, soft_wrap=True)
     for note in report.notes:

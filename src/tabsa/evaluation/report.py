@@ -138,12 +138,6 @@ class Report:
 
         return draw_report(self)
 
-    def write_page(self, path: str | Path, against: "Report | None" = None) -> Path:
-        """Write the report as one page (.html) that needs nothing else, compared with another where that is given."""
-        from tabsa.evaluation.page import write_page
-
-        return write_page(self, path, against)
-
     def write_errors(self, path: str | Path) -> Path:
         """Write every wrong answer as a row: .csv, .tsv, .jsonl or .parquet, by the name."""
         from tabsa.evaluation.report_tables import write_errors

@@ -22,9 +22,10 @@ from starlette.datastructures import UploadFile
 from starlette.types import Receive, Scope, Send
 
 from tabsa.errors import DataError, TabsaError
-from tabsa.report import ColumnNames, summarise
-from tabsa.report.dates import looks_dated
-from tabsa.report.page import html_page
+from tabsa.pages.counting import summarise
+from tabsa.pages.dates import looks_dated
+from tabsa.pages.report_page import report_page
+from tabsa.pages.scored_columns import ColumnNames
 from tabsa.scoring import Counts, Layout
 from tabsa.scoring import Request as ScoreRequest
 from tabsa.scoring.reading import InputTable
@@ -338,7 +339,7 @@ def _report(source: Path, form: ReportForm) -> str:
         target=form.target_column,
         prefix=form.prefix,
     )
-    return html_page(summarise(source, title=form.title, columns=names))
+    return report_page(summarise(source, title=form.title, columns=names))
 
 
 # ---- the streamed answer

@@ -20,6 +20,7 @@ from tabsa.evaluation.report import Report
 from tabsa.evaluation.report import evaluate as score
 from tabsa.models.export import export
 from tabsa.models.reader.reader_storage import TOKENIZER, WORDS, write_reader_folder
+from tabsa.pages.evaluation_page import write_evaluation
 from tabsa.schema import Dataset
 from tabsa.training.config import RunConfig
 from tabsa.training.run_folder import RunFolder
@@ -68,7 +69,7 @@ def finish(tuned: Tuned, out: Path, run: RunFolder) -> Fitted:
     answers = restrict_labels(tuned.answers, tuned.labels, held.labels)
     report = replace(score(held, answers), history=history, model=out.name)
     folder = write_tuned(out, tuned, _metrics(tuned, report, history), _card(tuned, report))
-    report.write_page(out / "report.html")
+    write_evaluation(report, out / "report.html")
     notes = list(report.notes)
     if not tuned.epoch:
         notes.append("training was not surely better than not training, so the base is kept as it was")

@@ -1,0 +1,107 @@
+"""A summary as one page: who is judged how on what, change over time, two compared, the sentences behind it."""
+
+from itertools import combinations
+from typing import Any, Final
+
+from tabsa.pages.rendering import cut, render
+from tabsa.pages.summary import Summary, Times
+from tabsa.pages.svg_charts import trend_chart
+from tabsa.pages.tally import FEW_OPINIONS, display_name, plural
+
+MOST_TARGETS: Final = 30
+MOST_ASPECTS: Final = 20
+_MOST_COMPARED: Final = 8  # targets
+_MOST_CHARTS: Final = 8  # of targets, and of aspects
+_LEAST_TREND: Final = 20  # opinions of a cell that is drawn over time
+
+
+def report_page(summary: Summary, numbers: str = "") -> str:
+    """Return the page as text; `numbers` is the name of the table of all numbers, where there is one."""
+    spoken_of = [[name for name, tally in totals.items() if tally.n] for totals in _totals(summary)]
+    targets, aspects = spoken_of[0][:MOST_TARGETS], spoken_of[1][:MOST_ASPECTS]
+    hidden = ((len(spoken_of[0]) - len(targets), "target"), (len(spoken_of[1]) - len(aspects), "aspect"))
+    groups = _groups(summary, targets, aspects)
+    quotes = [quote for group in groups for quote, _ in group["quotes"]]
+    values = {"title": summary.title, "summary": summary, "targets": targets, "aspects": aspects, "few": FEW_OPINIONS}
+    values |= _trends(summary.times, targets, aspects)
+    pairs = [
+        (first, second, [one for one in summary.compare(first, second) if one.aspect in aspects])
+        for first, second in combinations(targets[:_MOST_COMPARED], 2)
+    ]
+    parts = {
+        "judged": "Who is judged how on what",
+        "time": values["series"] and "Change over time",
+        "compared": pairs and "Two compared",
+        "sentences": groups and "Telling sentences",
+        "silent": "Silent and rejected",
+    }
+    return render(
+        "report.html",
+        script="report.js",
+        numbers=numbers,
+        left_out=" and ".join(plural(number, noun) for number, noun in hidden if number),
+        counts=_counts(summary),
+        links=[(name, heading) for name, heading in parts.items() if heading],
+        pairs=pairs,
+        groups=groups,
+        anchors={f"c{group['row']}-{group['column']}" for group in groups},
+        quote_count=len(quotes),
+        ranked=any(quote.probability is not None for quote in quotes),
+        **values,
+    )
+
+
+def _totals(summary: Summary) -> tuple[dict[str, Any], dict[str, Any]]:
+    return summary.target_totals, summary.aspect_totals
+
+
+def _counts(summary: Summary) -> list[tuple[str, int]]:
+    texts = [("texts", summary.texts), ("with an opinion", summary.texts_with_opinion)]
+    counts = [("opinions", summary.total.n), ("targets", len(summary.targets)), ("aspects", len(summary.aspects))]
+    if not summary.has_silent:
+        texts = [("texts with an opinion", summary.texts_with_opinion)]
+    unsure = sum(cell.unsure for cell in summary.cells.values())
+    return [*texts, *counts, *([("unsure", unsure)] if unsure else []), ("rejected", summary.rejected)]
+
+
+def _groups(summary: Summary, targets: list[str], aspects: list[str]) -> list[dict[str, Any]]:
+    """The sentences of each cell, those of the most spoken-of first."""
+    times, groups = summary.times, []
+    for row, target in enumerate(targets):
+        for column, aspect in enumerate(aspects):
+            cell = summary.cell(target, aspect)
+            if not (quotes := cell.quotes):
+                continue
+            drawn = times is not None and cell.tally.judged >= _LEAST_TREND
+            groups.append(
+                {
+                    "row": row,
+                    "column": column,
+                    "cell": cell,
+                    "quotes": [(quote, cut(quote.sentence, dict.fromkeys(quote.mentions, ""))) for quote in quotes],
+                    "trend": _small(times, f"t{row}-{column}", target, aspect) if times and drawn else "",
+                }
+            )
+    return sorted(groups, key=lambda group: -group["cell"].tally.n)
+
+
+def _trends(times: Times | None, targets: list[str], aspects: list[str]) -> dict[str, Any]:
+    """The charts over time; none where fewer than two buckets have enough opinions."""
+    series = times.series() if times else ()
+    if times is None or not targets or sum(tally.judged >= FEW_OPINIONS for tally in series) < 2:
+        return {"times": times, "series": [], "large_trend": "", "small_trends": []}
+    by_target = [(display_name(t), _small(times, f"target-{n}", t, None)) for n, t in enumerate(targets[:_MOST_CHARTS])]
+    by_aspect = [(a, _small(times, f"aspect-{n}", None, a)) for n, a in enumerate(aspects[:_MOST_CHARTS])]
+    small = [("Target by target", by_target), ("Aspect by aspect", by_aspect)]
+    return {
+        "times": times,
+        "series": list(zip(times.names, series, strict=True)),
+        "large_trend": trend_chart("trend", "all targets on all aspects over time", series, times.names),
+        "small_trends": [(heading, charts) for heading, charts in small if len(charts) > 1],
+    }
+
+
+def _small(times: Times, name: str, target: str | None, aspect: str | None) -> str:
+    who = "all targets" if target is None else display_name(target)
+    title = f"{who} on {'all aspects' if aspect is None else aspect} over time"
+    return trend_chart(name, title, times.series(target, aspect), times.names, small=True)

@@ -1,0 +1,230 @@
+"""Which columns of a scored table hold answers, and which the text, the id, the date."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tabsa.errors import DataError, unknown_name
+from tabsa.pages.dates import is_day_first, looks_dated
+from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED
+from tabsa.tables.fields import is_blank
+from tabsa.tables.rows import Row
+
+LONG, WIDE, OWN = "long", "wide", "wide, a row's own targets"
+_KNOWN: Final = frozenset((NONE, POSITIVE, NEGATIVE, NEUTRAL, MIXED, "conflict"))
+_DATE_NAMES: Final = ("date", "day", "when", "time", "timestamp", "datetime", "month", "created", "published", "posted")
+_NO_SCORE: Final = "expected a table that `tabsa score` wrote, with answers such as positive, negative and none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnNames:
+    """Names of columns, where they cannot be found in the table."""
+
+    text: str | None = None
+    id: str | None = None
+    date: str | None = None
+    target: str | None = None  # of a wide table whose rows name their own
+    prefix: str | None = None  # what goes before the name of each column of answers
+    day_first: bool | None = None  # 3/4/2024 is in April
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerColumn:
+    """A column of answers on a target's aspect, and those that go with it."""
+
+    name: str
+    target: str
+    aspect: str
+    shares: Mapping[str, str]  # by label: the column with its probability
+    evidence: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredColumns:
+    """A scored table's columns, by what they are for."""
+
+    layout: str
+    text: str | None
+    id: str | None
+    date: str | None
+    day_first: bool
+    prefix: str = ""  # of the long layout
+    answers: tuple[AnswerColumn, ...] = ()  # of the wide ones
+    targets: str | None = None  # of the wide layout with a row's own
+
+
+def find_scored_columns(path: Path, rows: Sequence[Row], given: ColumnNames) -> ScoredColumns:
+    """Find what a table's columns are by its first rows.
+
+    Raises:
+        DataError: there are no answers among them, or a column that was named is not there.
+    """
+    names = tuple(dict.fromkeys(name for row in rows for name in row.values))
+    for wanted in (given.text, given.id, given.date, given.target):
+        if wanted is not None and wanted not in names:
+            raise unknown_name(f"column of {path}", wanted, names)
+    prefix = _long_prefix(path, names, given)
+    answers: tuple[AnswerColumn, ...] = ()
+    several = False
+    if prefix is not None:
+        taken = {prefix + name for name in ("target", "aspect", "polarity", "confidence", "evidence", "row")}
+    else:
+        answers, several = _answer_columns(path, rows, names, given)
+        taken = {name for one in answers for name in (one.name, *one.shares.values(), one.evidence) if name}
+    free = [name for name in names if name not in taken]
+    identity = given.id or next((name for name in ("id", f"{prefix or ''}row") if name in names), None)
+    day, day_first = _date(rows, free, given)
+    targets = None
+    if answers and all(one.target == UNNAMED for one in answers):
+        targets = given.target or _own_targets(path, rows, free, answers[0].name, several=several)
+    text = given.text or _text(rows, [name for name in free if name not in (identity, day, targets)])
+    layout = LONG if prefix is not None else OWN if targets else WIDE
+    return ScoredColumns(layout, text, identity, day, day_first, prefix or "", answers, targets)
+
+
+def _long_prefix(path: Path, names: Sequence[str], given: ColumnNames) -> str | None:
+    """Find what goes before `target`, `aspect` and `polarity`, where the table has all three."""
+    ends = [name.removesuffix("polarity") for name in names if name.endswith("polarity")]
+    found = [p for p in ends if f"{p}target" in names and f"{p}aspect" in names]
+    if given.prefix is not None:
+        return given.prefix if given.prefix in found else None
+    found = [p for p in found if f"{p}confidence" in names] or found
+    if len(found) > 1:
+        listed = ", ".join(repr(f"{p}polarity") for p in found)
+        raise DataError(f"{path} has more than one column of answers: {listed}", code="two_answers")
+    return found[0] if found else None
+
+
+# ---- the wide layouts
+
+
+def _answer_columns(
+    path: Path, rows: Sequence[Row], names: Sequence[str], given: ColumnNames
+) -> tuple[tuple[AnswerColumn, ...], bool]:
+    """Find the columns of answers, and if a cell holds several."""
+    prefix = given.prefix or ""
+    below: dict[str, dict[str, str]] = {}  # the columns `name/label`, by name and label
+    for column in names:
+        name, stroke, label = column.rpartition("/")
+        if stroke:
+            below.setdefault(name, {})[label] = column
+    shares = {
+        name: {label: column for label, column in found.items() if label != "evidence"} if NONE in found else {}
+        for name, found in below.items()
+    }
+    sizes = {n: _answers_a_cell(n, rows, _KNOWN | set(shares.get(n, {}))) for n in names if n.startswith(prefix)}
+    stems = [name[len(prefix) :] for name, size in sizes.items() if size]
+    if not stems:
+        listed = ", ".join(map(repr, names[:8])) or "no column"
+        more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
+        raise DataError(f"{path} holds no answers, only {listed}{more}; {_NO_SCORE}", code="not_scored")
+    several = max(sizes.values()) > 1
+    pairs = [stem for stem in stems if "/" in stem.strip("/")]
+    split = _split(pairs, given_prefix=given.prefix is not None) if pairs and not several else {}
+    return tuple(
+        AnswerColumn(
+            prefix + stem,
+            *split.get(stem, (UNNAMED, stem)),
+            shares.get(prefix + stem, {}),
+            below.get(prefix + stem, {}).get("evidence"),
+        )
+        for stem in (split or stems)
+    ), several
+
+
+def _answers_a_cell(name: str, rows: Sequence[Row], labels: frozenset[str]) -> int:
+    """Count the answers in a cell of a column, at most; 0 where they are no answers."""
+    most = 0
+    for value in _values(rows, name):
+        if is_blank(value):
+            continue
+        parts = value.split(";") if isinstance(value, str) else [""]
+        if any(part not in labels for part in parts):
+            return 0
+        most = max(most, len(parts))
+    return most
+
+
+def _split(stems: Sequence[str], *, given_prefix: bool) -> dict[str, tuple[str, str]]:
+    """Split columns `target/aspect`, where names may hold a stroke themselves.
+
+    Every target has every aspect, so of two ways to split the one in which that holds is right.
+    """
+    ways = [{stem: split(stem, "/") for stem in stems} for split in (str.rpartition, str.partition)]
+    parts = ways[0]
+    for way in ways:
+        pairs = {(target, aspect) for target, _, aspect in way.values()}
+        if len(pairs) == len({t for t, _ in pairs}) * len({a for _, a in pairs}):
+            parts = way
+            break
+    targets = {target for target, _, _ in parts.values()}
+    heads = {target.partition("/")[0] for target in targets}
+    # `tabsa/Camden` and `tabsa/Brixton`: what all share is no part of a name, but a prefix that columns were given.
+    shared = not given_prefix and len(targets) > 1 and len(heads) == 1 and all("/" in target for target in targets)
+    cut = len(heads.pop()) + 1 if shared else 0
+    return {stem: (target[cut:], aspect) for stem, (target, _, aspect) in parts.items()}
+
+
+def _own_targets(path: Path, rows: Sequence[Row], free: Sequence[str], answer: str, *, several: bool) -> str | None:
+    """Find the column that names a row's own targets: one with as many names in each row as there are answers."""
+    known = [name for name in free if name.lower() in ("target", "targets")]
+    if not several:
+        return known[0] if known else None
+    given = [(row.values, str(row.values[answer]).split(";")) for row in rows if not is_blank(row.values.get(answer))]
+    fitting = [name for name in free if all(len(names_in(row.get(name))) == len(found) for row, found in given)]
+    chosen = [name for name in known if name in fitting] or fitting
+    if len(chosen) != 1:
+        raise DataError(
+            f"{path} has several answers in a cell, and no column tells whose they are", code="whose_answers"
+        )
+    return chosen[0]
+
+
+def names_in(value: object) -> list[str]:
+    """List the names in a cell: one, several with `;` between them, or a list."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return []
+    listed = value.split(";") if isinstance(value, str) else value if isinstance(value, list) else []
+    return list(dict.fromkeys(name.strip() for name in listed if isinstance(name, str) and name.strip()))
+
+
+# ---- the other columns
+
+
+def _date(rows: Sequence[Row], names: Sequence[str], given: ColumnNames) -> tuple[str | None, bool]:
+    """Find the column of dates: one that is called so, else the first that holds nothing else."""
+    called = [name for name in names if _is_date_name(name) and looks_dated(_values(rows, name), strict=False)]
+    column = given.date or next(iter(called), None)
+    if column is None:
+        column = next((name for name in names if looks_dated(_values(rows, name), strict=True)), None)
+    if column is None:
+        return None, False
+    return column, bool(is_day_first(_values(rows, column)) if given.day_first is None else given.day_first)
+
+
+def _is_date_name(name: str) -> bool:
+    words = name.lower().replace("_", " ").replace("-", " ").split()
+    return any(word in _DATE_NAMES or word.endswith(("date", "time")) for word in words)
+
+
+def _values(rows: Sequence[Row], name: str) -> list[object]:
+    return [row.values.get(name) for row in rows]
+
+
+def _text(rows: Sequence[Row], names: Sequence[str]) -> str | None:
+    """Find the texts: `text`, or the column with the longest."""
+    if "text" in names:
+        return "text"
+    columns = {name: _values(rows, name) for name in names}
+    lengths = {
+        name: sum(len(value) for value in values if isinstance(value, str))
+        for name, values in columns.items()
+        if all(isinstance(value, str | None) for value in values)
+    }
+    longest = max(lengths, key=lambda name: lengths[name], default=None)
+    return longest if longest is not None and lengths[longest] > 12 * len(rows) else None

@@ -1,0 +1,227 @@
+"""What a scored table says: numbers, their intervals, and the sentences behind them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tabsa.pages.dates import bucket_name
+from tabsa.pages.quotes import Quote, QuoteCollector
+from tabsa.pages.tally import FEW_OPINIONS, Tally, difference, merged
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryCell:
+    """The opinions of one target's aspect."""
+
+    target: str
+    aspect: str
+    tally: Tally
+    unsure: int = 0  # opinions of which the model is less than 55% sure
+    collected: QuoteCollector | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def quotes(self) -> tuple[Quote, ...]:
+        """The most telling sentences, of one polarity after another."""
+        return self.collected.quotes(self.target, self.aspect, self.tally.counts) if self.collected else ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        numbers = {**self.tally.to_dict(), "unsure": self.unsure}
+        return (
+            {"target": self.target or None, "aspect": self.aspect}
+            | numbers
+            | {"quotes": [quote.to_dict() for quote in self.quotes]}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Counts over time: of every target and aspect, by the bucket that a text's date falls in."""
+
+    column: str
+    bucket: str  # day, week, month, quarter, year
+    starts: tuple[date, ...]  # the first days of the buckets, without gaps
+    counts: Mapping[tuple[str, str], Mapping[date, Tally]] = field(repr=False)
+    undated: int = 0  # rows whose date cannot be read
+    day_first: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the buckets."""
+        return tuple(bucket_name(start, self.bucket) for start in self.starts)
+
+    def series(self, target: str | None = None, aspect: str | None = None) -> tuple[Tally, ...]:
+        """Return the tally of each bucket, of one target or all, on one aspect or all."""
+        if target is not None and aspect is not None:
+            of_each = self.counts.get((target, aspect), {})
+            return tuple(of_each.get(start, Tally({})) for start in self.starts)
+        pairs = self.counts.items()
+        return self._joined(found for (t, a), found in pairs if target in (None, t) and aspect in (None, a))
+
+    def _joined(self, of_pairs: Iterable[Mapping[date, Tally]]) -> tuple[Tally, ...]:
+        parts: dict[date, list[Tally]] = {start: [] for start in self.starts}
+        for of_each in of_pairs:
+            for start, tally in of_each.items():
+                parts[start].append(tally)
+        return tuple(merged(tallies) for tallies in parts.values())
+
+    def to_dict(self, targets: Sequence[str]) -> dict[str, Any]:
+        """Return it for JSON: all together, and each target."""
+
+        def points(of_pairs: Iterable[Mapping[date, Tally]]) -> list[dict[str, Any]]:
+            named = zip(self.starts, self.names, self._joined(of_pairs), strict=True)
+            return [{"start": start.isoformat(), "name": name, **tally.to_dict()} for start, name, tally in named]
+
+        by_target: dict[str, list[Mapping[date, Tally]]] = {target: [] for target in targets}
+        for (target, _), of_each in self.counts.items():
+            by_target[target].append(of_each)
+        return {
+            "column": self.column,
+            "bucket": self.bucket,
+            "undated": self.undated,
+            "total": points(self.counts.values()),
+            "targets": [{"target": name or None, "points": points(found)} for name, found in by_target.items()],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Two targets on one aspect: the first's share of positive opinions less the second's, with its 95% interval."""
+
+    aspect: str
+    first: Tally
+    second: Tally
+
+    @property
+    def difference(self) -> tuple[float, float, float] | None:
+        """The difference and both ends of its interval; None where one of them has too few opinions."""
+        few = min(self.first.judged, self.second.judged) < FEW_OPINIONS
+        return None if few else difference(self.first, self.second)
+
+    @property
+    def verdict(self) -> str:
+        """`first` or `second` is seen as better, or it is `unclear`, or they are too `few`."""
+        found = self.difference
+        if found is None:
+            return "few"
+        return "unclear" if found[1] <= 0 <= found[2] else "first" if found[0] > 0 else "second"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What a scored table says.
+
+    `texts` counts only what the table holds: the long layout leaves out texts without an opinion unless it was written
+    with all of them (`has_silent`).
+    """
+
+    title: str
+    files: tuple[str, ...]
+    layout: str
+    rows: int
+    texts: int
+    texts_with_opinion: int
+    has_silent: bool
+    targets: tuple[str, ...]  # the most spoken-of first
+    aspects: tuple[str, ...]
+    polarities: tuple[str, ...]
+    cells: Mapping[tuple[str, str], SummaryCell] = field(repr=False)
+    times: Times | None = field(default=None, repr=False)
+    rejected: int = 0
+    reasons: Mapping[str, int] = field(default_factory=dict)  # why, and how many rows
+    unreadable: int = 0  # rows of the scored table itself
+    columns: Mapping[str, str | None] = field(default_factory=dict)  # what was read as text, id and date
+
+    @cached_property
+    def total(self) -> Tally:
+        """All opinions."""
+        return merged(cell.tally for cell in self.cells.values())
+
+    @cached_property
+    def target_totals(self) -> dict[str, Tally]:
+        """All opinions of each target."""
+        return self._totals(0, self.targets)
+
+    @cached_property
+    def aspect_totals(self) -> dict[str, Tally]:
+        """All opinions on each aspect."""
+        return self._totals(1, self.aspects)
+
+    def _totals(self, place: int, names: Sequence[str]) -> dict[str, Tally]:
+        parts: dict[str, list[Tally]] = {name: [] for name in names}
+        for pair, cell in self.cells.items():
+            parts[pair[place]].append(cell.tally)
+        return {name: merged(tallies) for name, tallies in parts.items()}
+
+    @property
+    def silent_targets(self) -> tuple[str, ...]:
+        """Targets that no text has an opinion on."""
+        return tuple(target for target, tally in self.target_totals.items() if not tally.n)
+
+    @property
+    def silent_aspects(self) -> tuple[str, ...]:
+        """Aspects that no text has an opinion on."""
+        return tuple(aspect for aspect, tally in self.aspect_totals.items() if not tally.n)
+
+    def cell(self, target: str, aspect: str) -> SummaryCell:
+        """Return the opinions of one target's aspect; of a pair that the table does not have, none."""
+        return self.cells.get((target, aspect)) or SummaryCell(target, aspect, Tally({}))
+
+    def compare(self, first: str, second: str) -> Iterator[Contrast]:
+        """Compare two targets, aspect by aspect."""
+        for aspect in self.aspects:
+            yield Contrast(aspect, self.cell(first, aspect).tally, self.cell(second, aspect).tally)
+
+    def sentences(self) -> list[str]:
+        """Say in a few sentences what the table says."""
+        from tabsa.pages.findings import lead
+
+        return lead(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it for JSON; a target without a name is null."""
+        ordered = [self.cells[pair] for t in self.targets for a in self.aspects if (pair := (t, a)) in self.cells]
+        return {
+            "title": self.title,
+            "says": self.sentences(),
+            "files": list(self.files),
+            "layout": self.layout,
+            "columns": dict(self.columns),
+            "rows": self.rows,
+            "texts": self.texts,
+            "texts_with_opinion": self.texts_with_opinion,
+            "opinions": self.total.n,
+            "targets": [target or None for target in self.targets],
+            "aspects": list(self.aspects),
+            "polarities": list(self.polarities),
+            "total": self.total.to_dict(),
+            "target_totals": [{"target": t or None, **tally.to_dict()} for t, tally in self.target_totals.items()],
+            "aspect_totals": [{"aspect": a, **tally.to_dict()} for a, tally in self.aspect_totals.items()],
+            "cells": [cell.to_dict() for cell in ordered],
+            "time": self.times.to_dict(self.targets) if self.times else None,
+            "silent": {
+                "texts": self.texts - self.texts_with_opinion if self.has_silent else None,
+                "targets": [target or None for target in self.silent_targets],
+                "aspects": list(self.silent_aspects),
+            },
+            "rejected": {"rows": self.rejected, "reasons": dict(self.reasons), "unreadable": self.unreadable},
+        }
+
+    def write_html(self, path: str | Path, *, numbers: str = "") -> Path:
+        """Write the page: one file that needs nothing else; `numbers` is the name of the table of all numbers."""
+        from tabsa.pages.rendering import write_page
+        from tabsa.pages.report_page import report_page
+
+        return write_page(report_page(self, numbers), path)
+
+    def write_csv(self, path: str | Path, *, escape_formulas: bool = False) -> Path:
+        """Write the numbers of every target and aspect: .csv, or any other format that tables are written in.
+
+        With `escape_formulas`, text of a CSV that a spreadsheet would take for a formula has an apostrophe before it.
+        """
+        from tabsa.pages.findings import write_numbers
+
+        return write_numbers(self, path, escape_formulas=escape_formulas)
