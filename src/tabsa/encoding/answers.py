@@ -1,4 +1,4 @@
-"""What a model says of passages, and of a text that was read in several."""
+"""What runs a model on passages, and answers: several to one, for fewer labels, and calibrated."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.encoding.passages import Passage
-from tabsa.schema import Span, Target
+from tabsa.schema import NEUTRAL, Span, Target
 
 
 class PassageAnswer(NamedTuple):
-    """What a model says of one passage."""
+    """The answers to the questions about one passage."""
 
-    probabilities: NDArray[np.float32]  # of the passage's targets and the aspects asked, (K, A, labels)
-    gates: NDArray[np.float32] | None  # (directions, tokens, chains), where they were asked for and the model has them
+    probabilities: NDArray[np.float32]  # of the passage's targets and the requested aspects, (K, A, labels)
+    gates: NDArray[np.float32] | None  # (directions, tokens, chains), where they were requested and the model has them
 
 
 class OpenedPassage(Protocol):
-    """A passage that was read once, whose questions may be kept from hearing some of it."""
+    """A passage that was read once, parts of which can be masked from its questions."""
 
     @property
     def spans(self) -> Sequence[Span]:
@@ -29,12 +29,12 @@ class OpenedPassage(Protocol):
     def slots(self) -> Sequence[int | None]:
         """For each part the slot of the target that it mentions."""
 
-    def ask(self, slot: int, aspect: str, heard: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """What is said where the question hears the parts of each row of `heard`, (M, parts) -> (M, labels)."""
+    def ask(self, slot: int, aspect: str, visible: NDArray[np.bool_], /) -> NDArray[np.float32]:
+        """Return the probabilities where the parts of each row are visible, (M, parts) -> (M, labels)."""
 
 
 class Engine(Protocol):
-    """What runs a model on passages."""
+    """A model that can be run on passages."""
 
     at_once: int  # targets that one passage may be read for
 
@@ -43,7 +43,7 @@ class Engine(Protocol):
         """The share of each chain in each question of the model's own, (K, A, n), where the model has chains."""
 
     def cut(self, text: str, targets: Sequence[Target]) -> Iterable[Passage]:
-        """What is read of a text at once, and for whom."""
+        """Cut a text into what is read at once, each with its targets."""
 
     def read_passages(
         self,
@@ -53,45 +53,59 @@ class Engine(Protocol):
         aspects_of_each: Sequence[Sequence[str]] | None = None,
         gates: bool = False,
     ) -> list[PassageAnswer]:
-        """What is said of some aspects, or of the model's own, in passages that `cut` gave; answers are in order.
+        """Answer questions on some aspects, or on the model's own, about passages that `cut` gave, in order.
 
         `aspects_of_each` gives each passage its own; they are read together all the same.
         """
 
     def opened(self, passage: Passage) -> OpenedPassage | None:
-        """A passage that `cut` gave, ready to be asked with parts out of hearing; None where a model cannot."""
+        """Open a passage that `cut` gave for questions with parts masked; None where a model cannot."""
 
 
 def aspect_columns(
     own: Sequence[str], count: int, aspects: Sequence[str] | None, of_each: Sequence[Sequence[str]] | None
 ) -> list[list[int]]:
-    """For each of `count` passages, where the aspects asked of it stand among a model's `own`."""
-    if of_each is None:
-        same = [own.index(aspect) for aspect in (own if aspects is None else aspects)]
-        return [same] * count
+    """Return for each of `count` passages where its aspects stand among a model's `own`."""
     place = {aspect: column for column, aspect in enumerate(own)}
-    return [[place[aspect] for aspect in asked] for asked in of_each]
+    if of_each is None:
+        return [[place[aspect] for aspect in (own if aspects is None else aspects)]] * count
+    return [[place[aspect] for aspect in listed] for listed in of_each]
 
 
 def keep_strongest(best: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
-    """Of two answers about the same targets, (..., A, labels), for each aspect the one less likely to be silent on it.
+    """Return of two answers about the same targets, (..., A, labels), for each aspect the one less likely silent on it.
 
-    `none` is the first label. Of equally silent ones the first is kept.
+    `none` is the first label. Of equally silent ones it is the first.
     """
     return np.where(new[..., :1] < best[..., :1], new, best)
 
 
-def restrict_labels(probabilities: NDArray[Any], labels: tuple[str, ...], kept: tuple[str, ...]) -> NDArray[np.float64]:
-    """Probabilities of `labels`, (..., labels), for data that has only those `kept`, whose first is `none`.
+def strongest_of(numbers: NDArray[Any], count: int, probabilities: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the strongest answer to each of `count` questions, of any number of answers to each.
 
-    What is neutral counts as `none` there: the text judges nothing. Other labels' shares go to the polarities, in
-    proportion, because the text does judge.
+    `probabilities` is (..., R, A, labels), and `numbers`, (R,), says whose each answer is. One without is silent.
     """
-    places = [labels.index(label) for label in kept]
-    result: NDArray[np.float64] = np.asarray(probabilities[..., places], np.float64)
-    for place, label in enumerate(labels):
-        if label == "neutral" and label not in kept:
-            result[..., 0] += probabilities[..., place]
+    result = np.zeros((*probabilities.shape[:-3], count, *probabilities.shape[-2:]))
+    result[..., 0] = 1
+    found, first = np.unique(numbers, return_index=True)
+    result[..., found, :, :] = probabilities[..., first, :, :]
+    for again in np.setdiff1d(np.arange(len(numbers)), first).tolist():
+        number = numbers[again]
+        result[..., number, :, :] = keep_strongest(result[..., number, :, :], probabilities[..., again, :, :])
+    return result
+
+
+def restrict_labels(
+    probabilities: NDArray[Any], labels: tuple[str, ...], present: tuple[str, ...]
+) -> NDArray[np.float64]:
+    """Return probabilities of `labels`, (..., labels), for data that has only those `present`, `none` first.
+
+    Neutral counts as `none` there: the text judges nothing. Other labels' shares go to the polarities, in proportion,
+    because the text does judge.
+    """
+    result: NDArray[np.float64] = np.asarray(probabilities[..., [labels.index(label) for label in present]], np.float64)
+    if NEUTRAL in labels and NEUTRAL not in present:
+        result[..., 0] += probabilities[..., labels.index(NEUTRAL)]
     opinions = result[..., 1:].sum(-1, keepdims=True)
     rest = 1 - result[..., :1]
     result[..., 1:] *= np.where(opinions > 0, rest / np.maximum(opinions, 1e-30), 0)
@@ -101,7 +115,7 @@ def restrict_labels(probabilities: NDArray[Any], labels: tuple[str, ...], kept: 
 
 @dataclass(frozen=True)
 class PresenceCalibration:
-    """What makes a reader's answers calibrated; `none` is the first label.
+    """The calibration of a reader's answers; `none` is the first label.
 
     log-odds of an opinion / presence_temperature + presence_bias; of polarities, logits / polarity_temperature.
     """
@@ -111,7 +125,7 @@ class PresenceCalibration:
     polarity_temperature: float = 1.0
 
     def apply(self, probabilities: NDArray[Any]) -> NDArray[Any]:
-        """The probabilities as they should be, (..., labels)."""
+        """Return calibrated probabilities, (..., labels)."""
         logs = np.log(np.maximum(probabilities, 1e-30))
         odds = presence_log_odds(probabilities) / self.presence_temperature + self.presence_bias
         polarities = softmax(logs[..., 1:] / self.polarity_temperature)
@@ -121,12 +135,12 @@ class PresenceCalibration:
 
 
 def presence_log_odds(probabilities: NDArray[Any]) -> NDArray[Any]:
-    """Of an opinion against none, (..., 1)."""
+    """Return the log-odds of an opinion against none, (..., 1)."""
     none, some = probabilities[..., :1], probabilities[..., 1:].sum(-1, keepdims=True)
     return np.asarray(np.log(np.maximum(some, 1e-30)) - np.log(np.maximum(none, 1e-30)))
 
 
 def softmax(logits: NDArray[Any]) -> NDArray[Any]:
-    """The probabilities of logits, over the last dimension."""
+    """Return the probabilities of logits, over the last dimension."""
     raised = np.exp(logits - logits.max(-1, keepdims=True))
     return np.asarray(raised / raised.sum(-1, keepdims=True))

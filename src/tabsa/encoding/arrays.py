@@ -1,4 +1,4 @@
-"""Labels as numbers: the gold labels of a dataset, and what is learnt from each passage of a text."""
+"""A dataset as arrays: every passage's words as rows of the vocabulary, and the labels of its targets. NumPy only."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.embeddings.concepts import ConceptTable
-from tabsa.encoding.answers import keep_strongest
+from tabsa.encoding.answers import strongest_of
 from tabsa.encoding.passages import Passage, passages
 from tabsa.encoding.target_words import aspect_words, passage_words, target_word
 from tabsa.errors import DataError
 from tabsa.schema import Dataset
 
+PADDING: Final = "<padding>"  # always row 0
 UNLABELLED: Final = -1  # the label of a pair that nothing is learnt from
 
 
@@ -42,16 +43,13 @@ def gold_labels(dataset: Dataset) -> NDArray[np.int64]:
 
 
 def passage_labels(gold: NDArray[np.int64], *, first: bool) -> NDArray[np.int64]:
-    """What a passage teaches about a target whose text has these labels, (aspects,).
+    """Return what a passage teaches about a target whose text has these labels, (aspects,).
 
     `first` says whether it is the first passage that is read for the target. What a text says is learnt from that one,
     as when texts are cut short. Of the others nobody knows whether they carry an opinion of the text; that they are
     silent where the whole text is, is known.
     """
     return gold if first else np.where(gold == 0, 0, UNLABELLED)
-
-
-PADDING: Final = "<padding>"  # always row 0
 
 
 class Reading(NamedTuple):
@@ -62,7 +60,7 @@ class Reading(NamedTuple):
 
 
 def readings(dataset: Dataset, *, targets: int, max_length: int = 0) -> Iterator[Reading]:
-    """Every reading of a dataset, in order; groups are numbered as in `Dataset.groups`."""
+    """Yield every reading of a dataset, in order; groups are numbered as in `Dataset.groups`."""
     first = 0
     for example in dataset.examples:
         group_of = {target.name: first + place for place, target in enumerate(example.targets)}
@@ -72,7 +70,7 @@ def readings(dataset: Dataset, *, targets: int, max_length: int = 0) -> Iterator
 
 
 def count_words(datasets: Iterable[Dataset], *, targets: int, max_length: int = 0) -> Counter[str]:
-    """How often each word stands in the datasets; the target tokens and the aspects' words count once more."""
+    """Count how often each word stands in the datasets; the target tokens and the aspects' words count once more."""
     counts: Counter[str] = Counter(target_word(slot) for slot in range(targets))
     for dataset in datasets:
         for aspect in dataset.aspects:
@@ -89,7 +87,7 @@ class Encoded:
     tokens: NDArray[np.int32]  # rows of the vocabulary, 0 after the end, (N, T)
     lengths: NDArray[np.int32]  # (N,)
     labels: NDArray[np.int8]  # what is learnt; UNLABELLED where nothing is, (N, K, A)
-    groups: NDArray[np.int32]  # the dataset's group, -1 where there is none, (N, K)
+    groups: NDArray[np.int32]  # which of the dataset's group, -1 where there is none, (N, K)
     gold: NDArray[np.int64]  # what is right, (G, A)
     concepts: NDArray[np.int32] | None = None  # for a model that reads them: rows of their table, 0 for none, (N, T)
 
@@ -97,7 +95,7 @@ class Encoded:
         return len(self.lengths)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """The arrays by name, for saving."""
+        """Return the arrays by name, for saving."""
         names = ("tokens", "lengths", "labels", "groups", "gold", "concepts")
         return {name: array for name in names if (array := getattr(self, name)) is not None}
 
@@ -114,8 +112,7 @@ def encode(
     found = list(readings(dataset, targets=targets, max_length=max_length))
     words = [passage_words(reading.passage) for reading in found]
     gold = gold_labels(dataset)
-    longest = max(map(len, words), default=0)
-    tokens = np.zeros((len(found), longest), np.int32)
+    tokens = np.zeros((len(found), max(map(len, words), default=0)), np.int32)
     labels = np.full((len(found), targets, len(dataset.aspects)), UNLABELLED, np.int8)
     groups = np.full((len(found), targets), -1, np.int32)
     matched = None if concepts is None else np.zeros_like(tokens)
@@ -133,24 +130,14 @@ def encode(
 
 
 def combine(data: Encoded, probabilities: NDArray[Any]) -> NDArray[np.float64]:
-    """What is said of every group, (..., G, A, labels), of what is said of every reading, (..., N, K, A, labels)."""
+    """Return the answers about every group, (..., G, A, labels), of those of every reading, (..., N, K, A, labels)."""
     return combine_readings(data.groups, len(data.gold), probabilities)
 
 
 def combine_readings(groups: NDArray[Any], count: int, probabilities: NDArray[Any]) -> NDArray[np.float64]:
-    """The same of `count` groups, given the group of each target of each reading, (N, K), or -1.
+    """Combine the readings of `count` groups, given the group of each target of each reading, (N, K), or -1.
 
     A group that is read several times is answered by the strongest reading, one that is read nowhere is silent.
     """
-    *several, _, _, aspects, labels = probabilities.shape
-    result = np.zeros((*several, count, aspects, labels))
-    result[..., 0] = 1
-    places = np.argwhere(groups >= 0)
-    numbers = groups[tuple(places.T)]
-    found, first = np.unique(numbers, return_index=True)
-    n, slot = places[first].T
-    result[..., found, :, :] = probabilities[..., n, slot, :, :]
-    for again in np.setdiff1d(np.arange(len(numbers)), first).tolist():
-        group, (n, slot) = numbers[again], places[again]
-        result[..., group, :, :] = keep_strongest(result[..., group, :, :], probabilities[..., n, slot, :, :])
-    return result
+    n, slot = np.nonzero(groups >= 0)
+    return strongest_of(groups[n, slot], count, probabilities[..., n, slot, :, :])

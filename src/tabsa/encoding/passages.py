@@ -1,15 +1,21 @@
-"""A text cut into what is read at once.
+"""A text cut into passages, each read at once.
 
 A text of at most `max_length` tokens is read whole. A longer one is cut between sentences into passages of at most that
 many tokens (one sentence may have more, up to `_LONGEST`). A passage is read for the targets that it mentions, in the
 order of their first mentions, and after them for those that the text only implies (`Target.implied`, in the order
 given), which every passage is read for. Where that is nobody, the passage is left out. Where that is more targets
 than a model knows at a time, it is read several times; the mentions of the others are then ordinary words.
+
+Of a run of letters without a space or a mark between them not all is read. No script is written so for long: hundreds
+of Chinese characters have commas and full stops between them. A run that goes on is noise, or bytes that are no text,
+and a model reads ten times as many pieces of it as of a text of its size.
 """
 
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, Protocol, TypeVar
 from unicodedata import category
 
@@ -17,10 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.errors import DataWarning
-from tabsa.schema import Span, Target
+from tabsa.schema import Target
 from tabsa.text import Token, split_sentences, tokenise_marked
 
-_LONGEST = 512  # tokens of a passage in any case: a text without full stops must not take all memory
+_LONGEST: Final = 512  # tokens of a passage in any case: a text without full stops must not take all memory
+LONGEST_RUN: Final = 500  # tokens, or word pieces, of a run that are read
+_AROUND: Final = 32  # of those, on each side of a mention
+_WARNING: Final = (
+    f"a text has more than {LONGEST_RUN} letters without a space or a mark between them; of such a run {LONGEST_RUN} "
+    "are read, those around targets first"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +66,7 @@ def passages(text: str, targets: Sequence[Target], *, at_once: int, max_length: 
 
 
 def _slotted(text: str, tokens: Sequence[Token], slots: dict[int, int]) -> Iterator[Token]:
-    """The tokens with targets numbered as the model's; mentions of other targets are tokenised as ordinary words."""
+    """Yield the tokens with targets numbered as the model's; mentions of other targets become ordinary words."""
     for token in tokens:
         if token.target is None or token.target in slots:
             yield Token(token.text, token.start, token.end, None if token.target is None else slots[token.target])
@@ -64,37 +76,18 @@ def _slotted(text: str, tokens: Sequence[Token], slots: dict[int, int]) -> Itera
 
 
 def _parts(text: str, tokens: Sequence[Token], max_length: int) -> list[list[Token]]:
-    """The tokens in runs that end where a sentence does, or at `_LONGEST`."""
+    """Return the tokens in runs that end where a sentence does, or at `_LONGEST`."""
     most = max_length or _LONGEST
     if len(tokens) <= most:
         return [list(tokens)] if tokens else []
     parts: list[list[Token]] = [[]]
-    for sentence in _by_sentence(split_sentences(text), tokens):
+    for sentence in by_sentence(text, tokens):
         for start in range(0, len(sentence), max(most, _LONGEST)):
             piece = sentence[start : start + max(most, _LONGEST)]
             if parts[-1] and len(parts[-1]) + len(piece) > most:
                 parts.append([])
             parts[-1].extend(piece)
-    return [part for part in parts if part]
-
-
-def _by_sentence(sentences: Sequence[Span], tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    """The tokens of each sentence; a sentence does not end inside a mention (`Yahoo! Inc`)."""
-    first = reached = 0
-    for following in [*sentences[1:], None]:
-        while reached < len(tokens) and (following is None or tokens[reached].start < following.start):
-            reached += 1
-        if following is None or not reached or tokens[reached - 1].end <= following.start:
-            yield tokens[first:reached]
-            first = reached
-
-
-LONGEST_RUN: Final = 500  # tokens, or word pieces, of a run that are read
-_AROUND: Final = 32  # of those, on each side of a mention
-_WARNING: Final = (
-    f"a text has more than {LONGEST_RUN} letters without a space or a mark between them; of such a run {LONGEST_RUN} "
-    "are read, those around targets first"
-)
+    return parts
 
 
 class _Placed(Protocol):
@@ -108,41 +101,51 @@ class _Placed(Protocol):
 _Item = TypeVar("_Item", bound=_Placed)
 
 
+def by_sentence(text: str, items: Sequence[_Item]) -> Iterator[tuple[_Item, ...]]:
+    """Yield the tokens, or word pieces, of each sentence; a sentence does not end inside a mention (`Yahoo! Inc`)."""
+    starts = [item.start for item in items]
+    first = 0
+    for following in [*split_sentences(text)[1:], None]:
+        reached = len(items) if following is None else bisect_left(starts, following.start)
+        if following is None or not reached or items[reached - 1].end <= following.start:
+            if first < reached:
+                yield tuple(items[first:reached])
+            first = reached
+
+
 def shorten_runs(text: str, items: Sequence[_Item], is_mention: Callable[[_Item], bool]) -> Sequence[_Item]:
-    """The items without what is too long a run of them; a `DataWarning` says so, once."""
+    """Return the items without the rest of runs of letters that are too long; a `DataWarning` says so, once."""
     if len(items) <= LONGEST_RUN:
         return items
-    kept: list[_Item] = []
+    result: list[_Item] = []
     first = 0
     for place in range(1, len(items) + 1):
-        if place < len(items) and items[place - 1].end >= items[place].start and not _is_mark(text, items[place]):
+        if place < len(items) and items[place - 1].end >= items[place].start and not _is_mark(text[items[place].start]):
             continue
-        if place - first <= LONGEST_RUN:
-            kept += items[first:place]
-        else:
+        run = items[first:place]
+        if len(run) > LONGEST_RUN:
             warnings.warn(_WARNING, DataWarning, stacklevel=2)
-            kept += _chosen(items[first:place], is_mention)
+            run = _shortened(run, is_mention)
+        result += run
         first = place
-    return kept
+    return result
 
 
-def _is_mark(text: str, item: _Placed) -> bool:
-    letter = text[item.start]
+def _is_mark(letter: str) -> bool:
     return not letter.isalnum() and category(letter)[0] in "PZ"
 
 
-def _chosen(run: Sequence[_Item], is_mention: Callable[[_Item], bool]) -> list[_Item]:
-    """Of a run, what stands around the mentions of targets, and then what stands first."""
+def _shortened(run: Sequence[_Item], is_mention: Callable[[_Item], bool]) -> list[_Item]:
+    """Return what stands around the mentions of targets in a run, and then what stands first."""
     near = (
         place
         for mention, item in enumerate(run)
         if is_mention(item)
         for place in range(max(0, mention - _AROUND), min(len(run), mention + _AROUND + 1))
     )
-    chosen: dict[int, None] = {}
-    for places in (near, range(len(run))):
-        for place in places:
-            if len(chosen) == LONGEST_RUN:
-                break
-            chosen[place] = None
+    chosen: set[int] = set()
+    for place in chain(near, range(len(run))):
+        chosen.add(place)
+        if len(chosen) == LONGEST_RUN:
+            break
     return [run[place] for place in sorted(chosen)]

@@ -1,17 +1,21 @@
-"""Texts and what is asked of them, as arrays: what a model with any aspects learns from and is judged by. NumPy only.
+"""Texts and questions about them as arrays, for training and validating a model with open aspects. NumPy only.
 
-All texts stand behind each other in one array, and so do all questions; `starts` and `first` say where each text's
+All texts stand one after the other in one array, and so do all questions; `starts` and `first` say where each text's
 begin. A question is a target's slot in its text, a row of the table of aspects, and a label.
+
+`packed_texts` puts the words of a text's questions after it, for models that cross-encode both. A question is then
+`[CLS] NAME WORDS [SEP]`: the placeholder of its target, where the text names it, and the aspect's words. Its places go
+on from the end of its text, for each question anew, so that no question depends on another.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.encoding.answers import keep_strongest
+from tabsa.encoding.answers import strongest_of
 from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import NO_SLOT, PieceReader, padded_aspects
 from tabsa.errors import DataError
@@ -42,18 +46,18 @@ class Questions:
         return np.diff(self.starts) + 2
 
     def arrays(self, prefix: str = "") -> dict[str, NDArray[Any]]:
-        """The arrays by name, for saving; whole ones, because safetensors writes the memory behind a view."""
+        """Return the arrays by name, for saving; whole ones, because safetensors writes the memory behind a view."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return {prefix + name: np.ascontiguousarray(array) for name, array in named.items() if array is not None}
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> "Questions":
-        """What `arrays` gave."""
+        """Return what `arrays` gave."""
         return cls(**{name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)})
 
 
 class AspectTable:
-    """The wordings of aspects that are asked, each once, and their word pieces."""
+    """The wordings of aspects, each once, and their word pieces."""
 
     def __init__(self, reader: PieceReader, known: Iterable[str] = ()) -> None:
         self.reader = reader
@@ -62,28 +66,28 @@ class AspectTable:
             self.row(aspect)
 
     def row(self, aspect: str) -> int:
-        """The row of a wording; a new one gets the next."""
+        """Return the row of a wording; a new one gets the next."""
         return self.rows.setdefault(aspect, len(self.rows))
 
     def pieces(self) -> NDArray[np.int32]:
-        """The pieces of every wording with the two around it, padded with NO_SLOT: (A, L)."""
+        """Return the pieces of every wording with the two around it, padded with NO_SLOT: (A, L)."""
         return padded_aspects(self.reader, tuple(self.rows))
 
 
 def encode_questions(
     dataset: Dataset, reader: PieceReader, table: AspectTable, labels: Sequence[str], *, longest: int, number: int = 0
 ) -> Questions:
-    """Every text of a dataset with everything that is asked of it; `number` is the dataset's among several.
+    """Encode every text of a dataset with all its questions; `number` is the dataset's among several.
 
     What a text says is learnt from the first passage that is read for a target; of later ones only silence is.
     """
     index = {label: place for place, label in enumerate(labels)}
     parts: dict[str, list[Any]] = {name: [] for name in ("pieces", "slots", "targets", "aspects", "labels", "numbers")}
-    starts, first, asked = [0], [0], 0
+    starts, first, count = [0], [0], 0
     for example in dataset.examples:
         wanted = dataset.aspects if example.aspects is None else example.aspects
-        place = {target.name: asked + n * len(wanted) for n, target in enumerate(example.targets)}
-        asked += len(example.targets) * len(wanted)
+        place = {target.name: count + n * len(wanted) for n, target in enumerate(example.targets)}
+        count += len(example.targets) * len(wanted)
         seen: set[str] = set()
         for passage in reader.cut(example.text, example.targets, longest=longest):
             parts["pieces"] += [piece.id for piece in passage.pieces]
@@ -94,10 +98,8 @@ def encode_questions(
                 for n, aspect in enumerate(wanted):
                     polarity = example.polarity(name, aspect)
                     if polarity not in index:
-                        raise DataError(
-                            f"{dataset.name} {dataset.split} has the polarity '{polarity}'; expected one of "
-                            f"{', '.join(labels)}"
-                        )
+                        where, expected = f"{dataset.name} {dataset.split}", ", ".join(labels)
+                        raise DataError(f"{where} has the polarity '{polarity}'; expected one of {expected}")
                     label = index[polarity]
                     parts["targets"].append(slot if slot in marked else NO_SLOT)
                     parts["aspects"].append(table.row(aspect))
@@ -113,7 +115,7 @@ def encode_questions(
 
 
 def joined_questions(parts: Sequence[Questions]) -> Questions:
-    """Several sets of texts behind each other; the numbers of questions stay those of their own datasets."""
+    """Join several sets of texts; the numbers of questions stay those of their own datasets."""
 
     def ends(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
         before = np.cumsum([0, *(array[-1] for array in arrays)])
@@ -134,26 +136,19 @@ def joined_questions(parts: Sequence[Questions]) -> Questions:
 
 
 def answers_of(data: Questions, count: int, probabilities: NDArray[Any]) -> NDArray[np.float64]:
-    """What is said to each of a dataset's `count` questions, (..., count, labels), of what is said to each in `data`.
+    """Return the answer to each of a dataset's `count` questions, (..., count, labels), of those to each in `data`.
 
-    One that is asked of several passages is answered by the strongest, one that is asked of none is silent.
+    A question about several passages is answered by the strongest, one about none is silent.
     """
-    result = np.zeros((*probabilities.shape[:-2], count, probabilities.shape[-1]))
-    result[..., 0] = 1
-    found, first = np.unique(data.numbers, return_index=True)
-    result[..., found, :] = probabilities[..., first, :]
-    for again in np.setdiff1d(np.arange(len(data.numbers)), first).tolist():
-        number = data.numbers[again]
-        result[..., number, :] = keep_strongest(result[..., number, :], probabilities[..., again, :])
-    return result
+    return strongest_of(data.numbers, count, probabilities[..., None, :])[..., 0, :]
 
 
-_NAME = 2  # pieces of a placeholder that are read
+_NAME: Final = 2  # pieces of a placeholder that are read
 
 
 @dataclass(frozen=True)
 class PackedTexts:
-    """N texts with their questions, behind each other."""
+    """N texts, each with its questions after it."""
 
     pieces: NDArray[np.int32]
     owners: NDArray[np.int16]  # 0 for a text's own pieces, 1 for those of its first question, ...
@@ -169,16 +164,16 @@ class PackedTexts:
 def packed_texts(
     data: Questions, aspect_pieces: NDArray[np.int32], first: int, last: int, names: Sequence[Sequence[int]]
 ) -> PackedTexts:
-    """Put the pieces of every question behind its text's; `names` are the placeholders of the slots."""
+    """Put the pieces of every question after its text's; `names` are the placeholders of the slots."""
     table = np.array([(*name, *name)[:_NAME] for name in names], np.int32)
     counts = np.diff(data.first)
     text_of = np.repeat(np.arange(len(data)), counts)
     named = data.targets != NO_SLOT
     words = (aspect_pieces != NO_SLOT).sum(1)  # with the two around them
     sizes = words[data.aspects] + _NAME * named
-    before = np.concatenate([[0], np.cumsum(sizes)])  # of all questions behind each other
-    asked = before[data.first[1:]] - before[data.first[:-1]]  # pieces of a text's questions
-    starts = np.concatenate([[0], np.cumsum(data.lengths + asked)])
+    before = np.concatenate([[0], np.cumsum(sizes)])  # of all questions
+    own_pieces = before[data.first[1:]] - before[data.first[:-1]]  # pieces of a text's questions
+    starts = np.concatenate([[0], np.cumsum(data.lengths + own_pieces)])
     pieces = np.empty(starts[-1], np.int32)
     owners = np.zeros(starts[-1], np.int16)
     places = np.empty(starts[-1], np.int16)

@@ -14,22 +14,22 @@ from tabsa.encoding.passages import Passage
 
 
 def target_word(slot: int) -> str:
-    """The token that stands for the model's target number `slot`, from 0; no text contains it as a word."""
+    """Return the token that stands for the model's target number `slot`, from 0; no text contains it as a word."""
     return f"<target{slot + 1}>"
 
 
 def passage_words(passage: Passage) -> list[str]:
-    """The words that a model reads."""
+    """Return the words that a model reads."""
     return [token.word if token.target is None else target_word(token.target) for token in passage.tokens]
 
 
 def slots(passage: Passage) -> list[int | None]:
-    """The slot of the target that each word mentions, if it does."""
+    """Return the slot of the target that each word mentions, if it does."""
     return [token.target for token in passage.tokens]
 
 
 def neighbours(mentioned: Sequence[int | None], targets: int) -> NDArray[np.float32]:
-    """Whose mention each word stands after and before, (T, targets, 2); `mentioned` is each word's slot, if any.
+    """Return whose mention each word stands after and before, (T, targets, 2), of each word's slot, if any.
 
     For a target, +1 where the last mention up to the word (first entry) or the next one from it on (second entry) is
     its own, -1 where it is another target's, 0 where there is none.
@@ -46,10 +46,10 @@ def neighbours(mentioned: Sequence[int | None], targets: int) -> NDArray[np.floa
 
 
 def aspect_words(aspect: str) -> list[str]:
-    """The words an aspect's vector is the mean of: `transit-location` is `transit` and `location`."""
+    """Return the words an aspect's vector is the mean of: `transit-location` is `transit` and `location`."""
     return re.findall(r"[^\W_]+", aspect.lower()) or [aspect.lower()]
 
 
 def aspect_matrix(aspects: Sequence[str], vectors: WordVectors) -> NDArray[np.float32]:
-    """The mean vector of each aspect's words, (A, d)."""
+    """Return the mean vector of each aspect's words, (A, d)."""
     return np.stack([lookup(dict.fromkeys(aspect_words(aspect)), vectors).matrix.mean(0) for aspect in aspects])
