@@ -8,13 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from predicted_groups import predict_examples
 from tabsa.checkpoint.model_folder import open_folder, read_folder
 from tabsa.embeddings.vectors import lookup
 from tabsa.encoding.answers import PassageAnswer
 from tabsa.encoding.arrays import PADDING, combine, count_words, encode, readings
 from tabsa.encoding.passages import Passage
 from tabsa.encoding.target_words import target_word
-from tabsa.inference.evaluating import predict_examples
 from tabsa.inference.predictor import Predictor
 from tabsa.models.onnx.word_engine import WordEngine
 from tabsa.nn.attention import mentions

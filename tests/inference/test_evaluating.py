@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tabsa
+from predicted_groups import predict_examples
 from tabsa.datasets.loading import load
 from tabsa.errors import DataError
 from tabsa.evaluation.report import evaluate as score
-from tabsa.inference.evaluating import predict_examples
 from tabsa.inference.predictor import Predictor
 from tabsa.schema import Dataset, Example, Opinion, Target
 

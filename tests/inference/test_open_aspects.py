@@ -8,10 +8,11 @@ import pytest
 
 import tabsa
 from open_model import LABELS, SURE, OpenEngine, open_model
+from predicted_groups import predict_examples
 from tabsa.datasets.loading import load as load_data
 from tabsa.errors import DataError
 from tabsa.evaluation.report import evaluate as score
-from tabsa.inference.evaluating import predict_examples, predict_questions
+from tabsa.inference.evaluating import predict_questions
 from tabsa.inference.frames import predict_frame
 from tabsa.inference.predictor import Predictor, load
 from tabsa.inference.results import Prediction

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from predicted_groups import predict_examples
 from tabsa.checkpoint.model_folder import read_folder
 from tabsa.datasets.loading import load
 from tabsa.encoding.arrays import readings
 from tabsa.encoding.passages import Passage
 from tabsa.errors import DataError, ModelError
 from tabsa.evaluation.metrics import all_metrics
-from tabsa.inference.evaluating import predict_examples
 from tabsa.inference.predictor import load as load_predictor
 from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, passage_ngrams
 from tabsa.models.linear.linear_model import LinearModel, read_model, write_model
@@ -197,10 +197,10 @@ def test_prediction_needs_only_numpy(written):
         "for name in ('torch', 'sklearn', 'scipy', 'nltk'): sys.modules[name] = None\n"
         "from pathlib import Path\n"
         "from tabsa.datasets.loading import load\n"
-        "from tabsa.inference.evaluating import predict_examples\n"
+        "from tabsa.inference.evaluating import predict_questions\n"
         "from tabsa.inference.predictor import load as load_model\n"
         f"dataset = load('places', 'dev', aspects={ASPECTS})\n"
-        f"print(predict_examples(load_model(Path({str(written.path)!r})), dataset).shape)"
+        f"print(predict_questions(load_model(Path({str(written.path)!r})), dataset).shape)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.startswith("(")

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from predicted_groups import predict_examples
 from tabsa.checkpoint.model_folder import read_folder
 from tabsa.datasets.checking import any_named, mostly_implied, notes_on
 from tabsa.datasets.loading import load
 from tabsa.errors import DataWarning
-from tabsa.inference.evaluating import evaluate, predict_examples
+from tabsa.inference.evaluating import evaluate
 from tabsa.inference.frames import predict_frame
 from tabsa.inference.predictor import load as load_predictor
 from tabsa.schema import Dataset, Example, Opinion, Span, Target

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import torch
 
+from predicted_groups import predict_examples
 from tabsa.checkpoint.model_folder import read_folder, write_folder
 from tabsa.datasets.loading import load
 from tabsa.embeddings.concepts import ConceptTable
 from tabsa.encoding.arrays import count_words, encode
 from tabsa.errors import ModelError
 from tabsa.evaluation.calibration import scaled
-from tabsa.inference.evaluating import evaluate, predict_examples
+from tabsa.inference.evaluating import evaluate
 from tabsa.inference.predictor import load as load_predictor
 from tabsa.models.export import export
 from tabsa.schema import Dataset, Example, Span, Target

@@ -1,4 +1,4 @@
-"""What a model is worth on a dataset: the answers that a user gets, scored."""
+"""Evaluate a model on a dataset: the answers that a user gets, scored."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,10 +21,7 @@ from tabsa.inference.predictor import Predictor, load
 from tabsa.schema import MIXED, Dataset
 from tabsa.text.aspects import clean_aspect
 
-_SAME: Final[Mapping[str, str]] = {
-    "conflict": MIXED,
-    MIXED: "conflict",
-}  # two names of one polarity; SemEval's first
+_SAME: Final = {"conflict": MIXED, MIXED: "conflict"}  # two names of one polarity; SemEval's first
 
 
 def evaluate(
@@ -68,7 +65,7 @@ def evaluate(
 
 
 def _history(folder: ModelFolder) -> list[Mapping[str, Any]]:
-    """What training wrote down after each epoch; nothing where the folder does not tell."""
+    """Return the figures of training after each epoch; nothing where the folder has none."""
     try:
         history = folder.metrics.get("history")
     except ModelError:
@@ -77,62 +74,40 @@ def _history(folder: ModelFolder) -> list[Mapping[str, Any]]:
 
 
 def predict_questions(predictor: Predictor, dataset: Dataset) -> NDArray[np.float64]:
-    """The Predictor's own probabilities for a dataset's questions, (questions, labels), in the dataset's order of both.
+    """Return the Predictor's probabilities for a dataset's questions, (questions, labels), in its order of both.
 
-    A text is asked nothing else (`Dataset.questions`). What a model says of labels that the dataset lacks goes to
-    those it has (`tabsa.evaluation.metrics.without`).
+    The shares of labels that the dataset lacks go to those it has (`restrict_labels`).
     """
-    _check_aspects(predictor, dataset)
-    kept = label_names(predictor, dataset)
-    asking = [example for example in dataset.examples if example.targets and example.aspects != ()]
-    predictions = predictor.predict_many(
-        [example.text for example in asking],
-        targets_of_each=[example.targets for example in asking],
-        aspects_of_each=[dataset.aspects if example.aspects is None else example.aspects for example in asking],
-    )
-    rows: list[list[float]] = []
-    for example, prediction in zip(asking, predictions, strict=True):
-        given = {(opinion.target, opinion.aspect): opinion for opinion in prediction.opinions}
-        aspects = dataset.aspects if example.aspects is None else example.aspects
-        # Two wordings that differ in white space only are one question to the model.
-        asked = [clean_aspect(aspect) for aspect in aspects] if predictor.open_aspects else aspects
-        rows += [
-            [given[target.name, aspect].probabilities[label] for label in predictor.labels]
-            for target in example.targets
-            for aspect in asked
-        ]
-    probabilities = np.array(rows, np.float64).reshape(-1, len(predictor.labels))
-    if set(kept) < set(predictor.labels):
-        return np.asarray(restrict_labels(probabilities, predictor.labels, kept), np.float64)
-    return probabilities[:, [predictor.labels.index(label) for label in kept]]
-
-
-def predict_examples(predictor: Predictor, dataset: Dataset) -> NDArray[np.float64]:
-    """The same as an array of (groups, aspects, labels); what was not asked of a text is `none` there, for certain."""
-    answers = predict_questions(predictor, dataset)
-    groups = sum(1 for _ in dataset.groups())
-    probabilities = np.zeros((groups, len(dataset.aspects), len(dataset.labels)))
-    probabilities[..., 0] = 1
-    place = {aspect: column for column, aspect in enumerate(dataset.aspects)}
-    rows, columns = [], []
-    for group, (example, _) in enumerate(dataset.groups()):
-        asked = dataset.aspects if example.aspects is None else example.aspects
-        rows += [group] * len(asked)
-        columns += [place[aspect] for aspect in asked]
-    probabilities[rows, columns] = answers
-    return probabilities
-
-
-def _check_aspects(predictor: Predictor, dataset: Dataset) -> None:
-    """Raise a one-line DataError where the dataset has an aspect that the model does not answer."""
     unknown = [] if predictor.open_aspects else [name for name in dataset.aspects if name not in predictor.aspects]
     if unknown:
         known = ", ".join(predictor.aspects)
         raise DataError(f"{dataset.name} has the aspect '{unknown[0]}', which the model does not know ({known})")
+    present = label_names(predictor, dataset)
+    examples = [example for example in dataset.examples if example.targets and example.aspects != ()]
+    aspects_of_each = [dataset.aspects if example.aspects is None else example.aspects for example in examples]
+    predictions = predictor.predict_many(
+        [example.text for example in examples],
+        targets_of_each=[example.targets for example in examples],
+        aspects_of_each=aspects_of_each,
+    )
+    rows: list[list[float]] = []
+    for example, aspects, prediction in zip(examples, aspects_of_each, predictions, strict=True):
+        given = {(opinion.target, opinion.aspect): opinion for opinion in prediction.opinions}
+        # Two wordings that differ in white space only are one question to the model.
+        wordings = [clean_aspect(aspect) for aspect in aspects] if predictor.open_aspects else aspects
+        rows += [
+            [given[target.name, aspect].probabilities[label] for label in predictor.labels]
+            for target in example.targets
+            for aspect in wordings
+        ]
+    probabilities = np.array(rows, np.float64).reshape(-1, len(predictor.labels))
+    if set(present) < set(predictor.labels):
+        return restrict_labels(probabilities, predictor.labels, present)
+    return probabilities[:, [predictor.labels.index(label) for label in present]]
 
 
 def label_names(predictor: Predictor, dataset: Dataset) -> tuple[str, ...]:
-    """The dataset's labels by the model's names for them; a one-line DataError where it has none for one."""
+    """Return the dataset's labels by the model's names for them; a one-line DataError where it has none for one."""
     named = []
     for label in dataset.labels:
         name = label if label in predictor.labels else _SAME.get(label, label)

@@ -55,7 +55,7 @@ class Predictor:
         *,
         implied: bool | None = None,
     ) -> Prediction:
-        """Every target-aspect pair of one text, with what explains it.
+        """Answer every target-aspect pair of one text, with what explains it.
 
         Args:
             text: any text; a long one is read sentence by sentence.
@@ -81,38 +81,44 @@ class Predictor:
         implied: bool | None = None,
         explain: bool = False,
     ) -> Iterator[Prediction]:
-        """The same for many texts, lazily and in order; texts of like length are read together.
+        """Answer the same for many texts, lazily and in order; texts of like length are read together.
 
-        `targets` and `aspects` are asked of every text, `targets_of_each` and `aspects_of_each` give each its own.
+        `targets` and `aspects` hold for every text, `targets_of_each` and `aspects_of_each` give each its own.
         """
-        implied = self.implied if implied is None else implied
         if isinstance(texts, str):
             raise DataError("texts is one text; expected a list of texts, or use predict")
+        if aspects is not None and aspects_of_each is not None:
+            raise DataError("give either aspects for all texts or aspects of each")
+        finders = self.finders(targets, targets_of_each, implied)
+        if aspects_of_each is None:
+            wanted: Iterable[tuple[str, ...]] = repeat(self.choose_aspects(aspects))
+        else:
+            wanted = map(self.choose_aspects, aspects_of_each)
+        return self._answers(paired(texts, finders, wanted), explain)
+
+    def finders(
+        self, targets: Targets | None, targets_of_each: Iterable[Targets] | None, implied: bool | None
+    ) -> Iterator["RequestedTargets"]:
+        """Yield what finds the targets of each text: the same for all, or each its own."""
+        implied = self.implied if implied is None else implied
         if targets is not None and targets_of_each is not None:
             raise DataError("give either targets for all texts or targets of each")
         if targets is None and targets_of_each is None:
             if not implied:
                 raise DataError("give either targets for all texts or targets of each, or say that texts imply theirs")
             targets = [Target(UNNAMED, implied=True)]
-        if aspects is not None and aspects_of_each is not None:
-            raise DataError("give either aspects for all texts or aspects of each")
-        make = partial(_Finder, implied=implied, looked_for=self.folder.config.named)
-        finders = repeat(make(targets)) if targets is not None else map(make, targets_of_each or ())
-        if aspects_of_each is None:
-            asked: Iterable[tuple[str, ...]] = repeat(self.choose_aspects(aspects))
-        else:
-            asked = map(self.choose_aspects, aspects_of_each)
-        return self._answers(_paired(texts, finders, asked), explain)
+        make = partial(RequestedTargets, implied=implied, looked_for=self.folder.config.named)
+        return repeat(make(targets)) if targets is not None else map(make, targets_of_each or ())
 
     def implied_targets(self, names: Iterable[str], found: Iterable[Target]) -> tuple[Target, ...]:
-        """Every name as a target of a text that was searched for them: named there, or else what it is about.
+        """Return every name as a target of a text that was searched for them: named there, or else what it is about.
 
         A model that learnt from texts which name nobody reads all of them so.
         """
         return all_targets(names, found if self.folder.config.named else (), implied=True)
 
     def choose_aspects(self, aspects: Sequence[str] | None) -> tuple[str, ...]:
-        """What is asked where these are given, each once: the model's own where that is None.
+        """Return the aspects of a request, each once: the model's own where none are given.
 
         Raises:
             DataError: an aspect is no wording, or none that a model without open aspects knows.
@@ -130,35 +136,32 @@ class Predictor:
             raise DataError("no aspect is asked for; name at least one")
         return tuple(dict.fromkeys(aspects))
 
-    def _answers(self, texts: Iterator[tuple[str, "_Finder", tuple[str, ...]]], explain: bool) -> Iterator[Prediction]:
-        """A window of texts at a time: cut into passages, read, put together again."""
+    def _answers(
+        self, texts: Iterator[tuple[str, "RequestedTargets", tuple[str, ...]]], explain: bool
+    ) -> Iterator[Prediction]:
+        """Answer a window of texts at a time: cut into passages, read together, put together again."""
         while window := [self.query(text, finder, aspects) for text, finder, aspects in islice(texts, _WINDOW)]:
-            for item, answers in zip(window, self._read(window, explain), strict=True):
-                yield self.prediction(item, answers, explain=explain)
+            cut = [(passage, item.aspects) for item in window for passage in item.passages]
+            answers = iter(self.read([passage for passage, _ in cut], [own for _, own in cut], explain=explain))
+            for item in window:
+                yield self.prediction(item, list(islice(answers, len(item.passages))), explain=explain)
 
-    def query(self, text: str, finder: "_Finder", aspects: tuple[str, ...]) -> Query:
-        """What is read of a text, for whom, and on what."""
+    def query(self, text: str, finder: "RequestedTargets", aspects: tuple[str, ...]) -> Query:
+        """Cut a text into what is read of it for its targets."""
         return Query(text, finder.names, list(self.engine.cut(text, finder.find(text))), aspects)
 
     def marked_query(self, text: str, targets: Sequence[Target], aspects: tuple[str, ...]) -> Query:
-        """The same for targets whose mentions are known, and aspects that `choose_aspects` gave."""
-        return self.query(text, _Finder(targets), aspects)
+        """Do the same for targets whose mentions are known, and aspects that `choose_aspects` gave."""
+        return self.query(text, RequestedTargets(targets), aspects)
 
     def read(
         self, passages: Sequence[Passage], aspects_of_each: Sequence[Sequence[str]], *, explain: bool = False
     ) -> list[PassageAnswer]:
-        """What is said of passages of any texts, read together; nothing depends on what is read beside it."""
+        """Answer passages of any texts, read together; nothing depends on what is read beside it."""
         return self.engine.read_passages(passages, aspects_of_each=aspects_of_each, gates=explain)
 
-    def _read(self, window: Sequence[Query], explain: bool) -> list[list[PassageAnswer]]:
-        """What is said of each text's passages, all of them read together."""
-        cut = [(passage, item.aspects) for item in window for passage in item.passages]
-        answers = self.read([passage for passage, _ in cut], [aspects for _, aspects in cut], explain=explain)
-        rest = iter(answers)
-        return [list(islice(rest, len(item.passages))) for item in window]
-
     def prediction(self, item: Query, answers: Sequence[PassageAnswer], *, explain: bool = False) -> Prediction:
-        """What is said of a text, from what was said of each of its passages."""
+        """Return what comes of a text, from the answers of each of its passages."""
         aspects = item.aspects
         best = _strongest(item.passages, answers)
         silent = np.zeros((len(aspects), len(self.labels)), np.float32)
@@ -183,12 +186,12 @@ class Predictor:
 
     @property
     def open_aspects(self) -> bool:
-        """Whether an aspect may be any words; where not, it is one of `aspects`."""
+        """An aspect may be any words; where not, it is one of `aspects`."""
         return self.system.open_aspects
 
     @property
     def gated(self) -> bool:
-        """Whether the model has gates, which explanations show."""
+        """The model has gates, which explanations show."""
         return self.system.gates
 
     @property
@@ -198,8 +201,8 @@ class Predictor:
         return config.targets if config.model.get("keys") in ("tied", "hybrid") else 0
 
 
-class _Finder:
-    """Whatever names targets, ready to find them."""
+class RequestedTargets:
+    """The targets of a request, ready to be found in a text."""
 
     def __init__(self, targets: Targets, *, implied: bool = False, looked_for: bool = True) -> None:
         if isinstance(targets, str):
@@ -216,6 +219,7 @@ class _Finder:
         self.implied, self.looked_for = implied, looked_for or not implied
 
     def find(self, text: str) -> Sequence[Target]:
+        """Return the targets with their mentions in a text."""
         if self.finder is None:
             ordered_mentions(text, self.marked)  # refuses those that are not in the text
             return self.marked
@@ -224,7 +228,7 @@ class _Finder:
 
 
 def _strongest(read: Sequence[Passage], answers: Sequence[PassageAnswer]) -> dict[str, NDArray[np.float32]]:
-    """Each target's probabilities, (A, labels): for each aspect from the passage least likely to be silent on it."""
+    """Return each target's probabilities, (A, labels): by aspect, from the passage least likely to be silent on it."""
     best: dict[str, NDArray[np.float32]] = {}
     for passage, answer in zip(read, answers, strict=True):
         for slot, name in enumerate(passage.targets):
@@ -242,26 +246,26 @@ def _unknown_aspect(aspect: str, known: Sequence[str]) -> str:
     )
 
 
-def _paired(
-    texts: Iterable[str], finders: Iterable[_Finder], aspects: Iterable[tuple[str, ...]]
-) -> Iterator[tuple[str, _Finder, tuple[str, ...]]]:
-    """Each text with its finder and its aspects; refuses what is no text, and lists of different lengths."""
-    left, asked = iter(finders), iter(aspects)
+def paired(
+    texts: Iterable[str], finders: Iterator[RequestedTargets], aspects: Iterable[tuple[str, ...]]
+) -> Iterator[tuple[str, RequestedTargets, tuple[str, ...]]]:
+    """Yield each text with its finder and its aspects; refuse what is no text, and lists of different lengths."""
+    rest, own_aspects = iter(finders), iter(aspects)
     for number, text in enumerate(texts, 1):
         if not isinstance(text, str):
             raise DataError(f"text {number} is of type {type(text).__name__}; expected a string")
-        finder, wanted = next(left, None), next(asked, None)
+        finder, wanted = next(rest, None), next(own_aspects, None)
         if finder is None or wanted is None:
             what = "targets" if finder is None else "aspects"
             raise DataError(f"there are {what} for {number - 1} texts and more texts; give each text its own")
         yield text, finder, wanted
-    for what, given in (("targets", left), ("aspects", asked)):
+    for what, given in (("targets", rest), ("aspects", own_aspects)):
         if not isinstance(given, repeat) and next(given, None) is not None:
             raise DataError(f"there are {what} for more texts than were given; give each text its own")
 
 
 def load(name: str | Path | None = None, *, threads: int = 0, precision: AskedPrecision = "auto") -> Predictor:
-    """A model that is ready to use: the one in the box, another of the package by name, a folder, or one of the hub.
+    """Load a model: the one in the box, another of the package by name, a folder, or one of the hub.
 
     `threads` is how many cores one call may use; 0 means all. `precision` "auto" is "int8" where the model was trained
     for it, and "float32" otherwise.

@@ -1,10 +1,10 @@
-"""What carries an answer, as plain data: words, phrases and sentences, with what each is worth."""
+"""Predictions as plain data: opinions with their probabilities, and the evidence of each."""
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,14 @@ class WordWeight(NamedTuple):
     span: Span
     weight: float
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return {"start": self.span.start, "end": self.span.end, "weight": round(self.weight, _DIGITS)}
+
 
 @dataclass(frozen=True, slots=True)
 class SentenceAnswer:
-    """A sentence that carries an answer, its weight in it, and what it says by itself."""
+    """A sentence that carries an answer, its weight in it, and the answer of it alone."""
 
     span: Span
     polarity: Polarity
@@ -42,7 +46,7 @@ class SentenceAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What carries the answer to one question about a text."""
+    """The words and sentences that carry the answer to one question about a text."""
 
     text: str
     target: str
@@ -54,7 +58,7 @@ class Evidence:
     unread: tuple[Span, ...]  # sentences that were not read for this target
 
     def phrases(self, most: int = 3) -> tuple[WordWeight, ...]:
-        """The phrases that carry the answer, the heaviest first: neighbouring words that each carry a part of it.
+        """Return the phrases that carry the answer, the heaviest first: neighbouring words that each carry a part.
 
         Silence is carried by no phrase.
         """
@@ -66,23 +70,21 @@ class Evidence:
         return tuple(sorted(joined, key=lambda phrase: -phrase.weight)[:most])
 
     def quotes(self, most: int = 3) -> tuple[str, ...]:
-        """The phrases as the text has them, the heaviest first."""
+        """Return the phrases as the text has them, the heaviest first."""
         return tuple(self.text[span.start : span.end] for span, _ in self.phrases(most))
 
     def to_dict(self) -> dict[str, Any]:
-        """What `tabsa predict --json --evidence` prints of an answer; a target without a name is null."""
+        """Return what `tabsa predict --json --evidence` prints of an answer; a target without a name is null."""
         return {
             "target": None if self.target == UNNAMED else self.target,
             "aspect": self.aspect,
             "polarity": self.polarity,
             "probability": self.probability,
-            "words": [_told(word) for word in self.words],
-            "phrases": [_told(phrase) for phrase in self.phrases()],
+            "words": [word.to_dict() for word in self.words],
+            "phrases": [phrase.to_dict() for phrase in self.phrases()],
             "sentences": [
                 {
-                    "start": sentence.span.start,
-                    "end": sentence.span.end,
-                    "weight": round(sentence.weight, _DIGITS),
+                    **WordWeight(sentence.span, sentence.weight).to_dict(),
                     "polarity": sentence.polarity,
                     "probabilities": sentence.probabilities,
                 }
@@ -92,12 +94,8 @@ class Evidence:
         }
 
 
-def _told(word: WordWeight) -> dict[str, Any]:
-    return {"start": word.span.start, "end": word.span.end, "weight": round(word.weight, _DIGITS)}
-
-
 def _runs(text: str, words: Sequence[WordWeight], least: float) -> Iterator[list[WordWeight]]:
-    """Neighbouring words of at least that weight, and single lighter ones between two of them (`costs a fortune`)."""
+    """Yield neighbouring words of that weight, and single lighter ones between two of them (`costs a fortune`)."""
     run: list[WordWeight] = []
     for place, word in enumerate(words):
         if run and _STOPS.search(text, run[-1].span.end, word.span.start):
@@ -114,7 +112,7 @@ def _runs(text: str, words: Sequence[WordWeight], least: float) -> Iterator[list
 
 
 def _joined(run: Sequence[WordWeight], most: float) -> WordWeight:
-    """The words as one phrase; together they carry no more than the whole answer, unless one of them does."""
+    """Return the words as one phrase; together they carry no more than the whole answer, unless one of them does."""
     weights = [word.weight for word in run]
     return WordWeight(Span(run[0].span.start, run[-1].span.end), max(*weights, min(sum(weights), most), 0))
 
@@ -138,24 +136,9 @@ class PredictedOpinion:
         return self.probabilities[self.polarity]
 
 
-class Explain(Protocol):
-    """Says what carries an answer of a prediction."""
-
-    def __call__(
-        self,
-        prediction: "Prediction",
-        target: str,
-        aspect: str,
-        polarity: Polarity | None,
-        among: Sequence[Polarity] | None,
-        words: bool,
-    ) -> Evidence:
-        """The evidence of one answer."""
-
-
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Every asked target-aspect pair of one text, `none` included."""
+    """An opinion for every target-aspect pair of a request about one text, `none` included."""
 
     text: str
     opinions: tuple[PredictedOpinion, ...]
@@ -163,10 +146,10 @@ class Prediction:
     attention: NDArray[np.float32] | None = None  # of each target slot and aspect over the chains, (K, aspects, n)
     aspects: tuple[str, ...] = ()  # the aspects of `attention`
     tied: int = 0  # how many chains belong to a target: the first ones, in the order of `Passage.targets`
-    explain: Explain | None = field(default=None, repr=False, compare=False)  # how the model that gave it explains
+    explain: Callable[..., Evidence] | None = field(default=None, repr=False, compare=False)  # by the model's means
 
     def mentions(self) -> tuple[Target, ...]:
-        """The targets that the text mentions, in the order of the question, with where; known after `predict`."""
+        """Return the targets that the text mentions, in the order of the request, with where; known after `predict`."""
         spans: dict[str, set[Span]] = {}
         for passage in self.passages:
             for token in passage.tokens:
@@ -175,18 +158,18 @@ class Prediction:
         return tuple(Target(name, tuple(sorted(spans[name]))) for name in self.targets() if name in spans)
 
     def targets(self) -> tuple[str, ...]:
-        """The targets of the question, in its order."""
+        """Return the targets of the request, in its order."""
         return tuple(dict.fromkeys(opinion.target for opinion in self.opinions))
 
     def unmentioned(self) -> tuple[str, ...]:
-        """The targets of the question that nothing was read for, neither named nor implied; known after `predict`."""
+        """Return the targets that nothing was read for, neither named nor implied; known after `predict`."""
         if not self.aspects:
             return ()
         read = {name for passage in self.passages for name in passage.targets}
         return tuple(name for name in self.targets() if name not in read)
 
     def unread(self, target: str) -> tuple[Span, ...]:
-        """The sentences that were not read for a target of the question: nothing is known of them, not silence."""
+        """Return the sentences that were not read for a target: nothing is known of them, not silence."""
         read = [passage for passage in self.passages if target in passage.targets]
         return tuple(
             span
@@ -203,50 +186,50 @@ class Prediction:
         among: Sequence[Polarity] | None = None,
         words: bool = True,
     ) -> Evidence:
-        """The words, phrases and sentences that carry the answer on a target's aspect, measured on the model.
+        """Find the words, phrases and sentences that carry the answer on a target's aspect, measured on the model.
 
         It takes at most as long as ten readings of the text.
 
         Args:
-            target: one of the question's; "" is what the text is about and does not name.
-            aspect: one of the question's.
-            polarity: what would carry this answer, where it is not the one given.
-            among: the only labels there are, `none` first; what the model says of others goes to these, as where data
-                without them is evaluated.
+            target: one of the request's; "" is what the text is about and does not name.
+            aspect: one of the request's.
+            polarity: look for what would carry this answer, where it is not the one given.
+            among: the only labels there are, `none` first; the shares of others go to these, as where data without them
+                is evaluated.
             words: weigh the words, too; without, the sentences cost one reading.
 
         Raises:
-            DataError: it was not asked, or the prediction is one of many that were made without `explain`.
+            DataError: the request had no such pair, or the prediction is one of many made without `explain`.
         """
         if self.explain is None:
             raise DataError("this prediction does not know its model; make it with `predict`, or with explain=True")
         return self.explain(self, target, aspect, polarity, among, words)
 
     def found(self) -> list[PredictedOpinion]:
-        """The opinions that are not `none`."""
+        """Return the opinions that are not `none`."""
         return [opinion for opinion in self.opinions if opinion.polarity != NONE]
 
     def to_dict(self, *, evidence: bool = False) -> dict[str, Any]:
-        """What `tabsa predict --json` prints; a target without a name is null.
+        """Return what `tabsa predict --json` prints; a target without a name is null.
 
         With `evidence`, each opinion that is not `none` has what carries it (`Evidence.to_dict`).
         """
-        return {"text": self.text, "opinions": [self._told(opinion, evidence) for opinion in self.opinions]}
-
-    def _told(self, opinion: PredictedOpinion, evidence: bool) -> dict[str, Any]:
-        told = {
-            "target": None if opinion.target == UNNAMED else opinion.target,
-            "aspect": opinion.aspect,
-            "polarity": opinion.polarity,
-            "probabilities": opinion.probabilities,
-        }
-        if evidence and opinion.polarity != NONE:
-            carried = self.evidence(opinion.target, opinion.aspect).to_dict()
-            told["evidence"] = {key: carried[key] for key in ("words", "phrases", "sentences", "unread")}
-        return told
+        opinions = []
+        for opinion in self.opinions:
+            plain = {
+                "target": None if opinion.target == UNNAMED else opinion.target,
+                "aspect": opinion.aspect,
+                "polarity": opinion.polarity,
+                "probabilities": opinion.probabilities,
+            }
+            if evidence and opinion.polarity != NONE:
+                carried = self.evidence(opinion.target, opinion.aspect).to_dict()
+                plain["evidence"] = {key: carried[key] for key in ("words", "phrases", "sentences", "unread")}
+            opinions.append(plain)
+        return {"text": self.text, "opinions": opinions}
 
     def for_people(self) -> "Prediction":
-        """The same with a word for the target that has no name: "it"."""
+        """Return the same with a word for the target that has no name: "it"."""
         if UNNAMED not in self.targets():
             return self
 
@@ -258,7 +241,7 @@ class Prediction:
         return replace(self, opinions=opinions, passages=tuple(passages))
 
     def _repr_html_(self) -> str:
-        """A table of the opinions found, for notebooks."""
+        """Return a table of the opinions found, for notebooks."""
         rows = "".join(
             f"<tr><td>{html.escape(o.target)}</td><td>{html.escape(o.aspect)}</td>"
             f'<td style="color:{_COLOURS.get(o.polarity, "inherit")}">{html.escape(o.polarity)}</td>'

@@ -9,19 +9,18 @@ import heapq
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.errors import DataError
-from tabsa.inference.predictor import Predictor, Targets, _Finder
+from tabsa.inference.predictor import Predictor, Targets, paired
 from tabsa.inference.results import PredictedOpinion
-from tabsa.schema import UNNAMED, Target
+from tabsa.schema import Target
 
 Measure: TypeAlias = Literal["margin", "entropy"]
 Floats: TypeAlias = NDArray[np.float64]
@@ -92,24 +91,12 @@ def suggest(
         measure: of uncertainty: "margin", how near the likeliest answer is to the next, or "entropy".
         labelled: texts that have their labels: neither they nor texts like them are picked.
     """
-    implied = predictor.implied if implied is None else implied
-    if targets is not None and targets_of_each is not None:
-        raise DataError("give either targets for all texts or targets of each")
-    if targets is None and targets_of_each is None and not implied:
-        raise DataError("no target is asked for; name at least one, or say that texts imply theirs")
-    whole: Targets = [Target(UNNAMED, implied=True)] if targets is None else targets
-    make = partial(_Finder, implied=implied, looked_for=predictor.folder.config.named)
-    same = None if targets_of_each is not None else make(whole)
-    finders = None if targets_of_each is None else map(make, targets_of_each)
-
-    def asked() -> Iterator[AskedText]:
-        for index, text in enumerate(texts):
-            finder = same or next(finders or iter(()), None)
-            if finder is None:
-                raise DataError(f"there are targets for {index} texts and more texts; give each text its own")
-            yield AskedText(index, text, finder.find(text))
-
-    return suggest_of(predictor, asked(), aspects, n, questions=questions, measure=measure, labelled=labelled)
+    finders = predictor.finders(targets, targets_of_each, implied)
+    marked = (
+        AskedText(index, text, finder.find(text))
+        for index, (text, finder, _) in enumerate(paired(texts, finders, repeat(())))
+    )
+    return suggest_of(predictor, marked, aspects, n, questions=questions, measure=measure, labelled=labelled)
 
 
 def suggest_of(
