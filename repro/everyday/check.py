@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from tabsa.text import TargetFinder
+from tabsa.text.targets import TargetFinder
 
 HERE = Path(__file__).parent
 SPLITS = ("train", "dev", "test")

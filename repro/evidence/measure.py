@@ -28,7 +28,8 @@ from tabsa.inference.explaining import MOST_READINGS
 from tabsa.inference.predictor import Predictor
 from tabsa.inference.results import Prediction
 from tabsa.schema import UNNAMED, Example, Span, Target
-from tabsa.text import TargetFinder, split_sentences
+from tabsa.text.sentences import split_sentences
+from tabsa.text.targets import TargetFinder
 
 ROOT = Path(__file__).parents[2]
 RESULT = ROOT / "repro" / "results" / "evidence.json"

@@ -18,7 +18,7 @@ from tabsa.encoding.arrays import (
 from tabsa.encoding.passages import passages
 from tabsa.encoding.target_words import aspect_words, neighbours, passage_words, target_word
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
-from tabsa.text import tokenise
+from tabsa.text.tokens import tokenise
 
 ASPECTS = ("price", "safety")
 LABELS = ("none", "positive", "negative")

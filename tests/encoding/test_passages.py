@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from tabsa.encoding.passages import passages
 from tabsa.schema import Span, Target
-from tabsa.text import TargetFinder, tokenise_marked
+from tabsa.text.targets import TargetFinder
+from tabsa.text.tokens import tokenise_marked
 
 
 def cut(text, *names, at_once=2, max_length=8):

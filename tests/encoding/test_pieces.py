@@ -12,7 +12,7 @@ from reader_factory import WORDS, piece_reader, tokeniser, write_tokeniser
 from tabsa.encoding.pieces import NO_SLOT, PieceReader
 from tabsa.errors import ModelError
 from tabsa.schema import Span, Target
-from tabsa.text import TargetFinder
+from tabsa.text.targets import TargetFinder
 
 READER = piece_reader()
 NAMES = {number: piece for piece, number in tokeniser().get_vocab().items()}

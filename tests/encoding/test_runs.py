@@ -8,7 +8,8 @@ from tabsa.encoding.passages import LONGEST_RUN, passages, shorten_runs
 from tabsa.encoding.pieces import PieceReader
 from tabsa.errors import DataWarning
 from tabsa.schema import Target
-from tabsa.text import TargetFinder, Token, tokenise
+from tabsa.text.targets import TargetFinder
+from tabsa.text.tokens import Token, tokenise
 from tabsa.text.wordpieces import WordPieces
 
 HAN = "我非常喜欢这个地方但是房租太贵了"

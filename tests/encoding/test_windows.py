@@ -6,7 +6,8 @@ import pytest
 from reader_factory import WORDS, piece_reader
 from tabsa.encoding.pieces import NO_SLOT, sentence_windows
 from tabsa.schema import Target
-from tabsa.text import TargetFinder, split_sentences
+from tabsa.text.sentences import split_sentences
+from tabsa.text.targets import TargetFinder
 
 READER = piece_reader()
 PLAIN = [word for word in WORDS if word.isalpha() and word != "entity"]

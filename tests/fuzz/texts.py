@@ -13,8 +13,9 @@ from fuzz.models import BOX, SMALL, loaded
 from tabsa.inference.results import Prediction
 from tabsa.inference.suggesting import suggest as suggest_texts
 from tabsa.schema import Span, Target
-from tabsa.text import TargetFinder, split_sentences
+from tabsa.text.sentences import split_sentences
 from tabsa.text.suggestions import suggest, suggest_common
+from tabsa.text.targets import TargetFinder
 
 _ASPECTS = ("price", "safety", "general", "transit-location", "battery life", "food")
 _CLOSED = ("tiny", "places")  # models that know the first four only

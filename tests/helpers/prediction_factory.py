@@ -6,7 +6,7 @@ import numpy as np
 
 from tabsa.encoding.passages import Passage, passages
 from tabsa.inference.results import PredictedOpinion, Prediction
-from tabsa.text import TargetFinder
+from tabsa.text.targets import TargetFinder
 
 ASPECTS = ("general", "price", "safety")
 TEXT = "Camden is safe although dear and Croydon is far."

@@ -5,7 +5,7 @@ import pytest
 
 from reader_factory import piece_reader, tokeniser
 from tabsa.schema import UNNAMED, Dataset, Example, Opinion, Target
-from tabsa.text import TargetFinder
+from tabsa.text.targets import TargetFinder
 from tabsa.training import questions as module
 from tabsa.training.config import run_config
 from tabsa.training.questions import (

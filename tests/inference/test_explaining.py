@@ -13,7 +13,7 @@ from tabsa.inference.explaining import MOST_PARTS
 from tabsa.inference.results import Evidence, WordWeight
 from tabsa.pages.evaluation_page import explain_mistakes
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
-from tabsa.text import split_sentences
+from tabsa.text.sentences import split_sentences
 
 LABELS = ("none", "positive", "negative")
 

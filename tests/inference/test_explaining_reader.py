@@ -9,7 +9,7 @@ from reader_folder import ASPECTS, small_reader, write_reader
 from tabsa.checkpoint.model_folder import read_folder
 from tabsa.inference.explaining import MOST_READINGS
 from tabsa.inference.predictor import Predictor
-from tabsa.text import split_sentences
+from tabsa.text.sentences import split_sentences
 
 
 @pytest.fixture(scope="module", params=[{"along": 2, "layers": 0}, {"layers": 1}], ids=str)

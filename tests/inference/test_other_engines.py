@@ -23,7 +23,8 @@ from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, passage_
 from tabsa.models.linear.linear_model import LinearModel, read_model, write_model
 from tabsa.models.registry import SYSTEMS
 from tabsa.schema import Dataset, Example, Target
-from tabsa.text import TargetFinder, tokenise
+from tabsa.text.targets import TargetFinder
+from tabsa.text.tokens import tokenise
 from unchecked import unchecked
 
 ASPECTS = ("general", "price", "transit-location")

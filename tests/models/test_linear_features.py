@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tabsa.encoding.passages import Passage, passages
 from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, ngrams, passage_ngrams, row_sums
 from tabsa.schema import Target
-from tabsa.text import TargetFinder
+from tabsa.text.targets import TargetFinder
 
 WORDS = LRConfig(word_ngrams=2, pos_ngrams=0, char_ngrams=0, negation=0)
 BOTH = LRConfig(word_ngrams=1, pos_ngrams=2, char_ngrams=0, negation=0)

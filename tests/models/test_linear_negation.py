@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tabsa.models.linear.linear_features import negated
-from tabsa.text import tokenise
+from tabsa.text.tokens import tokenise
 
 NEGATIONS = ("not", "n't", "no", "never", "dont", "wouldnt", "without", "hardly", "less", "lacks")
 ENDS = (",", ".", "!", "...", "(", "--", "but")

@@ -16,7 +16,7 @@ from tabsa.inference.predictor import load
 from tabsa.models.export import export
 from tabsa.models.onnx import word_engine as module
 from tabsa.models.onnx.word_engine import WordEngine
-from tabsa.text import Token
+from tabsa.text.tokens import Token
 from unchecked import unchecked
 
 

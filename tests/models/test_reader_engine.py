@@ -19,7 +19,7 @@ from tabsa.models.reader.reader_engine import ReaderEngine
 from tabsa.models.reader.reader_storage import dimensions, write_reader_folder
 from tabsa.models.registry import system_of
 from tabsa.schema import Span, Target
-from tabsa.text import TargetFinder
+from tabsa.text.targets import TargetFinder
 from unchecked import unchecked
 
 PRECISIONS = ["float32", "int8"]

@@ -8,7 +8,7 @@ from reader_folder import ASPECTS, small_reader, write_reader
 from tabsa.checkpoint.model_folder import read_folder
 from tabsa.encoding.answers import PresenceCalibration
 from tabsa.models.reader.reader_engine import _AT_ONCE, ReaderEngine
-from tabsa.text import TargetFinder
+from tabsa.text.targets import TargetFinder
 
 KINDS = [{}, {"along": 2, "layers": 0}, {"kind": "mpnet", "along": 1, "layers": 1}]
 

@@ -14,8 +14,8 @@ from tabsa.errors import OutputError
 from tabsa.inference.results import Evidence, SentenceAnswer, WordWeight
 from tabsa.pages.evidence_page import evidence_page, write_explanation
 from tabsa.schema import Span
-from tabsa.text import split_sentences
-from tabsa.text.words import word_spans
+from tabsa.text.sentences import split_sentences
+from tabsa.text.tokens import word_spans
 
 
 def test_the_page_needs_nothing_else():

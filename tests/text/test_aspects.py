@@ -60,14 +60,14 @@ def test_places_are_sentihoods_twelve() -> None:
     ("name", "message"),
     [
         ("resturants", "did you mean 'restaurants'?"),
-        ("zzz", "; expected one of: everyday, places, "),
+        ("zzz", "; expected one of everyday, places, "),
         ("Places", "'places'"),
     ],
 )
 def test_an_unknown_name_is_told_with_the_nearest(name: str, message: str) -> None:
     with pytest.raises(DataError) as error:
         named_aspects(name)
-    assert f"there is no list of aspects '{name}'" in str(error.value)
+    assert f"unknown list of aspects '{name}'" in str(error.value)
     assert message in str(error.value)
 
 

@@ -60,9 +60,12 @@ def test_the_marks_of_models_are_plain_text_in_a_text():
     assert OURS.around == tuple(LIBRARY.encode("").ids)
 
 
-def test_words_are_remembered_and_forgotten(monkeypatch):
-    monkeypatch.setattr("tabsa.text.wordpieces._REMEMBERED", 3)
+def test_the_cache_of_words_is_bounded(monkeypatch):
+    monkeypatch.setattr("tabsa.text.wordpieces._CACHED", 3)
     ours = WordPieces.of(json.loads(LIBRARY.to_str()))
     texts = ["cheap", "rooms", "dear", "far", "hotel", "cheap rooms"]
     assert [ours.cut(text) for text in texts] == [OURS.cut(text) for text in texts]
     assert len(ours.known) <= 3
+    long = "é" + "à" * 100_000
+    ours.cut(long)
+    assert long not in ours.known

@@ -20,7 +20,7 @@ from tabsa.inference.predictor import load as load_predictor
 from tabsa.models.linear.linear_features import LRConfig, passage_ngrams
 from tabsa.models.linear.linear_model import softmax
 from tabsa.schema import Dataset, Example, Opinion
-from tabsa.text import TargetFinder
+from tabsa.text.targets import TargetFinder
 
 pytest.importorskip("sklearn")
 pytest.importorskip("torch")  # the configuration of a run knows the neural systems, too

@@ -17,7 +17,7 @@ from tabsa.evaluation.metrics import all_metrics, question_metrics
 from tabsa.models.reader.reader_network import QuestionBatch
 from tabsa.nn.context import EVALUATION
 from tabsa.schema import Dataset, Example, Opinion
-from tabsa.text import TargetFinder
+from tabsa.text.targets import TargetFinder
 from tabsa.training.config import run_config
 from tabsa.training.question_graphs import Room, more_room, padded, room_of
 from tabsa.training.reader import Batches, ReaderTrainer, disagreement, held_figures, probabilities_of

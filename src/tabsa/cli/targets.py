@@ -30,7 +30,7 @@ Implied: TypeAlias = Annotated[
 
 def named_targets(options: Iterable[str]) -> dict[str, list[str]]:
     """The names with their aliases, from `NAME` or `NAME=ALIAS,ALIAS`."""
-    from tabsa.text import parse_target
+    from tabsa.text.targets import parse_target
 
     targets: dict[str, list[str]] = {}
     for option in options:

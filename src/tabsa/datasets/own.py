@@ -8,7 +8,7 @@ name is null, or empty. A flat row with an aspect and no polarity was not asked;
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +21,8 @@ from tabsa.schema import NEGATIVE, NONE, POSITIVE, UNNAMED, Dataset, Example, Op
 from tabsa.tables.fields import is_blank
 from tabsa.tables.kinds import INPUT_SUFFIXES
 from tabsa.tables.rows import Row, typed_rows
-from tabsa.text.targets import TargetFinder, mark_spans
+from tabsa.text.targets import TargetFinder
+from tabsa.text.tokens import ordered_mentions
 
 SPLITS: Final = ("train", "dev", "test")
 # Of a file in one piece, texts whose share is below the first bound are "train", those below the second "dev".
@@ -105,11 +106,11 @@ class Draft:
                 for found in _finder(names).find(self.text):
                     if self.targets[found.name].mentions is None:
                         mentions[found.name] = tuple(span for span in found.mentions if not _overlaps(span, given))
-            marked = {target.name: target for target in mark_spans(self.text, mentions)}
+            targets = [Target(name, mentions.get(name, ()), implied=not mentions.get(name)) for name in self.targets]
+            ordered_mentions(self.text, targets)  # refuses mentions that overlap, or are not in the text
         except DataError as e:
             raise DataError(f"{self.where}: {e}") from e
-        unnamed = Target(UNNAMED)
-        return tuple(replace(one := marked.get(name, unnamed), implied=not one.mentions) for name in self.targets)
+        return tuple(targets)
 
     def not_in_text(self, targets: Iterable[Target]) -> list[str]:
         """Return the names that were looked for and are not in the text."""

@@ -7,7 +7,7 @@ a form that is another word (`evening` is no form of `even`): the commonest of t
 from collections.abc import Iterator
 from typing import Final
 
-from tabsa.text.caching import remember_short
+from tabsa.text.tokens import cache_short
 
 _SHORTEST: Final = 3  # letters of a stem: `red` is no past of `r`
 _OTHER_WORDS: Final = (
@@ -33,7 +33,7 @@ _LEMMAS: Final = {
 }
 
 
-@remember_short(entries=1 << 15, longest=40)
+@cache_short(entries=1 << 15, longest=40)
 def forms(word: str) -> tuple[str, ...]:
     """Return the forms of a word in lower case, itself first: `cheaper` -> cheaper, cheape, cheap, ..."""
     found = [word]

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from tabsa.errors import DataWarning
 from tabsa.schema import Target
-from tabsa.text import Token, split_sentences, tokenise_marked
+from tabsa.text.sentences import split_sentences
+from tabsa.text.tokens import Token, tokenise_marked
 
 _LONGEST: Final = 512  # tokens of a passage in any case: a text without full stops must not take all memory
 LONGEST_RUN: Final = 500  # tokens, or word pieces, of a run that are read

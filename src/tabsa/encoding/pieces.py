@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tabsa.encoding.passages import Passage, by_sentence, shorten_runs
 from tabsa.schema import Target
-from tabsa.text import Token
+from tabsa.text.tokens import Token
 from tabsa.text.wordpieces import WordPieces
 
 NO_SLOT: Final = -1  # of a piece that stands for no target, and of a target that the text only implies

@@ -25,8 +25,8 @@ from tabsa.encoding.pieces import NO_SLOT, PiecePassage
 from tabsa.errors import DataError
 from tabsa.inference.results import Evidence, Prediction, SentenceAnswer, WordWeight
 from tabsa.schema import Polarity, Span
-from tabsa.text import split_sentences
-from tabsa.text.words import word_spans
+from tabsa.text.sentences import split_sentences
+from tabsa.text.tokens import word_spans
 
 MOST_READINGS: Final = 6  # of one text again, where words are masked first
 MOST_PARTS: Final = 24  # into which a text is cut where each is left out of a reading of its own

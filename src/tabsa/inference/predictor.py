@@ -19,8 +19,8 @@ from tabsa.inference.explaining import explain_answer
 from tabsa.inference.results import PredictedOpinion, Prediction
 from tabsa.models.registry import system_of
 from tabsa.schema import UNNAMED, Target
-from tabsa.text import TargetFinder, all_targets
 from tabsa.text.aspects import clean_aspects
+from tabsa.text.targets import TargetFinder, all_targets
 from tabsa.text.tokens import ordered_mentions
 
 # Names to look for, names with aliases, or targets with their mentions already marked.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tabsa.encoding.passages import Passage
 from tabsa.errors import DataError
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Polarity, Span, Target
-from tabsa.text import split_sentences
+from tabsa.text.sentences import split_sentences
 
 _DIGITS: Final = 4  # of a weight: for the eye
 _LEAST: Final = 0.01  # a word of less is part of no phrase

@@ -11,7 +11,7 @@ from tabsa.encoding.passages import Passage
 from tabsa.inference.results import Evidence, Prediction
 from tabsa.pages.rendering import check_page_name, cut, render, write_page
 from tabsa.schema import Span
-from tabsa.text import split_sentences
+from tabsa.text.sentences import split_sentences
 
 _LEAST: Final = 0.01  # a word of less is not shaded
 

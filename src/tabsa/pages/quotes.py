@@ -6,8 +6,9 @@ from typing import Any, Final, NamedTuple
 
 from tabsa.errors import DataError
 from tabsa.schema import UNNAMED, Span
-from tabsa.text import TargetFinder, split_sentences
-from tabsa.text.caching import remember_short
+from tabsa.text.sentences import split_sentences
+from tabsa.text.targets import TargetFinder
+from tabsa.text.tokens import cache_short
 
 _LONGEST_SENTENCE: Final = 400  # characters that are shown
 _LONGEST_TEXT: Final = 4000  # characters held of a text while a better one may still come
@@ -140,7 +141,7 @@ def _mentions(finder: TargetFinder | None, text: str) -> tuple[Span, ...]:
     return found[0].mentions if found else ()
 
 
-@remember_short(entries=1024, longest=200)
+@cache_short(entries=1024, longest=200)
 def _finder(target: str) -> TargetFinder | None:
     try:
         return None if target == UNNAMED else TargetFinder([target])

@@ -16,8 +16,8 @@ import tabsa
 from tabsa.errors import DataError
 from tabsa.inference.frames import is_missing
 from tabsa.schema import NONE, UNNAMED, Dataset, Example, Opinion, Target
-from tabsa.text import TargetFinder, all_targets
 from tabsa.text.aspects import clean_aspect
+from tabsa.text.targets import TargetFinder, all_targets
 
 _COLUMNS = ("text", "target", "aspect")
 

@@ -20,7 +20,7 @@ from tabsa.checkpoint.model_folder import open_folder, shipped_models
 from tabsa.inference.predictor import Predictor, load
 from tabsa.inference.results import PredictedOpinion, Prediction
 from tabsa.schema import UNNAMED, Span, Target
-from tabsa.text import TargetFinder
+from tabsa.text.targets import TargetFinder
 
 # What may be judged, of the labels of spaCy's English pipelines and of those of other languages: not dates and numbers.
 JUDGED: Final = (

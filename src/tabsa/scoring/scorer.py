@@ -17,7 +17,7 @@ from tabsa.tables.fields import is_blank
 from tabsa.tables.formats import Format, dump_json, make_format
 from tabsa.tables.rows import BadRow, Row, Values
 from tabsa.tables.saving import Counts
-from tabsa.text import split_sentences
+from tabsa.text.sentences import split_sentences
 
 _MANY_COLUMNS: Final = 500
 # Of a chunk's new cells, with their names; where the output is very wide, a chunk has fewer rows for it.

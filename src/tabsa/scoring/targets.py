@@ -10,8 +10,8 @@ from tabsa.files import read_text
 from tabsa.schema import UNNAMED, Target
 from tabsa.tables.fields import is_blank, parse_json
 from tabsa.tables.rows import Values
-from tabsa.text import TargetFinder
 from tabsa.text.aspects import without_comment
+from tabsa.text.targets import TargetFinder
 
 _REMEMBERED: Final = 200  # characters of names whose finder is kept for the next row
 

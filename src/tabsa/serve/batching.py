@@ -21,7 +21,7 @@ from tabsa.schema import UNNAMED, Target
 from tabsa.serve.metrics import Metrics
 from tabsa.serve.problems import busy
 from tabsa.serve.settings import Settings
-from tabsa.text import TargetFinder, all_targets
+from tabsa.text.targets import TargetFinder, all_targets
 
 _MOST_QUESTIONS: Final = 1024  # of one part of a text
 _CHARACTERS: Final = 8  # of a text that is cut and not read, for as much work as a word piece

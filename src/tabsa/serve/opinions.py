@@ -35,9 +35,9 @@ from tabsa.serve.schema import (
     SuggestResponse,
 )
 from tabsa.serve.service import TheService, problems
-from tabsa.text import TargetFinder
 from tabsa.text.aspects import LISTS, named_aspects
 from tabsa.text.suggestions import suggest, suggest_common
+from tabsa.text.targets import TargetFinder
 
 _FEW: Final = 100  # names or opinions that are worked on in the event loop itself
 _DIGITS: Final = 4  # of a gate or an attention: for the eye

@@ -46,8 +46,8 @@ from tabsa.serve.schema import (
 from tabsa.serve.service import Service, TheService, problems
 from tabsa.tables.kinds import TEXT_SUFFIXES, WORKBOOK, other_kind
 from tabsa.tables.rows import Row, as_text, every_row
-from tabsa.text import parse_target
 from tabsa.text.suggestions import suggest_common
+from tabsa.text.targets import parse_target
 
 router = APIRouter(prefix="/v1")
 _T = TypeVar("_T")

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 from unicodedata import category
 
-from tabsa.errors import DataError
+from tabsa.errors import DataError, unknown_name
 from tabsa.files import read_text
 
 LONGEST_ASPECT: Final = 100  # characters
@@ -47,16 +47,14 @@ _NEAR: Final = 0.8  # how like a list's name a word must be to be taken for a sl
 
 
 def named_aspects(name: str) -> tuple[str, ...]:
-    """The list of that name, such as "places"; raises a one-line DataError where there is none."""
+    """Return the list of that name, such as "places"."""
     if name not in LISTS:
-        near = get_close_matches(name.lower(), LISTS, n=1, cutoff=0.5)
-        hint = f"did you mean '{near[0]}'? " if near else ""
-        raise DataError(f"there is no list of aspects '{name}'; {hint}expected one of: {', '.join(LISTS)}")
+        raise unknown_name("list of aspects", name, LISTS)
     return LISTS[name]
 
 
 def clean_aspects(aspects: Iterable[object]) -> tuple[str, ...]:
-    """Wordings without needless white space, each once, in order; a one-line DataError for what is none."""
+    """Return wordings without needless white space, each once, in order; a one-line DataError for what is none."""
     cleaned = tuple(dict.fromkeys(clean_aspect(aspect) for aspect in aspects))
     if not cleaned:
         raise DataError("no aspect is asked for; name at least one")
@@ -64,7 +62,7 @@ def clean_aspects(aspects: Iterable[object]) -> tuple[str, ...]:
 
 
 def clean_aspect(aspect: object) -> str:
-    """One wording, trimmed, and with single spaces in it."""
+    """Return one wording, trimmed, and with single spaces in it."""
     if not isinstance(aspect, str):
         raise DataError(f"an aspect is of type {type(aspect).__name__}; expected words, such as 'battery life'")
     words = " ".join(aspect.split())
@@ -79,7 +77,7 @@ def clean_aspect(aspect: object) -> str:
 
 
 def aspects_in(written: str) -> tuple[str, ...]:
-    """What a person means by `places`, by `my-aspects.txt` and by `price, battery life`.
+    """Return the aspects that `places`, `my-aspects.txt` and `price, battery life` stand for.
 
     A list of that name goes first, then a file, then the wordings themselves with commas between them. A single word
     that is nearly a list's name, or looks like a file's, is refused: it is a slip more often than an aspect.
@@ -101,7 +99,7 @@ def aspects_in(written: str) -> tuple[str, ...]:
 
 
 def read_aspects(path: Path) -> tuple[str, ...]:
-    """The aspects of a file, one a line; `#` starts a comment, alone or with white space on both sides."""
+    """Read the aspects of a file, one a line, where a `#` starts a comment."""
     lines = [bare for line in read_text(path).splitlines() if (bare := without_comment(line).strip())]
     if not lines:
         raise DataError(f"{path} names no aspect; expected one a line")
@@ -112,7 +110,7 @@ def read_aspects(path: Path) -> tuple[str, ...]:
 
 
 def without_comment(line: str) -> str:
-    """A line of a list; a `#` starts a comment, at the start of a line or where there is white space on both sides."""
+    """Return a line of a list; a `#` starts a comment at the start of a line, or with white space on both sides."""
     return _COMMENT.sub("", line)
 
 

@@ -42,14 +42,14 @@ _LONGEST: Final = 16  # characters before a full stop that can matter; longer wo
 
 
 def is_abbreviation(word: str) -> bool:
-    """Whether `word`, given without its last full stop, is one that keeps it: `St`, `a.m`, `J`."""
+    """Return whether `word`, given without its last full stop, is one that has it for good: `St`, `a.m`, `J`."""
     initial = len(word) == 1 and word.isupper()
     dotted = "." in word and all(len(part) == 1 and part.isalpha() for part in word.split("."))
     return initial or dotted or word.lower() in _NEVER_LAST or word.lower() in _ABBREVIATIONS
 
 
 def split_sentences(text: str) -> list[Span]:
-    """The sentences of a text, in order: spans without white space at their ends that cover all the rest.
+    """Return the sentences of a text, in order: spans without white space at their ends that cover all the rest.
 
     A sentence ends at `.`, `!`, `?` or `…`, and the quotes and brackets that close after it, when white space
     and something that can start a sentence follow; at `。`, `！` or `？`; and at a blank line. Abbreviations,
@@ -73,7 +73,7 @@ def _add(spans: list[Span], text: str, start: int, end: int) -> None:
 
 
 def _ends(text: str, start: int, match: re.Match[str]) -> bool:
-    """Whether the sentence that begins at `start` ends at this end mark."""
+    """Decide whether the sentence that begins at `start` ends at this end mark."""
     following = _NEXT.match(text, match.end())
     assert following is not None  # noqa: S101 (every part of the pattern is optional)
     first = text[following.start("open") : following.start("open") + 1]
@@ -90,7 +90,7 @@ def _ends(text: str, start: int, match: re.Match[str]) -> bool:
 
 
 def _full_stop_ends(before: str, word: str, starts: bool) -> bool:
-    """Whether a full stop ends its sentence, from the text before it and the word after it."""
+    """Decide whether a full stop ends its sentence, from the text before it and the word after it."""
     *earlier, last = before.split() or [""]
     last = last.lstrip("\"'“‘«„‹([{")
     if last.isdecimal() and len(last) <= 3 and not earlier:  # "1. Go there."

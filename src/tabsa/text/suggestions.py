@@ -8,6 +8,7 @@ dear`).
 """
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,7 +17,9 @@ from typing import Final
 
 from tabsa.errors import DataError
 from tabsa.schema import Span
-from tabsa.text import TargetFinder, Token, split_sentences, tokenise
+from tabsa.text.sentences import split_sentences
+from tabsa.text.targets import TargetFinder
+from tabsa.text.tokens import Token, tokenise
 
 _MOST: Final = 50  # names
 _MANY: Final = 20  # texts
@@ -61,7 +64,7 @@ _NEVER: Final = _words(
 
 
 def suggest(text: str) -> list[tuple[str, list[Span]]]:
-    """The names, in the order of their first mentions, each with where it stands; at most fifty."""
+    """Return the names, in the order of their first mentions, each with where it stands; at most fifty."""
     tokens = tokenise(text)
     spans: dict[str, list[Span]] = {}
     doubtful: list[Span] = []
@@ -82,7 +85,7 @@ def suggest(text: str) -> list[tuple[str, list[Span]]]:
 
 
 def suggest_common(texts: Sequence[str], most: int = _MOST) -> list[tuple[str, int]]:
-    """The names of many texts, each with how many of them name it: the most frequent first.
+    """Return the names of many texts, each with how many of them name it: the most frequent first.
 
     Where there are many texts, a name that only one of them has is left out.
     """
@@ -99,28 +102,20 @@ def suggest_common(texts: Sequence[str], most: int = _MOST) -> list[tuple[str, i
 
 
 def _apart(names: Sequence[str]) -> list[str]:
-    """The names without those that are another's in other letters (`CAMDEN`)."""
-    kept: list[str] = []
+    """Return the names without those that are another's in other letters (`CAMDEN`)."""
+    distinct: list[str] = []
     for name in names:
         with suppress(DataError):
-            TargetFinder([*kept, name])
-            kept.append(name)
-    return kept
+            TargetFinder([*distinct, name])
+            distinct.append(name)
+    return distinct
 
 
 def _sentences(text: str, tokens: Sequence[Token]) -> list[list[Token]]:
-    """The tokens of each sentence, without the quotes and dashes that it may open with."""
+    """Return the tokens of each sentence, without the quotes and dashes that it may open with."""
     ends = [span.end for span in split_sentences(text)]
-    place = 0
-
-    def number(token: Token) -> int:
-        nonlocal place
-        while place < len(ends) and token.start >= ends[place]:
-            place += 1
-        return place
-
     sentences = []
-    for _, group in groupby(tokens, number):
+    for _, group in groupby(tokens, lambda token: bisect_right(ends, token.start)):
         words = list(group)
         opening = next((n for n, token in enumerate(words) if token.text[0].isalnum()), len(words))
         sentences.append(words[opening:])
@@ -128,7 +123,7 @@ def _sentences(text: str, tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def _runs(sentence: Sequence[Token]) -> list[tuple[int, int]]:
-    """The first and last tokens of each name."""
+    """Return the first and last tokens of each name."""
     runs: list[tuple[int, int]] = []
     for place, token in enumerate(sentence):
         if not _is_capitalised(token):
@@ -150,7 +145,7 @@ def _is_capitalised(token: Token) -> bool:
 
 
 def _is_model(sentence: Sequence[Token], place: int) -> bool:
-    """Whether the token is a number or a letter that belongs to the name right before it, and counts nothing."""
+    """Decide whether the token is a number or a letter that belongs to the name before it, and counts nothing."""
     if place >= len(sentence) or sentence[place].start - sentence[place - 1].end != 1:
         return False
     word = sentence[place].text
@@ -159,13 +154,13 @@ def _is_model(sentence: Sequence[Token], place: int) -> bool:
 
 
 def _joins(sentence: Sequence[Token], last: int, place: int) -> bool:
-    """Whether the capital at `place` goes on with the name that reaches `last`."""
+    """Decide whether the capital at `place` goes on with the name that reaches `last`."""
     between = [token.text.lower() for token in sentence[last + 1 : place]]
     return len(between) <= 2 and _JOINERS.issuperset(between) and not (between and _WEAK_JOINERS.issuperset(between))
 
 
 def _stands(sentence: Sequence[Token], last: int) -> bool:
-    """Whether the name at the start of a sentence, which reaches `last`, is followed by what follows names."""
+    """Decide whether the name at the start of a sentence, which reaches `last`, is followed by what follows names."""
     following = [token.text.lower().replace("’", "'") for token in sentence[last + 1 : last + 3]]
     if not following:
         return False

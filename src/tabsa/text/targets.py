@@ -1,15 +1,16 @@
-"""Find where a text names its targets, or take the places as given."""
+"""Where a text names its targets.
 
-import operator
+Our own, because thousands of names are found in one pass over a text, whatever their case, accents and script.
+"""
+
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from tabsa.errors import DataError
 from tabsa.schema import Span, Target
-from tabsa.text.caching import remember_short
-from tabsa.text.tokens import MARKS, UNSPACED, ordered_mentions
+from tabsa.text.tokens import MARKS, UNSPACED, cache_short
 
 # Character classes, written to stand inside [...].
 # Scripts where a name needs no word boundary: those without spaces, and Hangul, whose particles are glued on.
@@ -77,7 +78,10 @@ class TargetFinder:
         self._root = _Node()
         plurals: list[tuple[list[str], int]] = []
         for index, name in enumerate(self.names):
-            for alias in (name, *_aliases(name, aliases[name] if aliases else ())):
+            others = aliases[name] if aliases else ()
+            if isinstance(others, str):
+                raise DataError(f"aliases of {name!r} must be a list of strings, not one string: give [{others!r}]")
+            for alias in (name, *others):
                 units = _folded_name(alias)
                 self._add(units, index, alias)
                 plurals += [(plural, index) for plural in _plurals(units)]
@@ -86,7 +90,7 @@ class TargetFinder:
             end.index = index if end.index is None else end.index
 
     def find(self, text: str) -> tuple[Target, ...]:
-        """The targets that a text mentions, in the order of the names, each with all its mentions."""
+        """Return the targets that a text mentions, in the order of the names, each with all its mentions."""
         folded, spans = _units(text)
         mentions: dict[int, list[Span]] = {}
         free = 0  # units before it belong to a mention
@@ -124,7 +128,7 @@ class TargetFinder:
 
 
 def all_targets(names: Iterable[str], found: Iterable[Target], *, implied: bool = False) -> tuple[Target, ...]:
-    """Every name asked for, as a target: those `found` as they were, the others mentioned nowhere.
+    """Return every name as a target: those `found` as they were, the others mentioned nowhere.
 
     With `implied`, a text that does not name a target is taken to be about it.
     """
@@ -133,13 +137,10 @@ def all_targets(names: Iterable[str], found: Iterable[Target], *, implied: bool 
 
 
 def parse_target(written: str) -> tuple[str, list[str]]:
-    """A name and its aliases, written as `NAME` or `NAME=ALIAS,ALIAS`.
+    """Return a name and its aliases, written as `NAME` or `NAME=ALIAS,ALIAS`.
 
     The first `=` ends the name, and commas part the aliases; after a backslash, `=`, `,`, `;` and the backslash itself
     are characters as any other.
-
-    Raises:
-        DataError: there is no name.
     """
     parts = [""]
     for escaped, plain in _WRITTEN.findall(written):
@@ -151,38 +152,6 @@ def parse_target(written: str) -> tuple[str, list[str]]:
     if not name:
         raise DataError(f"{written!r} names no target; expected NAME or NAME=ALIAS,...")
     return name, [alias for alias in aliases if alias]
-
-
-def mark_spans(text: str, spans: Mapping[str, Sequence[tuple[int, int]]]) -> tuple[Target, ...]:
-    """The targets whose mentions are given as `(start, end)` pairs, as in `text[start:end]`.
-
-    Raises:
-        DataError: a name is empty; a pair is not two integers, lies outside the text, marks only white space, or
-            overlaps another.
-    """
-    targets = []
-    for name, pairs in spans.items():
-        if not name.strip():
-            raise DataError("the name of a target is empty: give every span a name")
-        targets.append(Target(name, tuple(sorted(_span(name, pair) for pair in pairs))))
-    for span, index in ordered_mentions(text, targets):
-        if text[span.start : span.end].isspace():
-            raise DataError(f"mention {span.start}-{span.end} of {targets[index].name!r} is only white space")
-    return tuple(targets)
-
-
-def _span(name: str, pair: Sequence[int]) -> Span:
-    try:
-        start, end = map(operator.index, pair)
-    except (TypeError, ValueError) as e:
-        raise DataError(f"mention {pair!r} of {name!r} is not a pair of integers: give (start, end)") from e
-    return Span(start, end)
-
-
-def _aliases(name: str, aliases: Iterable[str]) -> Iterable[str]:
-    if isinstance(aliases, str):
-        raise DataError(f"aliases of {name!r} must be a list of strings, not one string: give [{aliases!r}]")
-    return aliases
 
 
 def _folded_name(name: str) -> list[str]:
@@ -203,7 +172,7 @@ def _plurals(units: list[str]) -> list[list[str]]:
 
 
 def _units(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-    """The words, glued characters, gaps and marks of a text, folded, and their spans; none folds to nothing."""
+    """Return the words, glued characters, gaps and marks of a text, folded, and their spans; none folds to nothing."""
     folded, spans = [], []
     for match in _UNITS.finditer(text):
         if unit := _GAP if match.lastgroup else _fold(match.group()):
@@ -213,11 +182,11 @@ def _units(text: str) -> tuple[list[str], list[tuple[int, int]]]:
 
 
 def _fold(unit: str) -> str:
-    """Without case and accents; equal for all that counts as the same name."""
+    """Drop case and accents: equal for all that counts as the same name."""
     return unit.lower() if unit.isascii() else _fold_letters(unit)
 
 
-@remember_short(entries=1 << 14, longest=40)
+@cache_short(entries=1 << 14, longest=40)
 def _fold_letters(unit: str) -> str:
     folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", unit).casefold())
     return _DROPPED.sub("", folded).translate(_ALIKE)

@@ -1,4 +1,4 @@
-"""Text to tokens: the Penn Treebank conventions of NLTK's word tokeniser, in one pass that keeps offsets.
+"""Text to tokens: the Penn Treebank conventions of NLTK's word tokeniser, in one pass with offsets; words of evidence.
 
 Liu et al. (2018) tokenise with NLTK and fold case. `import nltk` takes over a second, as long as `import torch`, so
 this is a scanner of our own that gives the same spans. It differs in what follows, nearly always because NLTK's spans
@@ -17,15 +17,18 @@ Like NLTK, `'tis` is `'` `tis`, `1-2` and `x/y` stay whole, and only one clitic 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, wraps
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeVar
 
 from tabsa.errors import DataError
 from tabsa.schema import Span, Target
 from tabsa.text.sentences import is_abbreviation, split_sentences
 
+_Result = TypeVar("_Result")
 # Character classes, written to stand inside [...].
 # Accents, vowel signs and variation selectors, which belong to the character before them but are not in `\w`; with the
 # letters of their script where the two are mixed and it puts spaces between words.
@@ -70,6 +73,19 @@ _CONTRACTIONS: Final = re.compile(
 )
 _CONTRACTED: Final = ("cannot", "gimme", "gonna", "gotta", "lemme", "wanna")  # those that no apostrophe gives away
 _JOINERS: Final = "-/.,:+=~|\\_'’…·^"
+# A word as a reader counts it: a sign of a script without spaces; else letters and digits with what joins them
+# (`don't`, `over-priced`, `7.5/10`); else any other sign, such as an emoji with what modifies it.
+_WORD: Final = re.compile(
+    r"""
+      [\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]
+    | (?: (?![\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]) \w )+
+      (?: ['’\-&/] (?: \w )+ | (?<=\d) [.,] (?=\d) \d+ )*
+    | [^\w\s] [\ufe0e\ufe0f\u200d\U0001f3fb-\U0001f3ff]* (?: (?<=\u200d) [^\w\s] [\ufe0f\u200d]* )*
+    """,
+    re.VERBOSE,
+)
+_PUNCTUATION: Final = re.compile(r"[!-#%-/:-@\[-`{-~¡§«¶·»¿‐-‧‰-⁞。、，！？；：「」『』（）【】《》…]+")
+_POSSESSIVE: Final = re.compile(r"['’]s\b")  # of a mention: `Camden's`
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +104,12 @@ class Token:
 
 
 def tokenise(text: str) -> list[Token]:
-    """The tokens of a text, sentence by sentence, with their offsets; white space is all that they leave out."""
+    """Return the tokens of a text, sentence by sentence, with offsets; white space is all that they leave out."""
     return [Token(text[start:end], start, end) for start, end in _spans(text)]
 
 
 def tokenise_marked(text: str, targets: Sequence[Target]) -> list[Token]:
-    """The tokens of a text in which every mention of a target is one token with its `target` index.
+    """Return the tokens of a text in which every mention of a target is one token with its `target` index.
 
     What a mention is glued to is split from it (`LOCATION1/LOCATION2`, `LOCATION2e`, `Camden-based`). The rest is
     tokenised as if a plain word stood in the place of each mention: full stops, quotes and spaces inside a name do
@@ -116,7 +132,7 @@ def tokenise_marked(text: str, targets: Sequence[Target]) -> list[Token]:
 
 
 def ordered_mentions(text: str, targets: Sequence[Target]) -> list[tuple[Span, int]]:
-    """Every mention with the index of its target, in text order; mentions must be in the text and not overlap."""
+    """Return every mention with the index of its target, in text order; they must be in the text and not overlap."""
     mentions = sorted((Span(*span), index) for index, target in enumerate(targets) for span in target.mentions)
     previous = 0
     for span, index in mentions:
@@ -156,7 +172,7 @@ def _split_word(word: str, start: int) -> Iterator[tuple[int, int]]:
 
 
 def _masked(text: str, mentions: Sequence[tuple[Span, int]]) -> str:
-    """The text with a plain word of the same length, and the same first case, in the place of each mention."""
+    """Put a plain word of the same length, and the same first case, in the place of each mention."""
     pieces, end = [], 0
     for span, _ in mentions:
         first = "x" if text[span.start].islower() else "X"
@@ -176,7 +192,7 @@ def _cut(text: str, start: int, end: int, mentions: Sequence[tuple[Span, int]]) 
 
 
 def _unglued(text: str, start: int, end: int, *, after: bool, before: bool) -> Iterator[Token]:
-    """The tokens of what stands right after a mention, right before one, or both: joiners are split from words."""
+    """Cut what stands right after a mention, right before one, or both: joiners are split from words."""
     piece = text[start:end]
     head = len(piece) - len(piece.lstrip(_JOINERS)) if after else 0
     tail = max(head, len(piece.rstrip(_JOINERS))) if before else len(piece)
@@ -185,3 +201,36 @@ def _unglued(text: str, start: int, end: int, *, after: bool, before: bool) -> I
     for a, b in pairwise((0, head, tail, len(piece))):
         if a < b:
             yield Token(piece[a:b], start + a, start + b)
+
+
+def word_spans(text: str, mentions: Iterable[Span] = ()) -> list[Span]:
+    """Return the words that may carry an opinion, in order: not those of mentions, and no punctuation marks."""
+    read = text
+    if not text.isascii():  # a letter for each mark that goes with one, as vowels do in Hindi; patterns do not count it
+        combines = (unicodedata.category(mark)[0] == "M" and mark not in "\ufe0e\ufe0f" for mark in text)
+        read = "".join("a" if combined else mark for mark, combined in zip(text, combines, strict=True))
+    spans: list[Span] = []
+    reached = 0
+    for start, end in [*sorted(mentions), (len(text), len(text))]:
+        if reached < start:
+            found = (match for match in _WORD.finditer(read, reached, start) if not _PUNCTUATION.fullmatch(match[0]))
+            spans += [Span(*match.span()) for match in found]
+        reached = max(reached, end)
+        if left := _POSSESSIVE.match(text, reached):
+            reached = left.end()
+    return spans
+
+
+def cache_short(entries: int, longest: int) -> Callable[[Callable[[str], _Result]], Callable[[str], _Result]]:
+    """Cache a function of one word, for the last `entries` words of at most `longest` characters: bounded in bytes."""
+
+    def decorate(function: Callable[[str], _Result]) -> Callable[[str], _Result]:
+        cached = lru_cache(maxsize=entries)(function)
+
+        @wraps(function)
+        def answer(word: str) -> _Result:
+            return cached(word) if len(word) <= longest else function(word)
+
+        return answer
+
+    return decorate

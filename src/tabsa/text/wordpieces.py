@@ -8,13 +8,13 @@ characters that are newer than the library's tables, which it drops and which ar
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from unicodedata import category, normalize
 
 from tabsa.errors import ModelError
 from tabsa.files import read_text
-from tabsa.text.caching import remember_short
 
 _ASCII: Final = re.compile(r"[0-9A-Za-z]+|[!-/:-@\[-`{-~]")  # words and marks of plain text
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -23,9 +23,9 @@ _UNSPACED: Final = (  # Chinese characters, each a word
     (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
     (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
 )  # fmt: skip
-# Words whose pieces are kept: so many, and none that is long, so that what is kept has a limit in bytes.
-_REMEMBERED: Final = 20_000
-_LONGEST_REMEMBERED: Final = 24  # characters
+# Words whose pieces are cached: so many, and none that is long, so that the cache has a limit in bytes.
+_CACHED: Final = 20_000
+_LONGEST_CACHED: Final = 24  # characters
 _MOST: Final = 1 << 31  # pieces of a vocabulary
 
 
@@ -49,7 +49,7 @@ class WordPieces:
 
     @classmethod
     def read(cls, path: Path) -> "WordPieces":
-        """Those of a `tokenizer.json`; a one-line ModelError where it is no uncased WordPiece."""
+        """Read a `tokenizer.json`; a one-line ModelError where it is no uncased WordPiece."""
         try:
             return cls.of(json.loads(read_text(path, ModelError)))
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as e:
@@ -57,7 +57,7 @@ class WordPieces:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "WordPieces":
-        """Those that the content of a `tokenizer.json` describes."""
+        """Return those that the content of a `tokenizer.json` describes."""
         model, normalizer = values["model"], values.get("normalizer") or {}
         plain = model["type"] == "WordPiece" and normalizer.get("type") == "BertNormalizer" and normalizer["lowercase"]
         if not plain or (model.get("continuing_subword_prefix", "##") != "##"):
@@ -73,7 +73,7 @@ class WordPieces:
         return cls(vocabulary, str(model["unk_token"]), (pair[0], pair[1]), int(model["max_input_chars_per_word"]))
 
     def cut(self, text: str) -> list[WordPiece]:
-        """A text's pieces, without those around it."""
+        """Return a text's pieces, without those around it."""
         pieces: list[WordPiece] = []
         if text.isascii() and not _CONTROL.search(text):
             for match in _ASCII.finditer(text):
@@ -85,12 +85,12 @@ class WordPieces:
         return pieces
 
     def _spans(self, word: str) -> Iterator[tuple[int, int, int]]:
-        """The pieces of a word, each with where it begins and ends in it."""
+        """Return the pieces of a word, each with where it begins and ends in it."""
         found = self.known.get(word)
         if found is None:
             found = tuple(self._split(word))
-            if len(word) <= _LONGEST_REMEMBERED:
-                if len(self.known) >= _REMEMBERED:
+            if len(word) <= _LONGEST_CACHED:
+                if len(self.known) >= _CACHED:
                     self.known = {}
                 self.known[word] = found
         start = 0
@@ -99,7 +99,7 @@ class WordPieces:
             start = end
 
     def _split(self, word: str) -> list[tuple[int, int]]:
-        """The longest piece there is, then the longest after it, ...; unknown as a whole where there is none."""
+        """Take the longest piece there is, then the longest after it, ...; unknown as a whole where there is none."""
         pieces: list[tuple[int, int]] = []
         start = 0
         while start < len(word) <= self.longest:
@@ -114,14 +114,14 @@ class WordPieces:
 
 
 def _around(processor: Mapping[str, Any]) -> Sequence[str]:
-    """The names of the pieces before and after a text."""
+    """Return the names of the pieces before and after a text."""
     if processor["type"] == "TemplateProcessing":
         return [part["SpecialToken"]["id"] for part in processor["single"] if "SpecialToken" in part]
     return [processor["cls"][0], processor["sep"][0]]
 
 
 def _words(text: str) -> Iterator[tuple[str, list[int]]]:
-    """The words of any text as they are looked up, each with the place in the text of each of its characters."""
+    """Cut any text into words as they are looked up, each with the place in the text of each of its characters."""
     word: list[str] = []
     places: list[int] = []
     for place, original in enumerate(text):
@@ -139,21 +139,17 @@ def _words(text: str) -> Iterator[tuple[str, list[int]]]:
         yield "".join(word), places
 
 
-@remember_short(entries=4096, longest=1)
+@lru_cache(maxsize=4096)
 def _normal(original: str) -> tuple[tuple[str, bool], ...]:
-    """A character without accents and in lower case, and whether it stands for itself; white space is a space."""
-    return tuple(_decomposed(original))
-
-
-def _decomposed(original: str) -> Iterator[tuple[str, bool]]:
+    """Drop a character's accents and case, and say whether it stands for itself; white space is a space."""
     if original in "\t\n\r" or category(original) == "Zs":
-        yield " ", True
-        return
+        return ((" ", True),)
     if original == "\ufffd" or category(original).startswith("C"):
-        return
+        return ()
     unspaced = any(low <= ord(original) <= high for low, high in _UNSPACED)
-    for character in normalize("NFD", original):
-        if category(character) == "Mn":
-            continue
-        for lower in character.lower():
-            yield lower, unspaced or bool(_MARK.match(lower)) or category(lower).startswith("P")
+    plain = (character for character in normalize("NFD", original) if category(character) != "Mn")
+    return tuple(
+        (lower, unspaced or bool(_MARK.match(lower)) or category(lower).startswith("P"))
+        for character in plain
+        for lower in character.lower()
+    )

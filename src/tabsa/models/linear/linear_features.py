@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from tabsa.config import option
 from tabsa.encoding.passages import Passage
-from tabsa.text import Token
+from tabsa.text.tokens import Token
 
 Tagger: TypeAlias = Callable[[Sequence[str]], list[str]]
 """Gives the tag of each token of a text."""

@@ -20,7 +20,7 @@ from tabsa.encoding.target_words import neighbours, passage_words, slots
 from tabsa.errors import ModelError
 from tabsa.models.onnx.session import cores, open_session, run_graph, running, shares, side_by_side
 from tabsa.schema import Target
-from tabsa.text import Token
+from tabsa.text.tokens import Token
 
 # Tokens in a batch, padding included. At most: small enough for the cache. At least: large enough for full products.
 _MOST_TOKENS, _LEAST_TOKENS = 1024, 256
