@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabsa.config import build, nearest, option, override, read_toml, to_toml
-from tabsa.errors import ConfigError, DeprecatedWarning
+from tabsa.config import build, option, override, read_toml, to_toml
+from tabsa.errors import ConfigError
 from tabsa.models.registry import SYSTEMS
 from tabsa.training.config import (
     AugmentationConfig,
@@ -20,13 +20,12 @@ from tabsa.training.config import (
     VectorsConfig,
     read_config,
     run_config,
-    teachers_config,
 )
 
 SECTIONS = (DataConfig, VectorsConfig, AugmentationConfig, TrainingConfig, DistillationConfig)
 
 REPOSITORY = Path(__file__).parents[1]
-SHIPPED = sorted(path for folder in ("repro", "src") for path in (REPOSITORY / folder).rglob("*.toml"))
+SHIPPED = sorted((REPOSITORY / "repro").rglob("*.toml"))
 
 
 @dataclass(frozen=True)
@@ -59,10 +58,6 @@ def error(values: dict[str, object], cls: type = Soup) -> str:
 
 
 # ---- build
-
-
-def test_nothing_given_is_the_defaults() -> None:
-    assert build(Soup, {}) == Soup()
 
 
 def test_values_of_every_type() -> None:
@@ -108,11 +103,6 @@ def test_sections() -> None:
     assert error({"soup": 3}, Meal) == "'soup' is a section: expected [soup], got 3"
     assert error({"soup": {"sallt": 3}}, Meal) == "unknown key 'soup.sallt'; did you mean 'salt'?"
     assert error({"soup": {"bowls": -3}}, Meal) == "'soup.bowls' is -3; expected at least 1"
-
-
-def test_nearest() -> None:
-    assert nearest("epoch", ["rate", "epochs"]) == "; did you mean 'epochs'?"
-    assert nearest("q", iter(["rate", "epochs"])) == "; expected one of: rate, epochs"
 
 
 # ---- TOML and settings
@@ -246,63 +236,9 @@ def test_every_option_has_one_line_of_help_and_a_good_default(cls: type) -> None
     assert build(cls, {field.name: getattr(default, field.name) for field in fields}) == default
 
 
-def test_there_are_shipped_configurations() -> None:
-    assert SHIPPED
-
-
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: str(path.relative_to(REPOSITORY)))
 def test_shipped_configurations_are_right(path: Path) -> None:
     config = read_config(path)
     assert isinstance(config, RunConfig)
     assert read_config(path, ("training.epochs=3",)).training.epochs == 3
     assert run_config(tomllib.loads(to_toml(config))) == config
-
-
-# ---- what was saved under older names
-
-
-OLD = """
-kind = "delayed-entnet"
-[data]
-composed = 0.3
-[vectors]
-more = "glove/glove.6B.100d.txt"
-more_first = 15000
-[model]
-key_scale = 0.1
-gru_bias = 1.0
-[training]
-average = 0.9995
-evaluate_every = 2
-[teaching]
-teachers = 10
-settings = ["training.epochs=26", "training.average=0.999"]
-copies = 4
-replaced = 0.1
-rounds = 1
-"""
-
-
-def test_configurations_of_before_keep_loading_and_name_the_new_names(tmp_path: Path) -> None:
-    path = tmp_path / "old.toml"
-    path.write_text(OLD, "utf-8")
-    with pytest.warns(DeprecatedWarning, match=" now; the old way works until 0.3$") as caught:
-        config = read_config(path, ("training.average=0.5",))
-    assert (config.augmentation.composed, config.augmentation.copies, config.augmentation.replaced) == (0.3, 4, 0.1)
-    assert (config.vectors.aligned, config.vectors.aligned_first) == ("glove/glove.6B.100d.txt", 15000)
-    assert (config.training.ema, config.training.validate_every) == (0.5, 2)
-    assert config.distillation.teachers == 10
-    assert teachers_config(config).training.ema == 0.999
-    lines = {str(warning.message) for warning in caught}
-    until = "; the old way works until 0.3"
-    assert "'training.average' is called 'training.ema' now" + until in lines
-    assert "'teaching.teachers' is called 'distillation.teachers' now" + until in lines
-    assert "'model.key_scale' is no option any more, and always 0.1: leave it out" + until in lines
-    assert run_config(tomllib.loads(to_toml(config))) == config
-
-
-def test_an_option_that_was_dropped_had_one_value(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"'model\.gru_bias' is 0\.5; it is no option any more, and always 1\.0"):
-        run_config({"model": {"gru_bias": 0.5}})
-    with pytest.raises(ConfigError, match=r"'distillation\.rounds' is 2; it is no option any more"):
-        run_config({"distillation": {"rounds": 2}})

@@ -1,8 +1,7 @@
 """Typed configuration: frozen dataclasses, one documented option a field, read from TOML and checked.
 
 A configuration is a dataclass whose fields come from `option`. `build` makes one from plain data; an unknown key, a
-wrong type or a value out of range is one line that names the key and what was expected. An option that was dropped, and
-has had one value ever since, is named in the class's `DROPPED`: saved configurations have it, and keep loading.
+wrong type or a value out of range is one line that names the key and what was expected.
 """
 
 import dataclasses
@@ -11,19 +10,18 @@ import math
 import tomllib
 import types
 import typing
-import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tabsa.errors import ConfigError, deprecated
+from tabsa.errors import ConfigError
 from tabsa.files import read_text
 
 T = TypeVar("T")
 
 
 def option(default: T, help: str, *, low: float | None = None, high: float | None = None) -> T:  # noqa: A002
-    """A field with its default, one line of documentation, and the least and the greatest value it may take."""
+    """Return a field with its default, one line of documentation, and the least and the greatest value it may take."""
     metadata = {"help": help, "low": low, "high": high}
     field: T = dataclasses.field(default=default, metadata=metadata)
     return field
@@ -33,48 +31,33 @@ def build(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
     """Make a `cls` of `values`; `where` is the section's name, for messages."""
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
     hints = typing.get_type_hints(cls)
-    dropped: Mapping[str, Any] = getattr(cls, "DROPPED", {})
-    for key, value in values.items():
-        if key in dropped and value != dropped[key]:
-            raise ConfigError(f"'{where}{key}' is {value!r}; it is no option any more, and always {dropped[key]!r}")
-        if key in dropped:
-            deprecated(f"'{where}{key}' is no option any more, and always {value!r}: leave it out", until="0.3")
-        elif key not in fields:
-            raise ConfigError(f"unknown key '{where}{key}'{nearest(key, fields)}")
-    values = {key: value for key, value in values.items() if key in fields}
-    checked = {key: _check(value, hints[key], fields[key], where + key) for key, value in values.items()}
-    return cls(**checked)
-
-
-def build_saved(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
-    """The same of what a program saved: nobody needs to be told of options that were dropped since."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return build(cls, values, where)
+    if unknown := [key for key in values if key not in fields]:
+        raise ConfigError(f"unknown key '{where}{unknown[0]}'{nearest(unknown[0], fields)}")
+    return cls(**{key: _check(value, hints[key], fields[key], where + key) for key, value in values.items()})
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:
-    """`; did you mean 'X'?`, or the list of choices where none is near."""
+    """Return `; did you mean 'X'?`, or the list of choices where none is near."""
     choices = list(choices)
     match = difflib.get_close_matches(word, choices, n=1, cutoff=0.5)
     return f"; did you mean '{match[0]}'?" if match else f"; expected one of: {', '.join(choices)}"
 
 
 def _check(value: Any, hint: Any, field: "dataclasses.Field[Any]", name: str) -> Any:
+    """Return the value as the hint has it; a one-line ConfigError where it does not fit."""
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         if isinstance(value, hint):
             return value
         if not isinstance(value, Mapping):
             raise ConfigError(f"'{name}' is a section: expected [{name}], got {value!r}")
         return build(typing.cast("type[Any]", hint), value, f"{name}.")
-    origin = typing.get_origin(hint)
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
-        choices = typing.get_args(hint)
-        if value not in choices:
-            raise ConfigError(f"'{name}' is {value!r}{nearest(str(value), map(str, choices))}")
+        if value not in inner:
+            raise ConfigError(f"'{name}' is {value!r}{nearest(str(value), map(str, inner))}")
         return value
     if origin in (typing.Union, types.UnionType):
-        for choice in typing.get_args(hint):
+        for choice in inner:
             try:
                 return _check(value, choice, field, name)
             except ConfigError:
@@ -83,7 +66,7 @@ def _check(value: Any, hint: Any, field: "dataclasses.Field[Any]", name: str) ->
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise ConfigError(f"'{name}' is {value!r}; expected a list")
-        return tuple(_check(item, typing.get_args(hint)[0], field, name) for item in value)
+        return tuple(_check(item, inner[0], field, name) for item in value)
     if hint is float and type(value) is int and abs(value) < 1e300:
         value = float(value)
     if hint is type(None) or type(value) is not hint:
@@ -92,10 +75,9 @@ def _check(value: Any, hint: Any, field: "dataclasses.Field[Any]", name: str) ->
         raise ConfigError(f"'{name}' is {value!r}; expected a finite number")
     low, high = field.metadata.get("low"), field.metadata.get("high")
     if (low is not None and value < low) or (high is not None and value > high):
-        limits = " and ".join(
-            words for limit, words in ((low, f"at least {low}"), (high, f"at most {high}")) if limit is not None
-        )
-        raise ConfigError(f"'{name}' is {value!r}; expected {limits}")
+        limits = ((low, f"at least {low}"), (high, f"at most {high}"))
+        expected = " and ".join(words for limit, words in limits if limit is not None)
+        raise ConfigError(f"'{name}' is {value!r}; expected {expected}")
     return value
 
 
@@ -109,7 +91,7 @@ def _words(hint: Any) -> str:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The file's tables as plain data, or one clear line."""
+    """Read the file's tables as plain data, or raise one clear line."""
     try:
         return tomllib.loads(read_text(path, ConfigError))
     except tomllib.TOMLDecodeError as e:
@@ -129,18 +111,17 @@ def override(values: dict[str, Any], settings: Iterable[str]) -> dict[str, Any]:
         *sections, key = name.strip().split(".")
         place = values
         for section in sections:
-            inner = place.setdefault(section, {})
-            if not isinstance(inner, dict):
+            place = place.setdefault(section, {})
+            if not isinstance(place, dict):
                 raise ConfigError(f"'{setting}': '{section}' is not a section")
-            place = inner
         place[key] = value
     return values
 
 
 def to_toml(config: object, where: str = "") -> str:
-    """The configuration as TOML, every field written out, with its documentation as a comment.
+    """Return the configuration as TOML, every field written out, with its documentation as a comment.
 
-    `where` is the section's name, with a point behind it, for the sections in it.
+    `where` is the section's name, with a point after it, for the sections in it.
     """
     lines: list[str] = []
     sections: list[str] = []

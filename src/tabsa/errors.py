@@ -5,7 +5,7 @@
     │   └── DataNotFoundError   it is not where data is looked for
     ├── FetchError          a download failed, or gave other bytes than expected
     ├── ConfigError         a configuration names an unknown key or a wrong value
-    ├── ModelError          a model folder cannot be read, or does not fit what is asked
+    ├── ModelError          a model folder cannot be read, or does not fit the request
     └── OutputError         a result cannot be written
 
 A message says what was wrong, what was expected, and what to try, in words that hold for every caller. What only one
@@ -34,7 +34,7 @@ class TabsaError(Exception):
 
 
 def _one_line(message: str) -> str:
-    """The message, whatever a file's names put into it: no line ends, and nothing that a terminal would obey."""
+    """Return the message without line ends and without anything that a terminal would obey."""
     if message.isprintable():
         return message
     line = " ".join(message.splitlines()).strip()
@@ -74,7 +74,7 @@ class ConfigError(TabsaError):
 
 
 class ModelError(TabsaError):
-    """A model folder cannot be read, or does not fit what is asked."""
+    """A model folder cannot be read, or does not fit the request."""
 
     kind = "bad_model"
 
@@ -86,23 +86,17 @@ class OutputError(TabsaError):
 
 
 def first_line(error: Exception) -> str:
-    """What another library's error says, for a message of ours; its class where it says nothing."""
+    """Return the first line of another library's error, for a message of ours; its class where it has none."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
 
 
 class DeprecatedWarning(FutureWarning):
-    """Something has another name now, or is of no use any more; the old way works until the version it names."""
+    """Something has another name now."""
 
 
 def deprecated(words: str, until: str, stacklevel: int = 2) -> None:
-    """Warn of an old way, in the one form that such warnings have: what to do now, and until when the old way works.
-
-    Args:
-        words: what is old and what to write now, such as "'a.b' is called 'a.c' now".
-        until: the version that no longer knows the old way; CONTRIBUTING.md says how it is chosen.
-        stacklevel: of whoever calls, as `warnings.warn` counts it.
-    """
+    """Warn of an old way."""
     warnings.warn(f"{words}; the old way works until {until}", DeprecatedWarning, stacklevel=stacklevel + 1)
 
 

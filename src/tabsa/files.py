@@ -12,12 +12,12 @@ from tabsa.errors import DataError, OutputError, TabsaError
 
 
 def reason(error: OSError) -> str:
-    """What the system said, in words and without the errno ("No such file or directory")."""
+    """Return the system's message without the errno ("No such file or directory")."""
     return error.strerror or str(error)
 
 
 def read_text(path: Path, error: type[TabsaError] = DataError) -> str:
-    """The UTF-8 text of a file (a byte-order mark is dropped), or one clear line saying why not."""
+    """Read the UTF-8 text of a file (a byte-order mark is dropped), or raise one clear line."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as e:
@@ -27,7 +27,7 @@ def read_text(path: Path, error: type[TabsaError] = DataError) -> str:
 
 
 def sha256(path: Path) -> str:
-    """The file's SHA-256, in hexadecimal, at constant memory."""
+    """Return the file's SHA-256, in hexadecimal, at constant memory."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

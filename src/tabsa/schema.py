@@ -1,4 +1,4 @@
-"""Plain data: what a text says about whom. Imports nothing of ours.
+"""Plain data: texts, targets, opinions, datasets. Imports nothing of ours.
 
 A *text* mentions *targets* (a place, a brand, a person); an *opinion* gives a target's *aspect* a *polarity*.
 A target-aspect pair that no opinion names has the polarity `none`.
@@ -29,8 +29,8 @@ class Span(NamedTuple):
 class Target:
     """Who or what is judged: a name, and where the text mentions it.
 
-    A target that is mentioned nowhere has nothing said of it, unless it is `implied`: the thing that the text is about
-    and does not name.
+    A text says nothing of a target that it does not mention, unless that is `implied`: what the text is about and does
+    not name.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Opinion:
 class Example:
     """A text with its targets and the opinions it expresses; every pair without an opinion is `none`.
 
-    Where `aspects` are given, only these were asked of the text: nothing is known of others.
+    Where `aspects` are given, the text was labelled on these alone: nothing is known of others.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Example:
     tags: Mapping[str, str] = field(default_factory=dict, hash=False)  # what else is known of it, such as its domain
 
     def polarity(self, target: str, aspect: str) -> Polarity:
-        """The gold polarity of one target-aspect pair."""
+        """Return the gold polarity of one target-aspect pair."""
         for opinion in self.opinions:
             if opinion.target == target and opinion.aspect == aspect:
                 return opinion.polarity
@@ -88,11 +88,11 @@ class Dataset:
         return self.labels[1:]
 
     def questions(self) -> Iterator[tuple[Example, Target, str, Polarity]]:
-        """Every target and aspect that is asked of every text, with the gold polarity, in order."""
+        """Yield every target and aspect of every text, with the gold polarity, in order."""
         for example, target in self.groups():
             for aspect in self.aspects if example.aspects is None else example.aspects:
                 yield example, target, aspect, example.polarity(target.name, aspect)
 
     def groups(self) -> Iterator[tuple[Example, Target]]:
-        """Every (example, target), in order: a group has one row for each aspect."""
+        """Return every (example, target), in order: a group has one row for each aspect."""
         return ((example, target) for example in self.examples for target in example.targets)

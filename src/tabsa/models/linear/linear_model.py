@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import ModelFolder, Precision, write_folder
-from tabsa.config import build_saved
+from tabsa.config import build
 from tabsa.datasets.locate import find
 from tabsa.embeddings.vectors import WordVectors
 from tabsa.encoding.answers import PassageAnswer, aspect_columns
@@ -131,7 +131,7 @@ def read_model(folder: ModelFolder) -> LinearModel:
         raise ModelError(f"{folder.path} holds a '{config.kind}'; expected '{KIND}'")
     try:
         ngrams = arrays["ngrams"].tobytes().decode("utf-8", "surrogatepass")
-        options = build_saved(LRConfig, config.model, "model.")
+        options = build(LRConfig, config.model, "model.")
         return LinearModel(
             FeatureSpace(tuple(ngrams.split("\n")) if ngrams else (), arrays["scale"], options),
             arrays["weights"],
