@@ -36,15 +36,6 @@ def test_the_command_scores_the_predictors_own_answers_to_the_last_digit_without
     np.testing.assert_array_equal(predict_examples(model, data), answers)
 
 
-@pytest.mark.data
-def test_on_sentihood_too(data_dir):
-    code = f"{WITHOUT}import tabsa; print(tabsa.evaluate('places', 'sentihood', 'dev', bootstrap=0).sun)"
-    environment = {"TABSA_DATA": str(data_dir), "PATH": ""}
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    expected = tabsa.evaluate("places", "sentihood", "dev", data_dir=data_dir, bootstrap=0)
-    assert run.stdout.strip() == str(expected.sun)
-
-
 def test_evaluate_takes_a_model_a_name_or_a_folder(tiny_model):
     data = load("places", "dev", aspects=["price", "safety"])
     found = [
@@ -69,17 +60,6 @@ def test_what_the_model_does_not_know(tiny_model, field, value):
     data = Dataset("mine", "all", values["aspects"], values["labels"], [Example("1", "x", ())])
     with pytest.raises(DataError, match=f"'{value[-1]}', which the model does not know"):
         predict_examples(Predictor(tabsa.load(tiny_model).folder), data)
-
-
-def test_an_implied_target_is_answered_in_use_as_it_was_trained(tiny_model):
-    model = tabsa.load(tiny_model)
-    text = "It is cheap. It is not far."
-    named = model.predict(text, ["restaurant"])
-    implied = model.predict(text, [Target("restaurant", implied=True)])
-    assert {opinion.probabilities["none"] for opinion in named.opinions} == {1.0}
-    assert named.unmentioned() == ("restaurant",)
-    assert implied.unmentioned() == ()
-    assert all(0 < opinion.probabilities["none"] < 1 for opinion in implied.opinions)
 
 
 def test_labels_in_memory_are_judged_as_those_of_a_file(tmp_path):

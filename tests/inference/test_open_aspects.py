@@ -13,11 +13,9 @@ from tabsa.datasets.loading import load as load_data
 from tabsa.errors import DataError
 from tabsa.evaluation.report import evaluate as score
 from tabsa.inference.evaluating import predict_questions
-from tabsa.inference.frames import predict_frame
 from tabsa.inference.predictor import Predictor, load
 from tabsa.inference.results import Prediction
 from tabsa.schema import Dataset, Example, Opinion, Target
-from tabsa.text.aspects import EVERYDAY
 
 __all__ = ["open_model"]  # a fixture
 TEXT = "The Pixel has a great battery but a bad camera, and Nokia is here too."
@@ -53,11 +51,6 @@ def test_any_words_are_asked_once_and_in_order(model: Predictor) -> None:
     assert result.unmentioned() == ("Oslo",)
     assert list(result.opinions[0].probabilities) == list(LABELS)
     assert result.opinions[0].confidence == pytest.approx(SURE)
-
-
-def test_without_aspects_the_models_own_list_is_asked(model: Predictor) -> None:
-    assert model.open_aspects
-    assert tuple(opinion.aspect for opinion in model.predict(TEXT, ["Pixel"]).opinions) == EVERYDAY == model.aspects
 
 
 @pytest.mark.parametrize(
@@ -110,13 +103,6 @@ def test_each_text_has_its_own_aspects_and_all_are_read_together(model: Predicto
     assert [result.to_dict() for result in results] == [result.to_dict() for result in alone]
 
 
-def test_none_among_them_is_the_models_own(model: Predictor, tiny_model: Path) -> None:
-    for one in (model, load(tiny_model)):
-        first, second = one.predict_many(TEXTS[:2], ["Pixel"], aspects_of_each=[None, ["price"]])
-        assert [opinion.aspect for opinion in first.opinions] == list(one.aspects)
-        assert [opinion.aspect for opinion in second.opinions] == ["price"]
-
-
 def test_a_closed_model_reads_all_texts_together_whatever_they_are_asked(tiny_model: Path) -> None:
     closed = load(tiny_model, threads=1)
     asked = [["safety", "price"], None, ["general"]]
@@ -141,33 +127,6 @@ def test_a_closed_model_reads_all_texts_together_whatever_they_are_asked(tiny_mo
 def test_lists_that_do_not_fit(model: Predictor, options: dict[str, object], message: str) -> None:
     with pytest.raises(DataError, match=message):
         list(model.predict_many(TEXTS, ["Pixel"], **options))  # type: ignore[arg-type]
-
-
-def test_a_text_about_what_it_does_not_name(model: Predictor) -> None:
-    text, aspects = "A great camera, and the price is dear.", ["camera", "price", "noise"]
-    named = model.predict(text, ["phone"], aspects)
-    implied = model.predict(text, ["phone"], aspects, implied=True)
-    assert {opinion.polarity for opinion in named.opinions} == {"none"}
-    assert implied.opinions == model.predict(text, [Target("phone", implied=True)], aspects).opinions
-    assert {opinion.polarity for opinion in implied.opinions} != {"none"}
-
-
-def test_a_frame_has_columns_of_the_wordings(model: Predictor) -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"text": TEXTS, "who": ["Pixel", "Nokia", "Pixel"]})
-    wide = predict_frame(model, frame, target_column="who", aspects=[" camera", "camera"], layout="wide")
-    assert wide["camera"].tolist() == ["positive", "none", "negative"]
-    long = predict_frame(model, frame, targets=["Pixel"], aspects=["camera"])
-    assert [column for column in long.columns if column.startswith("probability_")] == [
-        f"probability_{label}" for label in LABELS
-    ]
-
-
-def test_a_notebook_tells_polarities_apart_by_colour(model: Predictor) -> None:
-    pages = [model.predict(text, ["Pixel"], ["camera"])._repr_html_() for text in (TEXT, "Pixel has a camera")]
-    assert "mixed" in pages[0]
-    assert "neutral" in pages[1]
-    assert "color:inherit" not in "".join(pages)
 
 
 # ---- evaluation
@@ -206,12 +165,6 @@ def test_only_what_the_data_asks_is_asked(model: Predictor) -> None:
     assert questions == whole
 
 
-def test_an_example_that_does_not_say_is_asked_everything(model: Predictor) -> None:
-    example = Example("1", TEXTS[0], (Target("Pixel", implied=True),))
-    found = predict_questions(model, dataset(examples=[example, EXAMPLES[1]]))
-    assert len(found) == len(ASPECTS) + 1
-
-
 def test_neutral_is_silence_where_the_data_has_none_and_mixed_is_shared(model: Predictor) -> None:
     small = (1 - SURE) / 4
     found = predict_questions(model, dataset(labels=("none", "positive", "negative")))
@@ -226,26 +179,6 @@ def test_conflict_is_semevals_name_for_mixed(model: Predictor) -> None:
     )
     assert predict_questions(model, data).argmax() == 4
     assert tabsa.evaluate(model, data, bootstrap=0).questions["opinion_f1"] == 1.0
-
-
-def test_a_label_that_the_model_has_not_is_refused(model: Predictor, tiny_model: Path) -> None:
-    with pytest.raises(DataError, match="the label 'angry', which the model does not know"):
-        predict_questions(model, dataset(("none", "positive", "angry")))
-    with pytest.raises(DataError, match="the aspect 'camera', which the model does not know"):
-        predict_questions(load(tiny_model), dataset())
-
-
-def test_a_report_has_the_figures_of_questions(model: Predictor) -> None:
-    report = tabsa.evaluate(model, dataset(), bootstrap=10)
-    assert report.questions == {
-        "opinion_f1": pytest.approx(2 * 2 / (2 + 4)),
-        "presence_f1": pytest.approx(2 * 2 / (2 + 4)),
-        "polarity_accuracy": 1.0,
-        "false_opinions": pytest.approx(2 / 3),
-    }
-    assert report.counts == {"examples": 5, "groups": 4, "groups_without_opinion": 2, "rows": 5, "opinions": 2}
-    assert set(report.aspects) == set(ASPECTS[:4])
-    assert report.sun["strict_accuracy"] == pytest.approx(3 / 4)
 
 
 def test_everyday_costs_its_own_questions(model: Predictor) -> None:

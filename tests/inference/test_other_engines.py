@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.numpy import load_file, save_file
 
 from network_reference import network_probabilities
 from tabsa.checkpoint.model_config import ModelConfig
@@ -15,7 +14,7 @@ from tabsa.embeddings.concepts import ConceptTable
 from tabsa.embeddings.vectors import hashed_vectors
 from tabsa.encoding.arrays import readings
 from tabsa.encoding.passages import Passage
-from tabsa.errors import DataNotFoundError, ModelError
+from tabsa.errors import ModelError
 from tabsa.inference.predictor import load
 from tabsa.models.base import Vocabulary
 from tabsa.models.export import export
@@ -99,13 +98,6 @@ def test_a_neural_system_predicts_as_in_training(kind: str, tmp_path: Path) -> N
         np.testing.assert_allclose(predicted(folder, alone), network_probabilities(folder, alone), atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["lstm-final", "sentic-lstm"])
-def test_a_system_without_a_memory_has_no_gates_to_show(kind: str, tmp_path: Path) -> None:
-    answer = load(make(kind, tmp_path).path).predict(TEXTS[0], NAMES)
-    assert answer.attention is None
-    assert [passage.gates for passage in answer.passages] == [None]
-
-
 def test_concepts_count(tmp_path: Path) -> None:
     engine = load(make("sentic-lstm", tmp_path).path).engine
     first = (*tokenise("it is not nice"), dataclasses.replace(tokenise("Camden")[0], target=1))
@@ -122,19 +114,6 @@ def test_a_graph_that_reads_concepts_needs_a_folder_that_has_them(tmp_path: Path
         load(folder.path).predict(TEXTS[0], NAMES)
     with pytest.raises(ModelError, match=r"has no concepts\.safetensors, without which a sentic-lstm cannot read"):
         export(read_folder(folder.path))
-
-
-@pytest.mark.parametrize("kind", ["lstm-loc", "sentic-lstm", "entnet"])
-def test_weights_that_do_not_fit_cannot_be_exported(kind: str, tmp_path: Path) -> None:
-    folder = make(kind, tmp_path)
-    path = unchecked(folder.path) / "weights.safetensors"
-    weights = load_file(path)
-    for wrong in ({"output": weights["output"][..., :-1, :]}, {}):
-        rest = {name: array for name, array in weights.items() if name != "output"}
-        save_file({**rest, **{name: np.ascontiguousarray(array) for name, array in wrong.items()}}, path)
-        with pytest.raises(ModelError, match=r"the weights do not fit config\.json") as error:
-            export(read_folder(folder.path))
-        assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -200,15 +179,6 @@ def test_the_linear_model_predicts_as_in_training(tmp_path: Path) -> None:
         np.testing.assert_allclose(predicted(folder, data), fitted(folder, data), atol=1e-6)
 
 
-def test_the_linear_model_is_asked_of_any_number_of_targets_at_once(tmp_path: Path) -> None:
-    folder, names = make_linear(tmp_path), (*NAMES, "Acton")
-    data = dataset(TEXTS, names)
-    np.testing.assert_allclose(predicted(folder, data, names), fitted(folder, data), atol=1e-6)
-    answer = load(folder.path).predict(TEXTS[3], names)
-    assert [passage.targets for passage in answer.passages] == [("Acton", "Brixton", "Camden")]
-    assert answer.attention is None
-
-
 def test_the_linear_model_reads_a_long_text_passage_by_passage(tmp_path: Path) -> None:
     folder = make_linear(tmp_path, max_length=6)
     first, last = "Camden is nice.", "Brixton is far, very far, and not at all nice."  # the last longer than 6 tokens
@@ -231,29 +201,3 @@ def test_the_linear_model_has_one_precision_and_no_gates(tmp_path: Path) -> None
     assert not load(folder.path).gated
     with pytest.raises(ModelError, match="holds an 'lr', which has no precision but float32"):
         load(folder.path, precision="int8")
-
-
-def test_an_absent_tagger_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = make_linear(tmp_path, pos_ngrams=1)
-
-    def absent(_: object) -> None:
-        raise DataNotFoundError("there is no tagger; get it with `tabsa data fetch nltk-tagger`")
-
-    monkeypatch.setattr("tabsa.models.linear.linear_model.load_tagger", absent)
-    with pytest.raises(DataNotFoundError, match="tabsa data fetch nltk-tagger"):
-        load(folder.path).predict(TEXTS[0], NAMES)
-
-
-def test_the_linear_model_and_texts_without_a_target(tmp_path: Path) -> None:
-    (answer,) = load(make_linear(tmp_path).path).predict_many(["Nothing here."], NAMES)
-    assert {opinion.polarity for opinion in answer.opinions} == {"none"}
-
-
-def test_weights_that_are_not_finite_cannot_be_exported(tmp_path: Path) -> None:
-    folder = make("lstm-loc", tmp_path)
-    path = unchecked(folder.path) / "weights.safetensors"
-    weights = load_file(path)
-    weights["output"][..., 0] = np.nan
-    save_file(weights, path)
-    with pytest.raises(ModelError, match="'output' of the weights holds something that is not a finite number"):
-        export(read_folder(folder.path))

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tabsa.errors import DataError, ModelError
 from tabsa.inference import predictor
@@ -41,11 +39,6 @@ def test_every_pair_is_answered_in_the_order_asked(model: Predictor) -> None:
         assert opinion.confidence == max(opinion.probabilities.values())
 
 
-def test_all_aspects_of_the_model_by_default(model: Predictor) -> None:
-    result = model.predict(TEXT, ["Camden"])
-    assert tuple(opinion.aspect for opinion in result.opinions) == model.aspects == result.aspects
-
-
 def test_some_aspects_are_answered_as_among_all(model: Predictor) -> None:
     every, some = model.predict(TEXT, ["Camden"]), model.predict(TEXT, ["Camden"], ["safety", "general", "safety"])
     kept = {opinion.aspect: opinion for opinion in every.opinions}
@@ -71,18 +64,6 @@ def test_a_target_that_is_not_mentioned_is_silent(model: Predictor) -> None:
     np.testing.assert_array_equal(table(result)[4:], table(alone))
 
 
-def test_a_target_that_is_not_mentioned_may_be_implied(model: Predictor) -> None:
-    text = "It is cheap. It is not far."
-    names: list[Any] = [["restaurant"], {"restaurant": ["bistro"]}, iter(["restaurant"])]
-    expected = model.predict(text, [Target("restaurant", implied=True)])
-    for asked in names:
-        result = model.predict(text, asked, implied=True)
-        np.testing.assert_array_equal(table(result), table(expected))
-        assert result.unmentioned() == ()
-        assert result.mentions() == ()
-    assert all(0 < opinion.probabilities["none"] < 1 for opinion in expected.opinions)
-
-
 def test_a_name_that_is_found_stays_a_mention(model: Predictor) -> None:
     result = model.predict(TEXT, ["Oslo", "Camden"], implied=True)
     camden, oslo = Target("Camden", (Span(0, 6),)), Target("Oslo", implied=True)
@@ -93,13 +74,6 @@ def test_a_name_that_is_found_stays_a_mention(model: Predictor) -> None:
     np.testing.assert_array_equal(
         table(model.predict(TEXT, everyone, implied=True)), table(model.predict(TEXT, everyone))
     )
-
-
-def test_marked_targets_say_for_themselves_whether_they_are_implied(model: Predictor) -> None:
-    for target in (Target("Oslo"), Target("Oslo", implied=True)):
-        given, plain = (model.predict(TEXT, [target], implied=implied) for implied in (True, False))
-        np.testing.assert_array_equal(table(given), table(plain))
-        assert given.unmentioned() == (() if target.implied else ("Oslo",))
 
 
 def test_many_texts_imply_what_they_do_not_name(model: Predictor) -> None:
@@ -113,23 +87,11 @@ def test_many_texts_imply_what_they_do_not_name(model: Predictor) -> None:
     assert [(shares[:, 0] == 1).all() for shares in alone] == [False, False, True, False]  # an empty text says nothing
 
 
-def test_no_target_means_no_opinion(model: Predictor) -> None:
-    assert model.predict(TEXT, []).opinions == ()
-
-
 def test_aliases_are_mentions(model: Predictor) -> None:
     aliased = model.predict("NW1 is cheap and so is Camden.", {"Camden": ["NW1"]})
     assert aliased.mentions() == (Target("Camden", (Span(0, 3), Span(23, 29))),)
     plain = model.predict("Camden is cheap and so is Camden.", ["Camden"])
     np.testing.assert_array_equal(table(aliased), table(plain))
-
-
-def test_marked_targets_are_taken_as_they_stand(model: Predictor) -> None:
-    text = "The Hill is cheap; the hill behind it is dear."
-    marked = model.predict(text, [Target("Hill", (Span(4, 8),))])
-    assert marked.mentions() == (Target("Hill", (Span(4, 8),)),)
-    found = model.predict(text, ["Hill"])
-    assert found.mentions() == (Target("Hill", (Span(4, 8), Span(23, 27))),)
 
 
 @pytest.mark.parametrize(
@@ -238,11 +200,6 @@ def test_many_are_read_as_they_come(model: Predictor, monkeypatch: pytest.Monkey
     assert len(taken) == 2
 
 
-def test_without_explaining_there_are_only_opinions(model: Predictor) -> None:
-    (result,) = model.predict_many([TEXT], ["Camden", "Oslo"])
-    assert (result.passages, result.attention, result.mentions(), result.unmentioned()) == ((), None, (), ())
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -271,25 +228,6 @@ def test_any_text_is_answered(model: Predictor, text: str) -> None:
     assert np.isfinite(table(result)).all()
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.text(max_size=80), st.text(max_size=80))
-def test_any_unicode_around_a_mention(tiny_model: Path, before: str, after: str) -> None:
-    model = load_once(tiny_model)
-    text = f"{before} Camden {after}"
-    result = model.predict(text, ["Camden"])
-    np.testing.assert_allclose(table(result).sum(1), 1, atol=1e-5)
-    for target in result.mentions():
-        for start, end in target.mentions:
-            assert text[start:end].lower().startswith("camden") or not text[start:end].isascii()
-
-
-_loaded: dict[Path, Predictor] = {}
-
-
-def load_once(path: Path) -> Predictor:
-    return _loaded.setdefault(path, load(path, threads=1))
-
-
 # ---- what a prediction says of itself
 
 
@@ -314,10 +252,6 @@ def test_a_notebook_shows_a_table_and_nothing_runs(model: Predictor) -> None:
     shown = model.predict("<script>1</script> Camden & <b>", ["Camden"])._repr_html_()
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
-
-
-def test_tied_chains_are_named(model: Predictor) -> None:
-    assert model.predict(TEXT, ["Camden"]).tied == model.tied == 2
 
 
 # ---- loading

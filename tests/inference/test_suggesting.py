@@ -13,7 +13,7 @@ from open_model import LABELS, open_model
 from tabsa.encoding.passages import Passage
 from tabsa.errors import DataError
 from tabsa.inference.predictor import Predictor, load
-from tabsa.inference.suggesting import suggest
+from tabsa.inference.suggesting import _vectors, suggest
 from tabsa.schema import UNNAMED, Target
 
 __all__ = ["open_model"]  # a fixture
@@ -96,16 +96,6 @@ def test_who_is_not_in_a_text_is_not_asked_about(model: Predictor) -> None:
 # Different
 
 
-def test_one_of_each_kind_is_picked_before_a_second(model: Predictor) -> None:
-    kinds = [
-        f"Acme {THINGS[kind]} {detail} price{60 - 2 * kind}"
-        for kind in range(5)
-        for detail in ("alpha beta gamma", "delta epsilon zeta", "eta theta iota")
-    ]
-    found = suggest(model, kinds, ["Acme"], ["price"], 5)
-    assert sorted(one.index // 3 for one in found) == [0, 1, 2, 3, 4]
-
-
 def test_near_duplicates_are_never_both_picked(model: Predictor) -> None:
     same = [
         "Acme sent the parcel to the wrong house twice and nobody answered price55",
@@ -138,22 +128,21 @@ def test_labelled_texts_and_their_like_are_left_out(model: Predictor) -> None:
     assert found[0].text == far
 
 
-def test_the_same_is_suggested_each_time(model: Predictor) -> None:
-    given = texts(*range(50, 99, 2))
-    first = suggest(model, given, ["Acme"], ["price"], 10)
-    assert first == suggest(model, given, ["Acme"], ["price"], 10)
-    assert len({one.index for one in first}) == 10
-
-
 @pytest.mark.parametrize("fields", [{}, {"n": 0, "implied": True}, {"questions": 0, "implied": True}])
 def test_what_is_not_asked_for_is_refused(model: Predictor, fields: dict[str, object]) -> None:
     with pytest.raises(DataError, match=r"asked for|give either targets"):
         suggest(model, ["Hello."], **fields)
 
 
-def test_each_text_has_its_own_targets_or_none_has(model: Predictor) -> None:
-    with pytest.raises(DataError, match="targets for 1 texts and more texts"):
-        suggest(model, ["Acme.", "Bolt."], targets_of_each=[["Acme"]])
-    with pytest.raises(DataError, match="either targets for all texts or targets of each"):
-        suggest(model, ["Acme."], ["Acme"], targets_of_each=[["Acme"]])
-    assert suggest(model, [" ", ""], implied=True) == []
+def test_a_reader_tells_texts_apart_by_what_they_say() -> None:
+    given = [
+        "The Pixel costs more than I can afford.",
+        "My phone was far beyond what anybody would pay.",
+        "The Pixel takes blurry photos at night.",
+        "Its pictures in the dark are out of focus.",
+        "The Pixel needs a charger by noon.",
+        "I had to plug it in three times today.",
+    ]
+    vectors = _vectors(given, load("reader", threads=1))
+    near = (vectors @ vectors.T - 2 * np.eye(len(given))).argmax(1)
+    assert near.tolist() == [1, 0, 3, 2, 5, 4]
