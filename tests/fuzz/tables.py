@@ -18,7 +18,7 @@ from tabsa.datasets import loading as datasets
 from tabsa.datasets.checking import check
 from tabsa.errors import TabsaError
 from tabsa.pages.counting import summarise
-from tabsa.pages.scored_columns import ColumnNames
+from tabsa.pages.scored_files import ColumnNames
 from tabsa.scoring import Layout, Request, score
 from tabsa.scoring.suggesting import suggest_table
 

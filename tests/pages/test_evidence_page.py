@@ -121,12 +121,6 @@ def test_every_gate_is_there_as_a_shade_and_as_text():
         assert found[label] == [(w, f"--w:{v:.3f}", f"{v:.2f}") for w, v in zip(words, np.asarray(values), strict=True)]
 
 
-def test_questions_with_the_same_shares_go_together():
-    prediction = made_up()
-    prediction.attention[0] = prediction.attention[0, 0]
-    assert list(shades(Page(evidence_page([prediction]))))[1:3] == ["price, safety: Camden", "general: Croydon"]
-
-
 def test_chains_are_named_by_what_they_follow():
     labels = list(shades(Page(evidence_page([made_up(text="Croydon is far.", tied=2, found={})]))))
     assert labels[1:4] == ["→ Croydon", "→ target 2, unused", "→ free 1"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import scored_tables as made
 from tabsa.pages.counting import summarise
 from tabsa.pages.dates import bucket_name, bucket_of, is_day_first, next_start, parse_date, start_of, starts
-from tabsa.pages.scored_columns import ColumnNames
+from tabsa.pages.scored_files import ColumnNames
 
 APRIL = date(2024, 4, 3)
 

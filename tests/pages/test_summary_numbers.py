@@ -12,7 +12,7 @@ import scored_tables as made
 from tabsa.errors import DataError, DataNotFoundError
 from tabsa.inference.predictor import load
 from tabsa.pages.counting import summarise
-from tabsa.pages.scored_columns import ColumnNames
+from tabsa.pages.scored_files import ColumnNames
 from tabsa.pages.summary import Summary
 from tabsa.scoring import Layout, Request, score
 

@@ -91,7 +91,7 @@ def command(
     numbers = page.with_suffix(".csv") if page else None
     _check(scored, page, numbers, overwrite=overwrite)
     from tabsa.pages.counting import summarise
-    from tabsa.pages.scored_columns import WIDE, ColumnNames
+    from tabsa.pages.scored_files import WIDE, ColumnNames
 
     names = ColumnNames(
         text=text_column, id=id_column, date=date_column, target=target_column, prefix=prefix, day_first=day_first

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Final
@@ -11,8 +11,7 @@ from typing import Final
 from tabsa.errors import DataError
 from tabsa.pages.dates import DAY, MONTH, YEAR, bucket_of, parse_date, start_of, starts
 from tabsa.pages.quotes import QuoteCollector
-from tabsa.pages.scored_columns import LONG, ColumnNames
-from tabsa.pages.scored_rows import ScoredFile, ScoredRow, find_scored_files, rejects_beside
+from tabsa.pages.scored_files import LONG, REJECTS, ColumnNames, ScoredFile, ScoredRow, find_scored_files
 from tabsa.pages.summary import Summary, SummaryCell, Times
 from tabsa.pages.tally import UNSURE, Tally
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE
@@ -89,7 +88,7 @@ class _Counting:
             day = parse_date(row.date, day_first=columns.day_first) if columns.date else None
             self._undated += columns.date is not None and day is None
             judged = self._count(row, day, name)
-            silent = silent or not long or any(answer.polarity == NONE for answer in row.answers)
+            silent = silent or not long or any(polarity == NONE for _, _, polarity, *_ in row.answers)
             if long:  # where ids repeat or are not there, the texts tell themselves apart
                 text = hash((str(file.path), row.id if columns.id else "", row.text))
                 self._texts_seen.add(text)
@@ -107,14 +106,14 @@ class _Counting:
         """Count the answers of a row; tell if there is an opinion among them."""
         judged = False
         day_shown = day.isoformat() if day else None
-        for target, aspect, polarity, probability, evidence in row.answers:
-            pair = (target, aspect)
+        for answer in row.answers:
+            pair, polarity, probability = answer[:2], answer[2], answer[3]
             self._counts[pair][polarity] += 1
             if polarity == NONE:
                 continue
             judged = True
             self._unsure[pair] += probability is not None and probability < UNSURE
-            self._quotes.add((target, aspect, polarity), probability, row.text, evidence, row.id, day_shown, file)
+            self._quotes.add(row, answer, day_shown, file)
             if day is not None:
                 self._count_day(pair, day, polarity)
         return judged
@@ -132,8 +131,12 @@ class _Counting:
     def summary(self, title: str, paths: Sequence[Path]) -> Summary:
         """Return the result."""
         polarities = _polarities(self._counts.values())
-        tallies = {pair: Tally(_ordered(counts, polarities)) for pair, counts in self._counts.items()}
-        cells = {p: SummaryCell(*p, tally, self._unsure[p], self._quotes) for p, tally in tallies.items()}
+        targets, aspects = (_by_opinions(self._counts, place) for place in (0, 1))
+        cells = {}
+        for pair in sorted(self._counts, key=lambda pair: (targets[pair[0]], aspects[pair[1]])):
+            counts = self._counts[pair]
+            ordered = {polarity: counts[polarity] for polarity in (*polarities, *({NONE} & counts.keys()))}
+            cells[pair] = SummaryCell(*pair, Tally(ordered), self._unsure[pair], self._quotes)
         rejected, reasons = _rejects(paths)
         return Summary(
             title=title,
@@ -143,8 +146,8 @@ class _Counting:
             texts=self._texts + len(self._texts_seen),
             texts_with_opinion=self._with_opinion + len(self._texts_judged),
             has_silent=self._has_silent,
-            targets=_by_opinions(tallies, 0),
-            aspects=_by_opinions(tallies, 1),
+            targets=tuple(targets),
+            aspects=tuple(aspects),
             polarities=polarities,
             cells=cells,
             times=self._times(),
@@ -159,12 +162,12 @@ class _Counting:
         if not days:
             return None
         bucket = bucket_of(days, self._finest)
-        counts: dict[_Pair, dict[date, Tally]] = {}
-        for pair, found in self._days.items():
+        counts: defaultdict[str, dict[str, dict[date, Tally]]] = defaultdict(dict)
+        for (target, aspect), found in self._days.items():
             of_each: defaultdict[date, dict[str, int]] = defaultdict(dict)
             for (start, polarity), number in _by(found, bucket).items():
                 of_each[start][polarity] = number
-            counts[pair] = {start: Tally(numbers) for start, numbers in of_each.items()}
+            counts[target][aspect] = {start: Tally(numbers) for start, numbers in of_each.items()}
         column = self._columns["date"] or ""
         return Times(column, bucket, tuple(starts(days, bucket)), counts, self._undated, self._day_first)
 
@@ -184,23 +187,18 @@ def _polarities(counts: Iterable[Counter[str]]) -> tuple[str, ...]:
     return (*known, *sorted(found - set(known)))
 
 
-def _ordered(counts: Counter[str], polarities: Sequence[str]) -> dict[str, int]:
-    none = {NONE: counts[NONE]} if NONE in counts else {}
-    return {polarity: counts[polarity] for polarity in polarities} | none
-
-
-def _by_opinions(tallies: dict[_Pair, Tally], place: int) -> tuple[str, ...]:
-    """Order the targets, or the aspects: the most spoken-of first, else in the order they came in."""
+def _by_opinions(counts: Mapping[_Pair, Counter[str]], place: int) -> dict[str, int]:
+    """The ranks of the targets, or of the aspects: the most spoken-of first, else in the order they came in."""
     numbers: Counter[str] = Counter()
-    for pair, tally in tallies.items():
-        numbers[pair[place]] += tally.n
-    return tuple(sorted(numbers, key=lambda name: -numbers[name]))
+    for pair, found in counts.items():
+        numbers[pair[place]] += found.total() - found[NONE]
+    return {name: rank for rank, name in enumerate(sorted(numbers, key=lambda name: -numbers[name]))}
 
 
 def _rejects(paths: Iterable[Path]) -> tuple[int, dict[str, int]]:
     """Count the rows that were rejected when the tables were scored, and why: numbers in a reason do not matter."""
     reasons: Counter[str] = Counter()
-    for path in map(rejects_beside, paths):
+    for path in (path.with_name(path.name + REJECTS) for path in paths):
         if not path.is_file():
             continue
         with path.open(encoding="utf-8", errors="replace") as lines:

@@ -1,6 +1,6 @@
 """Predictions as a page: the opinions found, the words, phrases and sentences that carry them, and the gates."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.encoding.passages import Passage
-from tabsa.inference.results import Evidence, Prediction
+from tabsa.inference.results import Prediction
 from tabsa.pages.rendering import check_page_name, cut, render, write_page
 from tabsa.schema import Span
 from tabsa.text.sentences import split_sentences
@@ -20,9 +20,6 @@ def write_explanation(predictions: Prediction | Iterable[Prediction], path: str 
     """Write what explains one or more predictions as a page (.html) that needs nothing else.
 
     Predictions of `Predictor.predict` have what it takes; those of `predict_many` have with `explain=True`.
-
-    Raises:
-        OutputError: the extension is another, or the file cannot be written.
     """
     path = check_page_name(path)
     several = [predictions] if isinstance(predictions, Prediction) else predictions
@@ -48,14 +45,11 @@ def _article(prediction: Prediction) -> dict[str, Any]:
         "unmentioned": prediction.unmentioned(),
         "aspects": [aspect for aspect in aspects if aspect in judged],
         "silent": [aspect for aspect in aspects if aspect not in judged],
-        "evidence": [(one, cut(one.text, _weights(one)), len(split_sentences(one.text)) > 1) for one in evidence],
+        "evidence": [(one, cut(one.text, {s: w for s, w in one.words if abs(w) >= _LEAST})) for one in evidence],
+        "has_sentences": len(split_sentences(prediction.text)) > 1,
         "gates": [reading for passage in prediction.passages if (reading := _gates(prediction, passage))],
         "was_read": bool(prediction.passages),
     }
-
-
-def _weights(evidence: Evidence) -> Mapping[Span, float]:
-    return {span: weight for span, weight in evidence.words if abs(weight) >= _LEAST}
 
 
 def _gates(prediction: Prediction, passage: Passage) -> dict[str, Any]:
@@ -87,17 +81,13 @@ def _gates(prediction: Prediction, passage: Passage) -> dict[str, Any]:
 
 
 def _questions(prediction: Prediction, passage: Passage) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    """Each opinion found about the passage's targets, with the share of each chain; alike questions go together."""
+    """Each opinion found about the passage's targets, with the share of each chain."""
     if prediction.attention is None:
         return
-    alike: dict[tuple[str, bytes], tuple[list[str], NDArray[np.float32]]] = {}
     for opinion in prediction.found():
         if opinion.target in passage.targets:
             slot, column = passage.targets.index(opinion.target), prediction.aspects.index(opinion.aspect)
-            shares = prediction.attention[slot, column]
-            alike.setdefault((opinion.target, shares.tobytes()), ([], shares))[0].append(opinion.aspect)
-    for (target, _), (aspects, shares) in alike.items():
-        yield f"{', '.join(aspects)}: {target}", shares
+            yield f"{opinion.aspect}: {opinion.target}", prediction.attention[slot, column]
 
 
 def _chain(chain: int, tied: int, targets: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from tabsa.errors import DataError
+from tabsa.pages.scored_files import ScoredRow, TableAnswer
 from tabsa.schema import UNNAMED, Span
 from tabsa.text.sentences import split_sentences
 from tabsa.text.targets import TargetFinder
@@ -29,14 +30,9 @@ class Quote(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
-        return {
-            "id": self.id,
-            "date": self.date,
-            "polarity": self.polarity,
-            "probability": self.probability,
-            "sentence": self.sentence,
-            "mentions": [list(span) for span in self.mentions],
-        } | ({"file": self.file} if self.file is not None else {})
+        found = {name: getattr(self, name) for name in ("id", "date", "polarity", "probability", "sentence")}
+        file = {} if self.file is None else {"file": self.file}
+        return {**found, "mentions": [list(span) for span in self.mentions], **file}
 
 
 class Candidate(NamedTuple):
@@ -58,27 +54,19 @@ class QuoteCollector:
         self._best: dict[tuple[str, str, str], list[Candidate]] = {}
         self._seen = 0
 
-    def add(
-        self,
-        key: tuple[str, str, str],
-        probability: float | None,
-        text: str,
-        evidence: str | None,
-        identity: str,
-        day: str | None,
-        file: str | None,
-    ) -> None:
-        """Take a text if it is among the most telling so far; the same words count once."""
-        if not self._most or not (text or evidence):
+    def add(self, row: ScoredRow, answer: TableAnswer, day: str | None, file: str | None) -> None:
+        """Take a row's text if it is among the most telling so far; the same words count once."""
+        target, aspect, polarity, probability, evidence = answer
+        text, words = row.text, evidence or row.text
+        if not self._most or not words:
             return
-        best = self._best.setdefault(key, [])
+        best = self._best.setdefault((target, aspect, polarity), [])
         self._seen += 1
-        words = evidence or text
         rank = (-1.0 if probability is None else probability, -len(words), -self._seen)
         if len(best) == self._most and rank <= best[0].rank:
             return
-        short = text if len(text) <= _LONGEST_TEXT else _around(text, key[0])
-        entry = Candidate(rank, short, evidence, identity, day, file)
+        short = text if len(text) <= _LONGEST_TEXT else _around(text, target)
+        entry = Candidate(rank, short, evidence, row.id, day, file)
         for place, one in enumerate(best):
             if (one.evidence or one.text) == (evidence or short):
                 best[place] = max(one, entry)

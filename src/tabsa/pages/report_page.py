@@ -6,7 +6,7 @@ from typing import Any, Final
 from tabsa.pages.rendering import cut, render
 from tabsa.pages.summary import Summary, Times
 from tabsa.pages.svg_charts import trend_chart
-from tabsa.pages.tally import FEW_OPINIONS, display_name, plural
+from tabsa.pages.tally import FEW_OPINIONS, display_name
 
 MOST_TARGETS: Final = 30
 MOST_ASPECTS: Final = 20
@@ -17,51 +17,31 @@ _LEAST_TREND: Final = 20  # opinions of a cell that is drawn over time
 
 def report_page(summary: Summary, numbers: str = "") -> str:
     """Return the page as text; `numbers` is the name of the table of all numbers, where there is one."""
-    spoken_of = [[name for name, tally in totals.items() if tally.n] for totals in _totals(summary)]
-    targets, aspects = spoken_of[0][:MOST_TARGETS], spoken_of[1][:MOST_ASPECTS]
-    hidden = ((len(spoken_of[0]) - len(targets), "target"), (len(spoken_of[1]) - len(aspects), "aspect"))
+    targets, aspects = (
+        [name for name, tally in totals.items() if tally.n][:most]
+        for totals, most in ((summary.target_totals, MOST_TARGETS), (summary.aspect_totals, MOST_ASPECTS))
+    )
     groups = _groups(summary, targets, aspects)
-    quotes = [quote for group in groups for quote, _ in group["quotes"]]
-    values = {"title": summary.title, "summary": summary, "targets": targets, "aspects": aspects, "few": FEW_OPINIONS}
-    values |= _trends(summary.times, targets, aspects)
     pairs = [
         (first, second, [one for one in summary.compare(first, second) if one.aspect in aspects])
         for first, second in combinations(targets[:_MOST_COMPARED], 2)
     ]
-    parts = {
-        "judged": "Who is judged how on what",
-        "time": values["series"] and "Change over time",
-        "compared": pairs and "Two compared",
-        "sentences": groups and "Telling sentences",
-        "silent": "Silent and rejected",
-    }
     return render(
         "report.html",
         script="report.js",
+        title=summary.title,
+        summary=summary,
         numbers=numbers,
-        left_out=" and ".join(plural(number, noun) for number, noun in hidden if number),
-        counts=_counts(summary),
-        links=[(name, heading) for name, heading in parts.items() if heading],
+        few=FEW_OPINIONS,
+        targets=targets,
+        aspects=aspects,
         pairs=pairs,
         groups=groups,
+        quotes=[quote for group in groups for quote, _ in group["quotes"]],
         anchors={f"c{group['row']}-{group['column']}" for group in groups},
-        quote_count=len(quotes),
-        ranked=any(quote.probability is not None for quote in quotes),
-        **values,
+        unsure=sum(cell.unsure for cell in summary.cells.values()),
+        **_trends(summary.times, targets, aspects),
     )
-
-
-def _totals(summary: Summary) -> tuple[dict[str, Any], dict[str, Any]]:
-    return summary.target_totals, summary.aspect_totals
-
-
-def _counts(summary: Summary) -> list[tuple[str, int]]:
-    texts = [("texts", summary.texts), ("with an opinion", summary.texts_with_opinion)]
-    counts = [("opinions", summary.total.n), ("targets", len(summary.targets)), ("aspects", len(summary.aspects))]
-    if not summary.has_silent:
-        texts = [("texts with an opinion", summary.texts_with_opinion)]
-    unsure = sum(cell.unsure for cell in summary.cells.values())
-    return [*texts, *counts, *([("unsure", unsure)] if unsure else []), ("rejected", summary.rejected)]
 
 
 def _groups(summary: Summary, targets: list[str], aspects: list[str]) -> list[dict[str, Any]]:

@@ -1,15 +1,36 @@
 """What a scored table says: numbers, their intervals, and the sentences behind them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tabsa.pages.dates import bucket_name
 from tabsa.pages.quotes import Quote, QuoteCollector
-from tabsa.pages.tally import FEW_OPINIONS, Tally, difference, merged
+from tabsa.pages.tally import (
+    FEW_OPINIONS,
+    Tally,
+    between,
+    difference,
+    display_name,
+    merged,
+    percent,
+    plural,
+    rounded,
+    wilson,
+    z_of_many,
+)
+from tabsa.schema import NONE
+
+_FEW_IN_ALL: Final = 30  # opinions that take a side
+_MOST_FINDINGS: Final = 3
+_FIGURES: Final[dict[str, type]] = {
+    **dict.fromkeys(("opinions", "unsure", "judged"), int),
+    **dict.fromkeys(("share_positive", "low", "high", "net"), float),
+    "verdict": str,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +50,13 @@ class SummaryCell:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
-        numbers = {**self.tally.to_dict(), "unsure": self.unsure}
-        return (
-            {"target": self.target or None, "aspect": self.aspect}
-            | numbers
-            | {"quotes": [quote.to_dict() for quote in self.quotes]}
-        )
+        return {
+            "target": self.target or None,
+            "aspect": self.aspect,
+            **self.tally.to_dict(),
+            "unsure": self.unsure,
+            "quotes": [quote.to_dict() for quote in self.quotes],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +66,7 @@ class Times:
     column: str
     bucket: str  # day, week, month, quarter, year
     starts: tuple[date, ...]  # the first days of the buckets, without gaps
-    counts: Mapping[tuple[str, str], Mapping[date, Tally]] = field(repr=False)
+    counts: Mapping[str, Mapping[str, Mapping[date, Tally]]] = field(repr=False)  # by target and aspect
     undated: int = 0  # rows whose date cannot be read
     day_first: bool = False
 
@@ -55,35 +77,27 @@ class Times:
 
     def series(self, target: str | None = None, aspect: str | None = None) -> tuple[Tally, ...]:
         """Return the tally of each bucket, of one target or all, on one aspect or all."""
-        if target is not None and aspect is not None:
-            of_each = self.counts.get((target, aspect), {})
-            return tuple(of_each.get(start, Tally({})) for start in self.starts)
-        pairs = self.counts.items()
-        return self._joined(found for (t, a), found in pairs if target in (None, t) and aspect in (None, a))
-
-    def _joined(self, of_pairs: Iterable[Mapping[date, Tally]]) -> tuple[Tally, ...]:
         parts: dict[date, list[Tally]] = {start: [] for start in self.starts}
-        for of_each in of_pairs:
-            for start, tally in of_each.items():
-                parts[start].append(tally)
+        for of_aspects in self.counts.values() if target is None else (self.counts.get(target, {}),):
+            for name, of_each in of_aspects.items():
+                if aspect in (None, name):
+                    for start, tally in of_each.items():
+                        parts[start].append(tally)
         return tuple(merged(tallies) for tallies in parts.values())
 
     def to_dict(self, targets: Sequence[str]) -> dict[str, Any]:
         """Return it for JSON: all together, and each target."""
 
-        def points(of_pairs: Iterable[Mapping[date, Tally]]) -> list[dict[str, Any]]:
-            named = zip(self.starts, self.names, self._joined(of_pairs), strict=True)
+        def points(target: str | None) -> list[dict[str, Any]]:
+            named = zip(self.starts, self.names, self.series(target), strict=True)
             return [{"start": start.isoformat(), "name": name, **tally.to_dict()} for start, name, tally in named]
 
-        by_target: dict[str, list[Mapping[date, Tally]]] = {target: [] for target in targets}
-        for (target, _), of_each in self.counts.items():
-            by_target[target].append(of_each)
         return {
             "column": self.column,
             "bucket": self.bucket,
             "undated": self.undated,
-            "total": points(self.counts.values()),
-            "targets": [{"target": name or None, "points": points(found)} for name, found in by_target.items()],
+            "total": points(None),
+            "targets": [{"target": target or None, "points": points(target)} for target in targets],
         }
 
 
@@ -128,7 +142,7 @@ class Summary:
     targets: tuple[str, ...]  # the most spoken-of first
     aspects: tuple[str, ...]
     polarities: tuple[str, ...]
-    cells: Mapping[tuple[str, str], SummaryCell] = field(repr=False)
+    cells: Mapping[tuple[str, str], SummaryCell] = field(repr=False)  # in the order of targets and aspects
     times: Times | None = field(default=None, repr=False)
     rejected: int = 0
     reasons: Mapping[str, int] = field(default_factory=dict)  # why, and how many rows
@@ -176,14 +190,23 @@ class Summary:
             yield Contrast(aspect, self.cell(first, aspect).tally, self.cell(second, aspect).tally)
 
     def sentences(self) -> list[str]:
-        """Say in a few sentences what the table says."""
-        from tabsa.pages.findings import lead
-
-        return lead(self)
+        """Say in a few sentences what the table says; they claim no more than the numbers hold."""
+        total = self.total
+        if not total.n:
+            return [f"None of {plural(self.texts, 'text')} has an opinion on these aspects."]
+        spoken_of = len(self.targets) - len(self.silent_targets)
+        who = display_name(self.targets[0]) if spoken_of == 1 else plural(spoken_of, "target")
+        on = plural(len(self.aspects) - len(self.silent_aspects), "aspect")
+        of = f" of {self.texts:,}" if self.has_silent else ""
+        texts = f"{self.texts_with_opinion:,}{of} text{'s' * (self.texts_with_opinion != 1 or bool(of))}"
+        hold = "holds" if self.texts_with_opinion == 1 else "hold"
+        sentences = [f"{texts} {hold} {plural(total.n, 'opinion')} of {who} on {on}."]
+        if total.judged:
+            sentences += [_overall(total), *_strongest(self), *_best_and_worst(self)]
+        return sentences
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it for JSON; a target without a name is null."""
-        ordered = [self.cells[pair] for t in self.targets for a in self.aspects if (pair := (t, a)) in self.cells]
         return {
             "title": self.title,
             "says": self.sentences(),
@@ -200,7 +223,7 @@ class Summary:
             "total": self.total.to_dict(),
             "target_totals": [{"target": t or None, **tally.to_dict()} for t, tally in self.target_totals.items()],
             "aspect_totals": [{"aspect": a, **tally.to_dict()} for a, tally in self.aspect_totals.items()],
-            "cells": [cell.to_dict() for cell in ordered],
+            "cells": [cell.to_dict() for cell in self.cells.values()],
             "time": self.times.to_dict(self.targets) if self.times else None,
             "silent": {
                 "texts": self.texts - self.texts_with_opinion if self.has_silent else None,
@@ -222,6 +245,54 @@ class Summary:
 
         With `escape_formulas`, text of a CSV that a spreadsheet would take for a formula has an apostrophe before it.
         """
-        from tabsa.pages.findings import write_numbers
+        from tabsa.tables.writing import write_table
 
-        return write_numbers(self, path, escape_formulas=escape_formulas)
+        has_none = any(NONE in cell.tally.counts for cell in self.cells.values())
+        counts = {
+            polarity: f"polarity {polarity}" if polarity in ("target", "aspect", *_FIGURES) else polarity
+            for polarity in (*self.polarities, *((NONE,) if has_none else ()))
+        }
+        types: dict[str, type] = {"target": str, "aspect": str, **dict.fromkeys(counts.values(), int), **_FIGURES}
+        rows: list[dict[str, object]] = []
+        for (target, aspect), cell in self.cells.items():
+            tally = cell.tally
+            shares = map(rounded, (tally.share, *(tally.interval or (None, None)), tally.net))
+            figures = zip(_FIGURES, (tally.n, cell.unsure, tally.judged, *shares, tally.verdict), strict=True)
+            numbers = {column: tally.counts.get(polarity, 0) for polarity, column in counts.items()}
+            rows.append({"target": target or None, "aspect": aspect, **numbers, **dict(figures)})
+        return write_table(path, types, rows, escape_formulas=escape_formulas)
+
+
+def _overall(total: Tally) -> str:
+    if total.judged < FEW_OPINIONS or total.share is None or total.interval is None:
+        return f"Of those that take a side, {total.counted()}: too few to generalise."
+    few = ": few, so that little is sure" if total.judged < _FEW_IN_ALL else ""
+    return f"{percent(total.share)} of those that take a side are positive ({between(total.interval)}){few}."
+
+
+def _strongest(summary: Summary) -> list[str]:
+    """The cells that are most surely praised or blamed, of all that were looked at."""
+    cells = [cell for cell in summary.cells.values() if cell.tally.judged >= FEW_OPINIONS]
+    z = z_of_many(len(cells))
+    ends = [(wilson(cell.tally.positive, cell.tally.judged, z), cell) for cell in cells]
+    sure = [(max(low - 0.5, 0.5 - high), cell) for (low, high), cell in ends if low > 0.5 or high < 0.5]
+    ranked = sorted(sure, key=lambda one: -one[0])[:_MOST_FINDINGS]
+    if not ranked:
+        return []
+    named = (f"{display_name(cell.target)} on {cell.aspect}: {cell.tally.counted()}" for _, cell in ranked)
+    return [f"Strongest: {'; '.join(named)}."]
+
+
+def _best_and_worst(summary: Summary) -> list[str]:
+    """The two ends of the targets, if they are surely apart: more surely, the more of them were looked at."""
+    judged = {t: tally for t, tally in summary.target_totals.items() if tally.judged >= FEW_OPINIONS}
+    if len(judged) < 2:
+        return []
+    z = z_of_many(len(judged) * (len(judged) - 1) // 2)
+    ends = {target: wilson(tally.positive, tally.judged, z) for target, tally in judged.items()}
+    best, worst = max(ends, key=lambda target: ends[target][0]), min(ends, key=lambda target: ends[target][1])
+    apart = difference(judged[best], judged[worst], z)
+    if best == worst or apart is None or apart[1] <= 0:
+        return ["No target is surely seen better than another."]
+    first, last = (f"{display_name(target)} ({judged[target].counted()})" for target in (best, worst))
+    return [f"Seen best is {first}, worst {last}."]

@@ -13,7 +13,6 @@ FEW_OPINIONS: Final = 5  # fewer that take a side have no percentage and no inte
 UNSURE: Final = 0.55  # an answer of a lower probability is shown as unsure
 UNCLEAR, FEW = "unclear", "few"
 SIGNS: Final = {POSITIVE: "▲", NEGATIVE: "▼", NEUTRAL: "○", MIXED: "◆", "conflict": "◆", NONE: "–"}
-_DIGITS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,4 +177,4 @@ def tone(polarity: str) -> str:
 
 def rounded(value: float | None) -> float | None:
     """A figure for files."""
-    return None if value is None else round(value, _DIGITS)
+    return None if value is None else round(value, 6)

@@ -25,7 +25,7 @@ from tabsa.errors import DataError, TabsaError
 from tabsa.pages.counting import summarise
 from tabsa.pages.dates import looks_dated
 from tabsa.pages.report_page import report_page
-from tabsa.pages.scored_columns import ColumnNames
+from tabsa.pages.scored_files import ColumnNames
 from tabsa.scoring import Counts, Layout
 from tabsa.scoring import Request as ScoreRequest
 from tabsa.scoring.reading import InputTable

@@ -1,21 +1,29 @@
-"""Which columns of a scored table hold answers, and which the text, the id, the date."""
+"""Scored tables: which columns hold answers, text, id and date, and the opinions of each row, in any layout."""
 
+import glob
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
-from tabsa.errors import DataError, unknown_name
+from tabsa.errors import DataError, DataNotFoundError, unknown_name
 from tabsa.pages.dates import is_day_first, looks_dated
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED
-from tabsa.tables.fields import is_blank
-from tabsa.tables.rows import Row
+from tabsa.tables.fields import is_blank, is_whole
+from tabsa.tables.kinds import INPUT_SUFFIXES, input_suffix_of
+from tabsa.tables.rows import Row, Values, as_text, every_row
 
 LONG, WIDE, OWN = "long", "wide", "wide, a row's own targets"
 _KNOWN: Final = frozenset((NONE, POSITIVE, NEGATIVE, NEUTRAL, MIXED, "conflict"))
 _DATE_NAMES: Final = ("date", "day", "when", "time", "timestamp", "datetime", "month", "created", "published", "posted")
 _NO_SCORE: Final = "expected a table that `tabsa score` wrote, with answers such as positive, negative and none"
+_FIRST: Final = 200  # rows that tell what the columns are
+REJECTS: Final = ".rejects.jsonl"  # beside a table: the rows that `tabsa score` could not score
+# Target, aspect, polarity, the probability of that polarity, and the sentence that carries it, as far as known.
+TableAnswer: TypeAlias = tuple[str, str, str, float | None, str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +64,7 @@ class ScoredColumns:
 
 
 def find_scored_columns(path: Path, rows: Sequence[Row], given: ColumnNames) -> ScoredColumns:
-    """Find what a table's columns are by its first rows.
-
-    Raises:
-        DataError: there are no answers among them, or a column that was named is not there.
-    """
+    """Find what a table's columns are by its first rows; a DataError says that it has no answers, or no such column."""
     names = tuple(dict.fromkeys(name for row in rows for name in row.values))
     for wanted in (given.text, given.id, given.date, given.target):
         if wanted is not None and wanted not in names:
@@ -193,9 +197,6 @@ def names_in(value: object) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in listed if isinstance(name, str) and name.strip()))
 
 
-# ---- the other columns
-
-
 def _date(rows: Sequence[Row], names: Sequence[str], given: ColumnNames) -> tuple[str | None, bool]:
     """Find the column of dates: one that is called so, else the first that holds nothing else."""
     called = [name for name in names if _is_date_name(name) and looks_dated(_values(rows, name), strict=False)]
@@ -228,3 +229,122 @@ def _text(rows: Sequence[Row], names: Sequence[str]) -> str | None:
     }
     longest = max(lengths, key=lambda name: lengths[name], default=None)
     return longest if longest is not None and lengths[longest] > 12 * len(rows) else None
+
+
+# ---- rows
+
+
+class ScoredRow(NamedTuple):
+    """A row of a scored table."""
+
+    id: str
+    text: str
+    date: object
+    answers: Sequence[TableAnswer]
+
+
+class ScoredFile:
+    """One scored table; `given` are names of its columns, where they cannot be found."""
+
+    def __init__(self, path: Path, given: ColumnNames) -> None:
+        self.path = path
+        self.unreadable = 0
+        rows = every_row(path)
+        self._first = list(islice(rows, _FIRST))
+        self._rest = rows
+        readable = [row for row in self._first if isinstance(row, Row) and is_whole(row.values)]
+        if not readable and self._first:
+            why = getattr(self._first[0], "error", "half a character (a lone surrogate) is in it")
+            raise DataError(f"no row of {path} can be read, the first: {why}")
+        self.columns: ScoredColumns | None = find_scored_columns(path, readable, given) if readable else None
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """The targets and aspects that are in the columns' names."""
+        if self.columns and not self.columns.targets:
+            yield from ((one.target, one.aspect) for one in self.columns.answers)
+
+    def rows(self) -> Iterator[ScoredRow]:
+        """Every row that can be read; the others are counted in `unreadable`. To be called once."""
+        columns = self.columns
+        if columns is None:
+            return
+        answers = _long if columns.layout == LONG else _own if columns.targets else _wide
+        for row in chain(self._first, self._rest):
+            if not isinstance(row, Row) or not is_whole(row.values):
+                self.unreadable += 1
+                continue
+            values = row.values
+            text = values.get(columns.text) if columns.text else None
+            identity = values.get(columns.id) if columns.id else row.number
+            day = values.get(columns.date) if columns.date else None
+            yield ScoredRow(as_text(identity), text if isinstance(text, str) else "", day, answers(values, columns))
+
+
+def _long(values: Values, columns: ScoredColumns) -> list[TableAnswer]:
+    target, aspect, polarity, sure, evidence = (
+        values.get(columns.prefix + name) for name in ("target", "aspect", "polarity", "confidence", "evidence")
+    )
+    if is_blank(polarity) or is_blank(aspect):
+        return []
+    named = UNNAMED if is_blank(target) else as_text(target)
+    return [(named, as_text(aspect), as_text(polarity), _number(sure), evidence if isinstance(evidence, str) else None)]
+
+
+def _wide(values: Values, columns: ScoredColumns) -> list[TableAnswer]:
+    found: list[TableAnswer] = []
+    for column in columns.answers:
+        polarity = values.get(column.name)
+        if polarity == NONE:
+            found.append((column.target, column.aspect, NONE, None, None))
+        elif isinstance(polarity, str) and polarity:
+            sure = _number(values.get(column.shares.get(polarity, "")))
+            evidence = values.get(column.evidence or "")
+            sentence = evidence if isinstance(evidence, str) else None
+            found.append((column.target, column.aspect, polarity, sure, sentence))
+    return found
+
+
+def _own(values: Values, columns: ScoredColumns) -> list[TableAnswer]:
+    names = names_in(values.get(columns.targets or "")) or [UNNAMED]
+    found: list[TableAnswer] = []
+    for column in columns.answers:
+        polarities = as_text(values.get(column.name)).split(";")
+        for place, (name, polarity) in enumerate(zip(names, polarities, strict=False)):
+            if polarity:
+                shares = as_text(values.get(column.shares.get(polarity, ""))).split(";")
+                sure = _number(shares[place]) if place < len(shares) else None
+                found.append((name, column.aspect, polarity, sure, None))
+    return found
+
+
+def _number(value: object) -> float | None:
+    try:
+        number = float(value) if isinstance(value, str | int | float) else math.nan
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+# ---- files
+
+
+def find_scored_files(source: Path) -> list[Path]:
+    """List the tables of a file, a folder with all below it, or a pattern; not files of rejects and hidden ones."""
+    if source.is_file():
+        input_suffix_of(source)
+        return [source]
+    if source.is_dir():
+        inside = ((path, path.relative_to(source).parts) for path in source.rglob("*"))
+        found = [path for path, parts in inside if not any(part.startswith(("_", ".")) for part in parts)]
+    elif glob.has_magic(str(source)):
+        pieces = source.absolute().parts
+        first = next(place for place, piece in enumerate(pieces) if glob.has_magic(piece))
+        matching = Path(*pieces[:first]).glob("/".join(pieces[first:]))
+        found = [path for path in matching if not path.name.startswith(("_", "."))]
+    else:
+        raise DataNotFoundError(f"no file {source}; expected a scored table, or a folder of them")
+    fitting = (path for path in found if path.name.lower().endswith(INPUT_SUFFIXES) and path.is_file())
+    tables = sorted(path for path in fitting if not path.name.endswith(REJECTS))
+    if not tables:
+        raise DataNotFoundError(f"no table in {source}; expected files ending in one of {', '.join(INPUT_SUFFIXES)}")
+    return tables
