@@ -13,7 +13,7 @@ from open_model import LABELS, open_model
 from tabsa.encoding.passages import Passage
 from tabsa.errors import DataError
 from tabsa.inference.predictor import Predictor, load
-from tabsa.inference.suggesting import _vectors, suggest
+from tabsa.inference.suggesting import suggest
 from tabsa.schema import UNNAMED, Target
 
 __all__ = ["open_model"]  # a fixture
@@ -132,17 +132,3 @@ def test_labelled_texts_and_their_like_are_left_out(model: Predictor) -> None:
 def test_what_is_not_asked_for_is_refused(model: Predictor, fields: dict[str, object]) -> None:
     with pytest.raises(DataError, match=r"asked for|give either targets"):
         suggest(model, ["Hello."], **fields)
-
-
-def test_a_reader_tells_texts_apart_by_what_they_say() -> None:
-    given = [
-        "The Pixel costs more than I can afford.",
-        "My phone was far beyond what anybody would pay.",
-        "The Pixel takes blurry photos at night.",
-        "Its pictures in the dark are out of focus.",
-        "The Pixel needs a charger by noon.",
-        "I had to plug it in three times today.",
-    ]
-    vectors = _vectors(given, load("reader", threads=1))
-    near = (vectors @ vectors.T - 2 * np.eye(len(given))).argmax(1)
-    assert near.tolist() == [1, 0, 3, 2, 5, 4]

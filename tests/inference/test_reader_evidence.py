@@ -1,4 +1,4 @@
-"""Which words carry a reader's answer: against questions asked and readings made one at a time."""
+"""A reader's evidence, against questions and readings made one at a time, and its vectors of texts."""
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ from reader_folder import ASPECTS, small_reader, write_reader
 from tabsa.checkpoint.model_folder import read_folder
 from tabsa.inference.explaining import MOST_READINGS
 from tabsa.inference.predictor import Predictor
+from tabsa.inference.suggesting import _vectors
 from tabsa.text.sentences import split_sentences
 
 
@@ -94,3 +95,17 @@ def test_the_model_in_the_box_finds_what_decides():
     safety = prediction.evidence("Croydon", "safety")
     assert (safety.polarity, safety.quotes()[0]) == ("negative", "not safe")
     assert prediction.evidence("Croydon", "price").quotes() == ()
+
+
+def test_a_reader_tells_texts_apart_by_what_they_say() -> None:
+    given = [
+        "The Pixel costs more than I can afford.",
+        "My phone was far beyond what anybody would pay.",
+        "The Pixel takes blurry photos at night.",
+        "Its pictures in the dark are out of focus.",
+        "The Pixel needs a charger by noon.",
+        "I had to plug it in three times today.",
+    ]
+    vectors = _vectors(given, tabsa.load("reader", threads=1))
+    near = (vectors @ vectors.T - 2 * np.eye(len(given))).argmax(1)
+    assert near.tolist() == [1, 0, 3, 2, 5, 4]
