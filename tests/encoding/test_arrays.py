@@ -12,7 +12,6 @@ from tabsa.encoding.arrays import (
     count_words,
     encode,
     gold_labels,
-    passage_labels,
     readings,
 )
 from tabsa.encoding.passages import passages
@@ -79,24 +78,6 @@ def test_aspect_words(aspect: str, words: list[str]) -> None:
     assert aspect_words(aspect) == words
 
 
-def test_one_example_with_two_targets() -> None:
-    text = "Camden is dear, Hull is safe"
-    opinions = (Opinion("Camden", "price", "negative"), Opinion("Hull", "safety", "positive"))
-    result, words = encoded(dataset(example(text, "Camden", "Hull", opinions=opinions)))
-    assert words == [["<target1>", "is", "dear", ",", "<target2>", "is", "safe"]]
-    assert result.lengths.tolist() == [7]
-    assert result.labels.tolist() == [[[2, 0], [0, 1]]]
-    assert result.groups.tolist() == [[0, 1]]
-    assert result.tokens.dtype == np.int32
-    assert result.labels.dtype == np.int8
-
-
-def test_labels_follow_the_datasets_order_of_labels_and_aspects() -> None:
-    one = example("Hull", "Hull", opinions=(Opinion("Hull", "price", "mixed"), Opinion("Hull", "food", "good")))
-    result, _ = encoded(dataset(one, aspects=("food", "parks", "price"), labels=("none", "mixed", "bad", "good")))
-    assert result.labels[0, 0].tolist() == [3, 0, 1]
-
-
 def test_more_targets_than_the_model_knows_are_several_readings() -> None:
     text = "A1 B2 C3 D4 E5"
     names = text.split()
@@ -113,32 +94,6 @@ def test_more_targets_than_the_model_knows_are_several_readings() -> None:
     assert result.groups.tolist() == [[0, -1], [1, 2], [3, 4], [5, -1], [6, -1]]
     assert result.labels[:, :, 0].tolist() == [[0, UNLABELLED], [0, 1], [1, 0], [1, UNLABELLED], [0, UNLABELLED]]
     assert (result.labels[result.groups < 0] == UNLABELLED).all()
-
-
-def test_one_target_at_a_time() -> None:
-    result, words = encoded(dataset(example("A1 or B2", "A1", "B2")), targets=1)
-    assert words == [["<target1>", "or", "b2"], ["a1", "or", "<target1>"]]
-    assert result.groups.tolist() == [[0], [1]]
-
-
-def test_an_implied_target_is_asked_though_no_word_is_its() -> None:
-    one = Example("1", "It is dear", (Target("Camden", implied=True),), (Opinion("Camden", "price", "negative"),))
-    result, words = encoded(dataset(one))
-    assert words == [["it", "is", "dear"]]
-    assert result.labels[0].tolist() == [[2, 0], [UNLABELLED, UNLABELLED]]
-
-
-def test_a_text_without_targets_is_not_read() -> None:
-    result, _ = encoded(dataset(Example("1", "Nobody lives here", ()), example("Hull", "Hull")))
-    assert len(result) == 1
-    assert result.groups.tolist() == [[0, -1]]
-
-
-def test_nothing_at_all() -> None:
-    result, _ = encoded(dataset())
-    assert len(result) == 0
-    assert result.labels.shape == (0, 2, 2)
-    assert result.tokens.shape[0] == 0
 
 
 def test_an_empty_text_is_not_read_and_silent() -> None:
@@ -169,15 +124,6 @@ def test_what_a_text_says_is_learnt_from_its_first_passage_and_silence_from_all(
     assert result.gold.tolist() == [[2, 0]]
 
 
-@given(st.lists(st.integers(0, 2), min_size=1, max_size=5), st.booleans())
-def test_passage_labels_say_no_more_than_is_known(labels: list[int], first: bool) -> None:
-    gold = np.array(labels)
-    assert all(
-        label == right if first or right == 0 else label == UNLABELLED
-        for label, right in zip(passage_labels(gold, first=first), labels, strict=True)
-    )
-
-
 @given(st.data())
 def test_combining_is_a_loop_over_readings(data: st.DataObject) -> None:
     """Against a slow computation: for each group and aspect the first of the readings least likely to be silent."""
@@ -204,25 +150,11 @@ def test_combining_is_a_loop_over_readings(data: st.DataObject) -> None:
                 assert found[seed, group, aspect].tolist() == best
 
 
-def test_an_unknown_word_is_the_callers_business() -> None:
-    one = dataset(example("Hull sings", "Hull"))
-    rows = rows_of(one)
-    del rows["sings"]
-    with pytest.raises(KeyError, match="sings"):
-        encode(one, rows, targets=2)
-
-
 def test_counts_are_of_what_is_read_and_of_what_is_asked() -> None:
     one = dataset(example("Price, price Hull", "Hull"), aspects=("price", "night-life"))
     counts = count_words([one], targets=2)
     assert counts == {"<target1>": 2, "<target2>": 1, "price": 3, ",": 1, "night": 1, "life": 1}
     assert count_words([one], targets=1)["<target1>"] == 2
-
-
-def test_arrays_make_the_same_data_again() -> None:
-    result, _ = encoded(dataset(example("Hull", "Hull")))
-    again = Encoded(**result.arrays())  # type: ignore[arg-type]
-    assert all(np.array_equal(array, again.arrays()[name]) for name, array in result.arrays().items())
 
 
 @given(st.lists(st.integers(0, 7), max_size=6), st.integers(1, 4))
@@ -257,9 +189,3 @@ def test_neighbours_are_those_of_the_layers() -> None:
     expected = targets.neighbours(where)[0].numpy()  # (B, T, K, 2)
     for sentence, of_layers in zip(tokens, expected, strict=True):
         np.testing.assert_array_equal(neighbours([int(t) if t < 3 else None for t in sentence], 3), of_layers)
-
-
-def test_neighbours_by_hand() -> None:
-    after, before = neighbours([None, 0, None, 1, None], 2)[..., 0], neighbours([None, 0, None, 1, None], 2)[..., 1]
-    assert after.tolist() == [[0, 0], [1, -1], [1, -1], [-1, 1], [-1, 1]]
-    assert before.tolist() == [[1, -1], [1, -1], [-1, 1], [-1, 1], [0, 0]]

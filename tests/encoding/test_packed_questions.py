@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,13 +80,6 @@ def test_what_is_read_is_that_of_a_plain_loop(drawn):
     assert split(packed) == expected
     assert packed.lengths.tolist() == [len(row) for row in expected]
     assert (packed.pieces.dtype, packed.owners.dtype, packed.places.dtype) == (np.int32, np.int16, np.int16)
-
-
-@pytest.mark.parametrize("texts", [[], [([], [])], [([60, 61], []), ([], []), ([62], [])]])
-def test_texts_that_are_asked_nothing_are_alone(texts):
-    packed = packed_texts(questions(texts), padded([[70]]), FIRST, LAST, NAMES)
-    assert split(packed) == slow_packed(texts, [[70]])
-    assert not packed.owners.any()
 
 
 def test_a_text_with_a_named_and_an_implied_target():

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from tabsa.encoding.passages import passages
 from tabsa.schema import Span, Target
 from tabsa.text.targets import TargetFinder
-from tabsa.text.tokens import tokenise_marked
 
 
 def cut(text, *names, at_once=2, max_length=8):
@@ -22,10 +21,6 @@ def test_a_short_text_is_read_whole_with_all_its_sentences():
     (passage,) = cut(text, "Camden")
     assert shown(text, [passage]) == [text]
     assert [token.target for token in passage.tokens] == [0, None, None, None, None, None, None]
-
-
-def test_a_text_without_a_mention_is_not_read():
-    assert cut("Nothing here.", "Camden") == cut("", "Camden") == cut("  ", "Camden") == []
 
 
 def test_a_long_text_is_cut_between_sentences():
@@ -92,13 +87,6 @@ def test_every_mention_is_asked_about_once_and_offsets_are_the_texts(words, at_o
             if token.target is not None:
                 replaced.append((Span(token.start, token.end), passage.targets[token.target]))
     assert sorted(replaced) == mentions
-
-
-def test_a_whole_text_has_the_tokens_of_training():
-    text = "Camden-based, St. John's/Camden isn't far."
-    targets = (Target("Camden", (Span(0, 6), Span(25, 31))),)
-    (passage,) = passages(text, targets, at_once=2, max_length=50)
-    assert list(passage.tokens) == tokenise_marked(text, targets)
 
 
 def test_an_implied_target_is_read_for_in_every_passage_after_those_mentioned():

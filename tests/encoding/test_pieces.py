@@ -1,14 +1,12 @@
 import dataclasses
 import gc
 import weakref
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, models, processors
 
-from reader_factory import WORDS, piece_reader, tokeniser, write_tokeniser
+from reader_factory import WORDS, piece_reader, tokeniser
 from tabsa.encoding.pieces import NO_SLOT, PieceReader
 from tabsa.errors import ModelError
 from tabsa.schema import Span, Target
@@ -72,13 +70,6 @@ def test_a_mention_inside_another_is_none():
     assert cut(text, (long, Target("road is", (Span(11, 18),))))[0].targets == ("north hull road",)
 
 
-def test_mentions_side_by_side_are_several():
-    text = "HullHull Camden"
-    (passage,) = cut(text, (Target("Hull", (Span(0, 4), Span(4, 8))), Target("Camden", (Span(9, 15),))))
-    assert spelt(passage.pieces) == "entity ##1 entity ##1 entity ##2"
-    assert [token.text for token in passage.tokens] == ["Hull", "Hull", "Camden"]
-
-
 def test_an_implied_target_comes_last_and_an_absent_one_not_at_all():
     text = "Hull is dear"
     hull, absent = found(text, "Hull")[0], Target("Camden")
@@ -98,14 +89,6 @@ def test_an_implied_target_comes_last_and_an_absent_one_not_at_all():
 @pytest.mark.parametrize("text", ["", "  ", "\n\t", "​"])
 def test_a_text_without_pieces_is_not_read(text):
     assert cut(text, (Target("", implied=True),)) == []
-
-
-def test_more_targets_than_digits():
-    text = " ".join(f"Place{letter}" for letter in "abcdefghijklm")
-    targets = found(text, *text.split())
-    (passage,) = cut(text, targets)
-    assert spelt(passage.pieces).split(" entity ")[9:] == ["##1 ##0", "##1 ##1", "##1 ##2", "##1 ##3"]
-    assert passage.targets == tuple(text.split())
 
 
 def test_offsets_are_those_of_the_text_in_any_script():
@@ -170,18 +153,6 @@ def test_every_text_is_read_whole_in_passages_that_fit(words, longest, implied):
         assert [token.start for token in passage.tokens if token.target is None] == [piece.start for piece in ordinary]
 
 
-@given(st.lists(st.sampled_from(["a", "is", "dear", "entity"]), min_size=1, max_size=200), st.integers(8, 40))
-def test_passages_overlap_by_about_a_quarter(words, longest):
-    room = longest - 2
-    text = " ".join(words)
-    passages = cut(text, (Target("it", implied=True),), longest)
-    assert len(passages) <= 1 + max(0, -(-(len(words) - room) // (room - room // 4)))
-    for before, after in pairwise(passages):
-        assert len(before.pieces) == room
-        shared = {piece.start for piece in before.pieces} & {piece.start for piece in after.pieces}
-        assert len(shared) == room // 4
-
-
 @pytest.mark.parametrize("text", ["中文好" * 100, "a" * 100 + "." * 200, "http://" + "/a-b" * 70, "x" * 90 + "y" * 250])
 def test_a_long_run_without_spaces_is_cut_into_few_passages(text):
     for longest in (12, 30):
@@ -222,27 +193,6 @@ def test_a_hardly_possible_limit_ends(longest):
     assert cut("Hull is dear and far", (Target("Hull", (Span(0, 4),)), Target("it", implied=True)), longest)
 
 
-def test_words_have_no_pieces_around_them():
-    assert [NAMES[number] for number in READER.words("battery life")] == ["battery", "life"]
-    assert READER.words("") == ()
-    assert [NAMES[number] for number in READER.placeholder(11)] == ["entity", "##1", "##2"]
-    assert (NAMES[READER.first], NAMES[READER.last]) == ("[CLS]", "[SEP]")
-
-
-def test_a_tokeniser_that_cuts_and_pads_does_so_no_longer(tmp_path):
-    made = Tokenizer.from_str(tokeniser().to_str())
-    made.enable_truncation(4)
-    made.enable_padding(length=12)
-    made.save(str(tmp_path / "tokenizer.json"))
-    reader = PieceReader.read(tmp_path / "tokenizer.json")
-    (passage,) = reader.cut("the place is not nice and not cheap", (Target("it", implied=True),), longest=64)
-    assert len(passage.pieces) == 8
-    again = PieceReader.read(write_tokeniser(tmp_path / "other.json"))
-    assert cut("Hull is dear", found("Hull is dear", "Hull"), reader=again) == cut(
-        "Hull is dear", found("Hull is dear", "Hull")
-    )
-
-
 @pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b'{"model": {}}', b"\xff\xfe"])
 def test_what_is_no_tokeniser_is_refused_in_one_line(content, tmp_path):
     path = tmp_path / "tokenizer.json"
@@ -252,18 +202,6 @@ def test_what_is_no_tokeniser_is_refused_in_one_line(content, tmp_path):
         PieceReader.read(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_tokeniser_that_puts_nothing_around_a_text_is_refused(tmp_path):
-    made = Tokenizer.from_str(tokeniser().to_str())
-    made.post_processor = processors.TemplateProcessing(single="a $A", special_tokens=[("a", 1)])
-    made.save(str(tmp_path / "tokenizer.json"))
-    with pytest.raises(ModelError, match="puts 1 pieces around a text; expected two"):
-        PieceReader.read(tmp_path / "tokenizer.json")
-    other = Tokenizer(models.BPE())
-    other.save(str(tmp_path / "other.json"))
-    with pytest.raises(ModelError, match="expected an uncased WordPiece"):
-        PieceReader.read(tmp_path / "other.json")
 
 
 def test_nothing_of_a_reader_stays_behind():

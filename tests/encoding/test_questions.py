@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from reader_factory import LABELS, WORDS, piece_reader, tokeniser
 from tabsa.encoding.arrays import UNLABELLED
-from tabsa.encoding.pieces import NO_SLOT, padded_aspects, wording
+from tabsa.encoding.pieces import NO_SLOT, padded_aspects
 from tabsa.encoding.questions import AspectTable, Questions, answers_of, encode_questions, joined_questions
 from tabsa.errors import DataError
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
@@ -122,13 +122,6 @@ def test_labels_may_be_more_and_in_another_order_but_not_fewer():
         encode_questions(data, READER, table, labels[:2], longest=9)
 
 
-def test_a_dataset_without_texts():
-    encoded = encode_questions(dataset(), READER, AspectTable(READER), LABELS, longest=9)
-    assert len(encoded) == 0
-    assert encoded.starts.tolist() == encoded.first.tolist() == [0]
-    assert answers_of(encoded, 0, np.zeros((0, 4))).shape == (0, 4)
-
-
 @given(st.lists(st.tuples(datasets(), st.booleans()), min_size=1, max_size=3))
 def test_joined_sets_are_behind_each_other(parts):
     table, encoded, expected = AspectTable(READER), [], []
@@ -186,12 +179,6 @@ def test_answers_are_the_strongest_or_silence(counted, before):
                 if own == number and (best is None or probabilities[place][n, 0] < best[0]):
                     best = probabilities[place][n]
             np.testing.assert_array_equal(answers[place][number], [1, 0, 0] if best is None else best)
-
-
-def test_wordings_are_words():
-    assert wording("transit-location") == "transit location"
-    assert wording("SCREEN#size/weight_now ") == "SCREEN#size weight now"
-    assert wording("") == ""
 
 
 def test_a_table_of_aspects_has_each_wording_once_in_order():
