@@ -13,6 +13,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
+import pytest
+
+pytest.importorskip("fastapi", reason="needs the service: pip install '.[serve]'")
+pytest.importorskip("selenium", reason="needs selenium: pip install '.[dev]'")
+
 from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
 from selenium.webdriver import ActionChains
@@ -27,7 +32,7 @@ from tabsa.serve.settings import Settings
 T = TypeVar("T")
 CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
 DRIVER = shutil.which("chromedriver")
-PATIENCE = 10  # seconds
+PATIENCE = 20  # seconds after which a test has failed
 
 
 @contextmanager
@@ -45,6 +50,17 @@ def running(settings: Settings) -> Iterator[str]:
         thread.join(PATIENCE)
 
 
+@contextmanager
+def open_browser(settings: Settings, downloads: Path) -> Iterator["Page"]:
+    """The page of a service in a browser; what it downloads goes to a folder. Skips the test where there is none."""
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip("needs a browser: apt-get install chromium chromium-driver")
+    with running(settings) as address:
+        page = Page(start_browser(downloads), address, downloads)
+        yield page
+        page.quit()
+
+
 def until(check: Callable[[], T], patience: float = PATIENCE) -> T:
     """What `check` gives once it is true; elements that are drawn again meanwhile are looked for again."""
     end = time.monotonic() + patience
@@ -53,7 +69,7 @@ def until(check: Callable[[], T], patience: float = PATIENCE) -> T:
             if found := check():
                 return found
             problem: object = found
-        except (AssertionError, IndexError, StaleElementReferenceException) as e:
+        except (AssertionError, IndexError, StopIteration, StaleElementReferenceException) as e:
             problem = e
         if time.monotonic() > end:
             raise AssertionError(f"waited {patience} s in vain: {problem}")
@@ -61,7 +77,7 @@ def until(check: Callable[[], T], patience: float = PATIENCE) -> T:
 
 
 def start_browser(downloads: Path) -> webdriver.Chrome:
-    """Headless Chromium without motion; what it downloads goes to a folder."""
+    """Headless Chromium without motion."""
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM or ""
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--force-prefers-reduced-motion"):
@@ -75,49 +91,70 @@ def start_browser(downloads: Path) -> webdriver.Chrome:
 class Page:
     """The page in a browser, as a person has it."""
 
-    def __init__(self, driver: webdriver.Chrome, address: str) -> None:
-        self.driver, self.address = driver, address
+    def __init__(self, driver: webdriver.Chrome, address: str, downloads: Path = Path()) -> None:
+        self.driver, self.address, self.downloads = driver, address, downloads
         self.run, self.cdp = driver.execute_script, driver.execute_cdp_cmd
 
     # ---- what a person does
+
+    def fresh(self, width: int = 1280, scheme: str = "light") -> None:
+        """An empty page in a window of this width, in a browser that remembers nothing."""
+        self.resize(width)
+        self.prefer(scheme)
+        self.driver.get(f"{self.address}/healthz")
+        self.run("localStorage.clear(); sessionStorage.clear()")
+        self.open()
+        self.errors()
+        self.requests()
 
     def open(self, *fields: tuple[str, str], fragment: str = "") -> None:
         """Load the page anew, perhaps with a view in its address, and wait until it is ready to be used."""
         self.driver.get("about:blank")
         given = fragment or urlencode(fields)
         self.driver.get(f"{self.address}/#{given}" if given else f"{self.address}/")
-        until(lambda: self.all("#aspects input"))
+        until(lambda: self.texts_of("#model") != [""])
 
-    def resize(self, width: int, height: int = 860, scale: float = 1) -> None:
+    def ask(self, text: str, *targets: str, aspects: str = "", of: str = "", on: str = "") -> None:
+        """Open the page with a question, perhaps with a cell chosen, and wait for the answer."""
+        more = [(name, value) for name, value in (("aspects", aspects), ("of", of), ("on", on)) if value]
+        self.open(("text", text), *(("target", name) for name in targets), *more)
+        self.answered(*(name.split("=")[0] for name in targets))
+
+    def resize(self, width: int, height: int = 844, scale: float = 1) -> None:
         """Another window, a phone's too."""
         metrics = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 600}
         self.cdp("Emulation.setDeviceMetricsOverride", metrics)
+        self.cdp("Emulation.setTouchEmulationEnabled", {"enabled": width < 600})
 
     def prefer(self, scheme: str) -> None:
         """What the system says: light or dark."""
         self.cdp("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
 
-    def write(self, text: str) -> None:
-        """Put a text in the box, as one that is pasted (the driver cannot type emoji)."""
+    def paste(self, text: str) -> None:
+        """Put a text in the box at once."""
         self.one("#text").click()
         self.one("#text").send_keys(Keys.CONTROL, "a")
         self.cdp("Input.insertText", {"text": text})
 
-    def add_target(self, *names: str) -> None:
-        """Type names into the field for them."""
+    def add(self, noun: str, *names: str) -> None:
+        """Type names of targets or aspects into the field for them."""
         for name in names:
-            self.one("#add-target").send_keys(name, Keys.ENTER)
+            self.one(f"#add-{noun}").send_keys(name, Keys.ENTER)
 
-    def ask(self, text: str, *targets: str) -> None:
-        """A text and its targets, with the answer."""
-        self.write(text)
-        self.add_target(*targets)
-        self.answered(*targets)
+    def click(self, selector: str) -> None:
+        """Click the first that fits, wherever it is scrolled to."""
+        self.run("arguments[0].click()", until(lambda: self.one(selector)))
 
     def choose(self, target: str, aspect: str) -> None:
         """Click a cell."""
-        self.cell(target, aspect).click()
-        until(lambda: self.one("#words"))
+        self.run("arguments[0].click()", self.cell(target, aspect))
+
+    def correct(self, target: str, aspect: str, label: str) -> None:
+        """Choose a cell twice, and then what is right."""
+        if self.cell(target, aspect).get_attribute("aria-current") is None:
+            self.choose(target, aspect)
+        self.choose(target, aspect)
+        self.click(f"#menu [data-label={label}]")
 
     def tab_to(self, wanted: str, most: int = 60) -> WebElement:
         """Press Tab until an element has the focus."""
@@ -167,34 +204,25 @@ class Page:
         key = json.dumps([target, aspect], ensure_ascii=False, separators=(",", ":"))
         return next(cell for cell in self.all(".grid button") if cell.get_attribute("data-key") == key)
 
-    def grid(self) -> dict[tuple[str, str], tuple[str, int | None]]:
-        """What each pair's cell says and its percentage, by the table's own headings, whichever way round it is."""
-        found = {}
-        for heads, words, percent in self.run(_GRID):
-            target, aspect = heads
-            found[target, aspect] = (words, None if percent is None else int(percent.rstrip("%")))
-        return found
-
-    def open_memory(self) -> None:
-        """Unfold what the memory kept."""
-        self.run("arguments[0].open = true", until(lambda: self.one("#memory")))
+    def grid(self) -> dict[tuple[str, str], tuple[str, str]]:
+        """What each pair's cell says and how sure it is, by the table's own headings, whichever way round it is."""
+        return {(target, aspect): (word, percent) for (target, aspect), word, percent in self.run(_GRID)}
 
     def weighed(self) -> dict[str, float]:
-        """The words of the text that have a weight in the chosen answer; of those that stand twice the last."""
-        return dict(self.run(_WEIGHED))
-
-    def explained(self) -> dict[str, float]:
-        """The same, once the service has told."""
-        return until(self.weighed)
-
-    def words(self) -> list[tuple[str, float]]:
-        """What the gates shade, and how far: the share of their colour in a word's ground, from 0 to 1."""
-        return [(word, shade) for word, shade in self.run(_SHADES)]
+        """The words of the text that have a weight in the chosen answer, once there are any."""
+        return until(lambda: dict(self.run(_WEIGHED)))
 
     def width(self) -> tuple[int, int]:
         """Of the document and of the window."""
         wide, window = self.run("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
         return wide, window
+
+    def downloaded(self, pattern: str) -> str:
+        """What a downloaded file holds, once it is there; then it goes."""
+        text = until(lambda: "".join(path.read_bytes().decode() for path in self.downloads.glob(pattern)))
+        for path in self.downloads.iterdir():
+            path.unlink()
+        return text
 
     def screenshot(self, path: Path) -> None:
         """The whole page, as a picture."""
@@ -203,16 +231,15 @@ class Page:
         shot = self.cdp("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
         path.write_bytes(base64.b64decode(shot["data"]))
 
-    def brightness(self, png: bytes) -> float:
-        """The mean of a picture's pixels, from 0 to 1, as the browser draws it."""
-        return float(self.driver.execute_async_script(_BRIGHTNESS, base64.b64encode(png).decode()))
-
     # ---- what a person does not see
 
+    def answer_instead(self, path: str, body: object, status: int = 200) -> None:
+        """Let the next request to a path be answered by this."""
+        self.run(_INSTEAD, path, body if isinstance(body, str) else json.dumps(body), status)
+
     def module(self, script: str, *arguments: object) -> Any:
-        """Run a script with the page's modules at hand: `text`, `gates`, `table`, `fitting`."""
-        script = _MODULES.replace("SCRIPT", script)
-        answer = self.driver.execute_async_script(script, *arguments)
+        """Run a script with the page's module of texts at hand as `text`."""
+        answer = self.driver.execute_async_script(_MODULE.replace("SCRIPT", script), *arguments)
         assert not (isinstance(answer, dict) and "failed" in answer), answer
         return answer
 
@@ -226,96 +253,46 @@ class Page:
         sent = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
         return [url for url in sent if urlsplit(url).scheme not in ("about", "data", "blob", "chrome")]
 
+    def check(self) -> None:
+        """Nothing went elsewhere or wrong."""
+        assert self.errors() == []
+        assert {urlsplit(url).netloc for url in self.requests()} <= {urlsplit(self.address).netloc}
+
     def quit(self) -> None:
         """Close the browser."""
         with suppress(WebDriverException):  # it may be gone already
             self.driver.quit()
 
 
-_MODULES = """
+_INSTEAD = """
+const [path, body, status] = arguments;
+const real = window.fetch;
+window.fetch = async (asked, request) => {
+  if (!asked.includes(path)) return real(asked, request);
+  window.fetch = real;
+  return new Response(body, { status, headers: { "Retry-After": "1" } });
+};
+"""
+_MODULE = """
 const given = [...arguments];
 const done = given.pop();
-(async () => {
-  const names = ["text", "gates", "table", "fitting"];
-  const [text, gates, table, fitting] = await Promise.all(names.map((name) => import(`/static/${name}.js`)));
-  SCRIPT
-})().then(done, (error) => done({ failed: String(error) }));
-"""
-_BRIGHTNESS = """
-const [coded, done] = arguments;
-const image = new Image();
-image.onload = () => {
-  const canvas = Object.assign(document.createElement("canvas"), { width: image.width, height: image.height });
-  const context = canvas.getContext("2d");
-  context.drawImage(image, 0, 0);
-  const { data } = context.getImageData(0, 0, image.width, image.height);
-  let sum = 0;
-  for (let place = 0; place < data.length; place += 4) sum += data[place] + data[place + 1] + data[place + 2];
-  done(sum / (0.75 * data.length * 255));
-};
-image.onerror = () => done(-1);
-image.src = `data:image/png;base64,${coded}`;
+import("/static/text.js").then((text) => { SCRIPT }).then(done, (error) => done({ failed: String(error) }));
 """
 _TEXTS = "return [...document.querySelectorAll(arguments[0])].map((element) => element.textContent)"
 _GRID = """
 const table = document.querySelector(".grid");
 if (!table) return [];
-const name = (heading) => (heading.querySelector("bdi") ?? heading).textContent;
-const columns = [...table.querySelectorAll("thead th[scope=col]")].map(name);
+const name = (heading) => heading.querySelector("bdi").textContent;
+const columns = [...table.querySelectorAll("thead th")].map(name);
 return [...table.querySelectorAll("tbody tr")].flatMap((row) => {
-  const heading = row.querySelector("th[scope=row]");
+  const heading = row.querySelector("th");
   return [...row.querySelectorAll("td")].map((cell, place) => {
     const heads = [name(heading), columns[place]];
     if (!heading.classList.contains("target")) heads.reverse();
-    return [heads, cell.querySelector(".word").textContent, cell.querySelector(".percent")?.textContent ?? null];
+    return [heads, cell.querySelector(".word").textContent, cell.querySelector(".percent").textContent];
   });
 });
 """
 _WEIGHED = """
 return [...document.querySelectorAll("#words [data-weight]")].map((word) => [word.textContent, +word.dataset.weight]);
-"""
-COLOURS = """
-function parts(colour) {
-  const numbers = colour.match(/[\\d.]+(e-?\\d+)?/g).map(Number);
-  const most = colour.startsWith("color(") ? 1 : 255;
-  return [...numbers.slice(0, 3).map((n) => n / most), numbers[3] ?? 1];
-}
-"""
-_SHADES = f"""
-{COLOURS}
-const probe = document.querySelector("#why").appendChild(document.createElement("span"));
-const colour = (name) => {{ probe.style.color = `var(${{name}})`; return parts(getComputedStyle(probe).color); }};
-const [full, none] = [colour("--gate"), colour("--panel")];
-probe.remove();
-return [...document.querySelectorAll("#gate-words .shaded")].map((word) => {{
-  const ground = parts(getComputedStyle(word).backgroundColor);
-  const shares = [0, 1, 2].map((n) => (ground[n] - none[n]) / (full[n] - none[n]));
-  if (Math.max(...shares) - Math.min(...shares) > 0.05) throw new Error(`not a shade of the gates: ${{shares}}`);
-  return [word.textContent, shares.reduce((a, b) => a + b) / 3];
-}});
-"""
-CONTRASTS = f"""
-{COLOURS}
-const over = ([r, g, b, a], ground) => [r, g, b].map((n, place) => n * a + ground[place] * (1 - a));
-function groundOf(element) {{
-  const found = parts(getComputedStyle(element).backgroundColor);
-  if (found[3] === 1 || !element.parentElement) return found.slice(0, 3);
-  return over(found, groundOf(element.parentElement));
-}}
-const light = (colour) => {{
-  const [r, g, b] = colour.map((n) => (n <= 0.04045 ? n / 12.92 : ((n + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-}};
-const seen = (element) => element.checkVisibility({{ opacityProperty: true, visibilityProperty: true }}) &&
-  !element.closest(".unseen, .behind") && element.getBoundingClientRect().width > 2;
-return [...document.querySelectorAll("body *")].filter((element) =>
-  [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()) && seen(element)).map((element) => {{
-  const style = getComputedStyle(element);
-  const ground = groundOf(element);
-  const [high, low] = [light(over(parts(style.color), ground)), light(ground)].sort((a, b) => b - a);
-  const size = parseFloat(style.fontSize);
-  const large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
-  const told = `${{element.className || element.id || element.tagName}}: ${{element.textContent.slice(0, 30)}}`;
-  return [(high + 0.05) / (low + 0.05), large ? 3 : 4.5, told];
-}});
 """

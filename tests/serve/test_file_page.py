@@ -1,378 +1,236 @@
-"""A file on the page: how it is read, what it says, the texts behind it, and that all of this outlives a reload."""
+"""The page in headless Chromium: a file, its columns, its scored rows, its report, and its texts one by one."""
 
 import csv
+import gzip
 import io
 import json
-import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("fastapi", reason="needs the service: pip install '.[serve]'")
-pytest.importorskip("selenium", reason="needs selenium: pip install '.[dev]'")
-
-from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
-import browsing
-from axe import violations
-from browsing import Page, running, start_browser, until
+from browsing import Page, open_browser, running, until
 from tabsa.inference.predictor import Predictor, load
 from tabsa.serve.settings import Settings
-from tabsa.tables.rows import Row, every_row
 
-if browsing.CHROMIUM is None or browsing.DRIVER is None:
-    pytest.skip("needs a browser: apt-get install chromium chromium-driver", allow_module_level=True)
+pytestmark = pytest.mark.browser
 
-TEXTS = (
-    "Camden is lively, but the rents are far too high.",
-    "Croydon is very cheap.",
-    "We never felt unsafe in Richmond, and the parks are beautiful.",
-    "Brixton is cheap and full of great bars.",
-    "Nobody says anything here.",
-    "The rents in Camden are awful, and I was robbed in Camden.",
-)
-TARGETS = ("Camden", "Croydon", "Richmond", "Brixton")
+EVIL = '<img src=x onerror="window.hit=1">'
+ROWS = [
+    ["nr", "Kommentar", "Tag"],
+    ["1", "Zürich is lovely; the Regent is awfully expensive.", "2024-01-02"],
+    ["2", "The staff at the Regent were lovely.", "2024-02-03"],
+    ["3", "Nothing to say.", "2024-03-04"],
+]
 
 
 @pytest.fixture(scope="module")
-def box() -> Predictor:
-    return load("places", threads=1)
+def reader() -> Predictor:
+    return load("reader", threads=1)
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with running(Settings(model="places")) as address:
-        page = Page(start_browser(tmp_path_factory.mktemp("downloads")), address)
+    with open_browser(Settings(), tmp_path_factory.mktemp("downloads")) as page:
         yield page
-        page.quit()
 
 
 @pytest.fixture
 def page(browser: Page) -> Iterator[Page]:
-    browser.resize(1280)
-    browser.prefer("light")
-    browser.open()
-    browser.run("localStorage.clear(); sessionStorage.clear()")
-    browser.errors()
+    """The tab for a file; nothing may go elsewhere or wrong while a test uses it."""
+    browser.fresh()
+    browser.one("#tab-file").click()
     yield browser
-    assert browser.errors() == []
+    browser.check()
 
 
-def rows(number: int = 60) -> list[dict[str, str]]:
-    return [{"Nr": str(n), "Bewertung": TEXTS[n % 6], "Datum": f"2024-0{1 + n % 9}-03"} for n in range(number)]
-
-
-def written(folder: Path, name: str = "reviews.csv", delimiter: str = ",", encoding: str = "utf-8") -> Path:
+def written(rows: list[list[str]], separator: str = ",") -> str:
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, ["Nr", "Bewertung", "Datum"], delimiter=delimiter)
-    writer.writeheader()
-    writer.writerows(rows())
-    (folder / name).write_bytes(stream.getvalue().encode(encoding))
-    return folder / name
+    csv.writer(stream, delimiter=separator).writerows(rows)
+    return stream.getvalue()
 
 
-def choose(page: Page, path: Path) -> None:
-    page.one("#tab-file").click()
+def choose(page: Page, path: Path, content: str | bytes) -> None:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
     page.one("#file").send_keys(str(path))
-    until(lambda: path.stem in page.text_of(".file-name"))
+    until(lambda: path.name in page.text_of("#file-options"))
 
 
-def score(page: Page, path: Path, *targets: str) -> None:
-    choose(page, path)
-    page.add_target(*(targets or TARGETS))
-    page.one("#score").click()
-    until(lambda: page.all("#job .summary"))
+def score(page: Page) -> None:
+    page.click("#score")
+    until(lambda: page.one("#scored .done"))
 
 
-def cell(page: Page, about: str) -> tuple[str, list[str]]:
-    """What is heard and seen of a cell."""
-    for button in page.all(".heat-cell"):
-        heard = page.run("return arguments[0].querySelector('.unseen').textContent", button)
-        if heard.startswith(f"{about}: "):
-            return heard, button.text.split("\n")
-    raise AssertionError(f"no cell of {about}")
+def chosen(page: Page) -> dict[str, str]:
+    return {str(one.get_attribute("data-key")): str(one.get_attribute("value")) for one in page.all("select")}
 
 
-def open_cell(page: Page, about: str) -> None:
-    script = """return [...document.querySelectorAll(".heat-cell")]
-        .find((one) => one.querySelector(".unseen").textContent.startsWith(`${arguments[0]}: `))"""
-    page.run(script, about).click()
-    until(lambda: page.all(".behind-rows li"))
+def test_a_european_file_is_read_guessed_and_scored(page: Page, reader: Predictor, tmp_path: Path) -> None:
+    choose(page, tmp_path / "umfrage.csv", written(ROWS, ";").encode("cp1252"))
+    assert page.texts_of(".preview tbody tr:first-of-type td") == ROWS[1]
+    assert chosen(page) == {"Text": "Kommentar", "Targets": "", "Id": "nr", "Date": "Tag", "Result": "wide csv"}
+    assert "1252" in page.text_of(".file-name")
+    assert "Regent" in page.texts_of("#targets li bdi")  # names of the texts are chosen at once
+    page.open()
+    page.one("#tab-file").click()
+    page.add("target", "Regent=the Regent")
+    page.add("aspect", "price", "staff")
+    choose(page, tmp_path / "umfrage.csv", written(ROWS, ";").encode("cp1252"))
+    assert page.texts_of("#targets .chip:not(.offer) > bdi") == ["Regent"]  # but not where somebody chose others
+    score(page)
+    assert page.text_of("#scored .done") == "3 rows scored, 2 opinions in umfrage.csv."
+    page.click("#scored .primary")
+    rows = list(csv.DictReader(page.downloaded("umfrage-scored.csv").splitlines()))
+    for row, (_, text, _) in zip(rows, ROWS[1:], strict=True):
+        assert row["Kommentar"] == text
+        for opinion in reader.predict(text, {"Regent": ["the Regent"]}, ["price", "staff"]).opinions:
+            assert row[f"Regent/{opinion.aspect}"] == opinion.polarity
 
 
-# ---- how a file is read
+def test_the_report_is_shown_in_a_sandbox_and_can_be_saved(page: Page, tmp_path: Path) -> None:
+    page.add("target", "Regent")
+    choose(page, tmp_path / "a.csv", written([["text", EVIL], *([text, "x"] for _, text, _ in ROWS[1:])]))
+    score(page)
+    frame = page.one("iframe")
+    assert "allow-same-origin" not in frame.get_attribute("sandbox")
+    page.driver.switch_to.frame(frame)
+    until(lambda: "Regent" in page.text_of("body"))
+    assert page.text_of("h1") == "a.csv"
+    assert page.run("return typeof window.hit") == "undefined"
+    page.driver.switch_to.default_content()
+    page.run("[...document.querySelectorAll('#scored .button')].at(-1).click()")
+    assert "<title>" in page.downloaded("a-report.html")
 
 
-def test_the_preview_reads_as_the_command_does(page: Page, tmp_path: Path) -> None:
-    """Random tables in every encoding, with every separator and line end: the same columns, rows and words on it."""
-    draw = random.Random(11)
-    pool = ["Café", "naïve", "“so”", "5 €", "été", 'a "b"', "x;y", "1,5", "l’air", "straße", "–"]
-    made = []
-    for number in range(40):
-        separator = draw.choice(",;\t|")
-        encoding = draw.choice(["utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-16-be"])
-        stream = io.StringIO()
-        quoting = draw.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
-        ends = draw.choice(["\n", "\r\n", "\r"])
-        out = csv.writer(stream, delimiter=separator, lineterminator=ends, quoting=quoting)
-        out.writerow(["id", "text", "größe"])
-        for n in range(draw.choice([1, 5, 40])):
-            words = draw.choices([*pool, f"two{ends}lines"], k=draw.randint(1, 6))
-            out.writerow([n, " ".join(["é", *words]), draw.randint(0, 9)])
-        said = f"sep={separator}{ends}" if draw.random() < 0.2 else ""
-        path = tmp_path / f"{number}.{draw.choice(['csv', 'tsv'])}"
-        path.write_bytes((said + stream.getvalue()).encode(encoding))
-        made.append(path)
-    read = """const file = new File([new Uint8Array(given[0])], given[1]);
-        const { columns, rows, note } = await table.headOf(file);
-        return { columns, rows: rows.map(Object.values), note };"""
-    for path in made:
-        notes: list[str] = []
-        expected = [row for row in every_row(path, on_guess=notes.append) if isinstance(row, Row)]
-        found = page.module(read, list(path.read_bytes()), path.name)
-        assert found["columns"] == list(expected[0].values)
-        assert found["rows"] == [list(row.values.values()) for row in expected]
-        told = "".join(notes).removeprefix(f"{path}: ")
-        assert found["note"] == (f"{told[0].upper()}{told[1:]}." if told else "")
+def test_targets_of_a_column_and_a_row_for_each_opinion(page: Page, tmp_path: Path) -> None:
+    rows = [{"text": "The Regent is very expensive.", "place": "Regent", "n": 1}]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    choose(page, tmp_path / "b.jsonl.gz", gzip.compress(lines.encode()))
+    while page.all("#targets .chip:not(.offer)"):
+        page.click("#targets .chip:not(.offer)")
+    page.click("#score")
+    until(lambda: "add a target" in page.text_of("#file-problem"))
+    Select(page.one("select[data-key=Targets]")).select_by_value("place")
+    Select(page.one("select[data-key=Result]")).select_by_value("long jsonl")
+    page.add("aspect", "price", "breakfast")
+    score(page)
+    page.click("#scored .primary")
+    found = [json.loads(line) for line in page.downloaded("b-scored.jsonl").splitlines()]
+    assert [(one["target"], one["aspect"], one["polarity"]) for one in found] == [("Regent", "price", "negative")]
+
+
+def test_the_texts_of_a_file_are_gone_through(page: Page, tmp_path: Path) -> None:
+    page.add("target", "Regent")
+    page.add("aspect", "price", "staff")
+    choose(page, tmp_path / "c.csv", written([["text"], *([text] for _, text, _ in ROWS[1:3]), ["  "]]))
+    score(page)
+    assert page.text_of("#scored .done") == "2 rows scored, 1 row rejected, 2 opinions in c.csv."
+    assert page.texts_of(".rejects summary") == ["1 row could not be read"]
+    assert page.texts_of(".rejects li")[0].startswith("Row 4: ")
+    page.run("document.querySelector('#scored .button').click()")
+    until(lambda: page.grid().get(("Regent", "price"), ("",))[0] == "negative")
+    assert page.text_of("#walk-place") == "1 of 2 in c.csv"
+    page.click("#walk [data-key=Next]")
+    until(lambda: page.grid().get(("Regent", "staff"), ("",))[0] == "positive")
+    assert page.one("#text").get_attribute("value") == ROWS[2][1]
+    page.click("#walk [data-key=end]")
+    assert not page.one("#walk").is_displayed()
+
+
+def test_progress_comes_from_the_stream_and_can_be_stopped(page: Page) -> None:
+    page.click("#example-table")
+    until(lambda: page.one("#score").is_displayed())
+    page.run(
+        """const real = window.fetch;
+        window.fetch = async (path, request) => {
+          if (!path.includes("v1/score")) return real(path, request);
+          const rows = {event: "rows", output: "", texts: [], rejected: [], share: 0.25,
+                        counts: {scored: 1200, rejected: 1, opinions: 7}};
+          return new Response(new ReadableStream({start(stream) {
+            const send = (line) => stream.enqueue(new TextEncoder().encode(line));
+            send('{"event": "start", "note": null}\\n' + JSON.stringify(rows) + "\\n");
+            request.signal.addEventListener("abort", () => {
+              window.aborted = true;
+              stream.error(new DOMException("", "AbortError"));
+            });
+            window.end = (line) => { send(line); stream.close(); };
+          }}));
+        };"""
+    )
+    page.click("#score")
+    until(lambda: page.text_of("#progress-note") == "1,200 rows scored, 1 row rejected, 7 opinions")
+    assert page.run("return document.getElementById('progress').value") == 0.25
+    page.click(".progress button")
+    assert page.run("return window.aborted")
+    assert page.all("#progress") == []
+    for line, message in (
+        ("", "The connection was lost"),
+        ('{"event": "error", "error": {"message": "the disk is full"}}\n', "The disk is full."),
+    ):
+        page.click("#score")
+        until(lambda: page.text_of("#progress-note").startswith("1,200"))
+        page.run("window.end(arguments[0])", line)
+        until(lambda message=message: message in page.text_of("#file-problem"))
+
+
+def test_the_example_table_is_scored_and_a_dropped_one_is_looked_at(page: Page) -> None:
+    page.click("#example-table")
+    until(lambda: page.texts_of("#targets li bdi") == ["Brooks", "Dyson", "Pixel 9", "Harlow", "Vinted"])
+    score(page)
+    assert page.text_of("#scored .done").startswith("8 rows scored, ")
+    page.one("#tab-text").click()
+    page.run(
+        """const carried = new DataTransfer();
+        carried.items.add(new File([`text,${arguments[0]}\\nLeith is cheap.,x`], "dropped.csv"));
+        const options = {dataTransfer: carried, bubbles: true, cancelable: true};
+        document.body.dispatchEvent(new DragEvent("drop", options));""",
+        EVIL.replace('"', ""),
+    )
+    until(lambda: page.texts_of(".preview td") == ["Leith is cheap.", "x"])
+    assert page.one("#panel-file").is_displayed()
+    assert page.run("return typeof window.hit") == "undefined"
 
 
 @pytest.mark.parametrize(
-    ("delimiter", "encoding", "note"),
+    ("name", "content", "message"),
     [
-        (";", "cp1252", "Read as separated by semicolons."),
-        ("\t", "utf-16", "Read as UTF-16, separated by tabs."),
-        (",", "utf-8-sig", ""),
+        ("a.txt", "x", "no known format"),
+        ("a.xls", "x", "save it as"),
+        ("b.csv", "%PDF-1.7", "PDF"),
+        ("a.csv", "", "no rows"),
     ],
 )
-def test_a_european_file_is_read_and_scored(
-    page: Page, tmp_path: Path, delimiter: str, encoding: str, note: str
-) -> None:
-    path = written(tmp_path, delimiter=delimiter, encoding=encoding)
-    choose(page, path)
-    assert page.texts_of(".preview th") == ["Nr", "Bewertung", "Datum"]
-    assert "".join(page.texts_of(".file-note")) == note
-    picked = [page.one(f"select[data-key={name}]").get_attribute("value") for name in ("Text", "Id", "Targets", "Date")]
-    assert picked == ["Bewertung", "Nr", "", "Datum"]
-    page.add_target("Camden")
-    page.one("#score").click()
-    until(lambda: page.all("#job .summary"))
-    assert "60 rows scored" in page.text_of("#job")
-    assert ("The file was r" in page.text_of("#job")) == bool(note)
-    assert "The change over time, by Datum, is in the report" in page.text_of(".rest")
+def test_a_table_that_cannot_be_scored(browser: Page, tmp_path: Path, name: str, content: str, message: str) -> None:
+    browser.fresh()
+    browser.one("#tab-file").click()
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    browser.one("#file").send_keys(str(tmp_path / name))
+    until(lambda: message in browser.text_of("#file-problem"))
+    assert not browser.one("#score").is_displayed()
 
 
-def test_a_workbook_is_read_by_the_service(page: Page, tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl: pip install '.[dev]'")
-    book = openpyxl.Workbook()
-    for row in (["id", "text"], [1, "Camden is dear."], [2, "Croydon, “very” cheap"]):
-        book.active.append(row)
-    book.save(tmp_path / "reviews.xlsx")
-    score(page, tmp_path / "reviews.xlsx", "Camden", "Croydon")
-    assert page.texts_of(".preview td") == ["1", "Camden is dear.", "2", "Croydon, “very” cheap"]
-    assert "2 rows scored" in page.text_of("#job")
+def test_no_opinion_means_no_report(page: Page, tmp_path: Path) -> None:
+    page.add("target", "Leith")
+    choose(page, tmp_path / "d.csv", "text\nLeith is a place.\n")
+    page.add("aspect", "breakfast")
+    score(page)
+    assert "there is no report" in page.text_of("#scored")
+    assert page.all("iframe") == []
 
 
-# ---- whom it is about
-
-
-def test_names_in_the_texts_are_offered_with_their_counts(page: Page, tmp_path: Path) -> None:
-    choose(page, written(tmp_path))
-    until(lambda: page.all("#suggestions button"))
-    offered = [text.removeprefix("+").removesuffix(" texts") for text in page.texts_of("#suggestions .suggestion")]
-    assert offered == ["Camden 20", "Croydon 10", "Richmond 10", "Brixton 10"]
-    page.one("#suggestions .suggestion").click()
-    until(lambda: "Camden" in "".join(page.texts_of("#targets")))
-    assert "the 1 target below" in page.text_of("select[data-key=Targets]")
-    page.one("#tab-text").click()
-    until(lambda: not page.all("#suggestions .suggestion bdi"))
-    page.one("#tab-file").click()
-    until(lambda: len(page.all("#suggestions .suggestion")) == 3)
-
-
-# ---- what it says
-
-
-def test_the_summary_is_that_of_the_predictor(page: Page, box: Predictor, tmp_path: Path) -> None:
-    score(page, written(tmp_path))
-    counts: dict[tuple[str, str], list[int]] = {}
-    for row in rows():
-        for opinion in box.predict(row["Bewertung"], list(TARGETS)).opinions:
-            pair = counts.setdefault((opinion.target or "", opinion.aspect), [0, 0])
-            pair[0] += opinion.polarity == "positive"
-            pair[1] += opinion.polarity == "negative"
-    spoken = {pair: number for pair, number in counts.items() if sum(number)}
-    assert spoken
-    for (target, aspect), (positive, negative) in spoken.items():
-        heard, seen = cell(page, f"{target}, {aspect}")
-        judged = positive + negative
-        assert f"{positive} of {judged} positive, " in heard
-        assert seen[-1] == f"{positive} of {judged}"
-    assert len(page.all(".heat tr:not(.all) td:not(.all):not(.silent)")) == len(spoken)
-    assert sum(map(sum, counts.values())) == int(page.text_of(".lead").split(" opinions")[0].rsplit(" ", 1)[1])
-
-
-def test_from_a_cell_to_its_texts_and_back(page: Page, box: Predictor, tmp_path: Path) -> None:
-    score(page, written(tmp_path))
-    expected = [
-        (row["Nr"], opinion.polarity, row["Bewertung"])
-        for row in rows()
-        for opinion in box.predict(row["Bewertung"], list(TARGETS)).opinions
-        if (opinion.target, opinion.aspect) == ("Camden", "price") and opinion.polarity != "none"
-    ]
-    assert len(expected) >= 10
-    open_cell(page, "Camden, price")
-    assert page.text_of(".behind-title") == "Camden on price"
-    assert page.run("return document.activeElement.className") == "behind-title"
-
-    def shown() -> list[str]:
-        return page.texts_of(".behind-text")
-
-    until(lambda: shown() == [text for _, _, text in expected[:20]])
-    assert page.texts_of(".behind-text mark")[0] == "Camden"
-    assert page.texts_of(".behind-facts small")[0] == f"id {expected[0][0]}, 2024-01-03"
-    page.one("#job input[type=search]").send_keys("ROBBED")
-    until(lambda: shown() == [text for _, _, text in expected if "robbed" in text][:20])
-    page.one("#job input[type=search]").send_keys(Keys.CONTROL, "a")
-    page.one("#job input[type=search]").send_keys(Keys.DELETE)
-    until(lambda: len(shown()) == min(20, len(expected)))
-    page.one(".back").click()
-    until(lambda: page.all("#job .summary"))
-    focused = page.run("return document.activeElement.textContent")
-    assert focused.startswith("Camden, price: ")
-
-
-def test_more_texts_come_when_asked_for(page: Page, tmp_path: Path) -> None:
-    score(page, written(tmp_path))
-    open_cell(page, "all targets, all aspects")
-    total = int(page.text_of("#job [role=status]").split(" of ")[1].split(" ")[0].replace(",", ""))
-    assert total > 40
-    seen = 20
-    while seen < total:
-        until(lambda seen=seen: len(page.all(".behind-rows li")) == seen)
-        page.one(".more").click()
-        seen = min(seen + 20, total)
-    until(lambda: len(page.all(".behind-rows li")) == total)
-    assert not page.one(".more").is_displayed()
-    polarities = {}
-    for name in ("positive", "negative"):
-        page.run("arguments[0].click()", page.one(f"input[name=behind][value={name}]"))
-        until(
-            lambda name=name: (
-                set(page.texts_of(".behind-rows .tag")) == {f"{'▲' if name == 'positive' else '▼'} {name}"}
-            )
-        )
-        polarities[name] = int(page.text_of("#job [role=status]").split(" of ")[1].split(" ")[0])
-    assert sum(polarities.values()) == total
-
-
-def test_a_text_is_opened_to_see_why(page: Page, tmp_path: Path) -> None:
-    score(page, written(tmp_path))
-    open_cell(page, "Camden, price")
-    page.one(".behind-rows .link-button").click()
-    until(lambda: page.one("#panel-text").is_displayed())
-    assert page.one("#text").get_attribute("value") == TEXTS[0]
-    assert "in reviews.csv" in page.text_of("#walk-told")
-
-
-def test_what_is_not_read_is_said(page: Page, tmp_path: Path) -> None:
-    path = tmp_path / "some.csv"
-    path.write_bytes(b'id,text\n1,Camden is cheap.\n2,\n3,a,b\n4,"open\n5,Camden is dear.\n6,Nothing.\n')
-    score(page, path, "Camden", "Nowhere")
-    assert "3 rows scored, 3 rows rejected" in page.text_of(".done")
-    told = page.text_of(".rest")
-    assert "3 rows could not be read: " in told
-    assert "no text in 'text' (1)" in told
-    assert "Nobody speaks of Nowhere." in told
-    assert "1 text has no opinion on what was asked." in told
-    link = next(link for link in page.all("#job a[download]") if "3 rows that could not be read" in link.text)
-    assert link.get_attribute("download") == "some-rejects.jsonl"
-
-
-def test_no_opinion_at_all(page: Page, tmp_path: Path) -> None:
-    (tmp_path / "none.csv").write_text("text\nNothing is said.\n", encoding="utf-8")
-    choose(page, tmp_path / "none.csv")
-    page.add_target("Camden")
-    page.one("#score").click()
-    until(lambda: "There is no summary: no text has an opinion on what was asked." in page.text_of("#job"))
-    assert [link.text for link in page.all("#job a")] == ["Download the results"]
-
-
-def test_the_report_opens_by_itself_and_runs_its_script(page: Page, tmp_path: Path) -> None:
-    score(page, written(tmp_path))
-    address = next(link for link in page.all("#job a") if link.text == "Open the report").get_attribute("href")
-    here = page.driver.current_window_handle
-    page.driver.switch_to.new_window("tab")
-    try:
-        page.driver.get(address)
-        until(lambda: page.text_of("h1") == "reviews.csv")
-        assert page.run("return origin") == "null"
-        page.one(".heat a").click()
-        until(lambda: page.one("#behind").is_displayed())
-        assert violations(page.driver) == []
-    finally:
-        page.driver.close()
-        page.driver.switch_to.window(here)
-
-
-# ---- a reload
-
-
-def test_results_outlive_a_reload(page: Page, tmp_path: Path) -> None:
-    score(page, written(tmp_path))
-    before = page.text_of("#job")
-    page.driver.refresh()
-    until(lambda: page.all("#job .summary"))
-    assert page.one("#panel-file").is_displayed()
-    assert page.text_of("#job") == before
-    open_cell(page, "Camden, price")
-    page.one(".behind-rows .link-button").click()
-    until(lambda: page.one("#panel-text").is_displayed())
-    assert page.one("#text").get_attribute("value") == TEXTS[0]
-
-
-def test_results_that_are_gone_are_said_to_be(page: Page, tmp_path: Path) -> None:
-    score(page, written(tmp_path))
-    identity = json.loads(page.run("return sessionStorage.getItem('tabsa-job')"))["id"]
-    page.driver.execute_async_script(
-        "fetch(`v1/jobs/${arguments[0]}`, { method: 'DELETE' }).then(arguments[1])", identity
-    )
-    page.driver.refresh()
-    until(lambda: "The results of reviews.csv are no longer on the server" in page.text_of("#score-problem"))
-    assert "Choose a table" in page.text_of("#job")
-    assert len(page.errors()) == 1  # the answer 404
-    page.driver.refresh()
-    until(lambda: page.one("#panel-file").is_displayed())
-    assert not page.one("#score-problem").is_displayed()
-
-
-def test_a_key_goes_with_every_request(tmp_path: Path, browser: Page) -> None:
-    here = browser.address
-    try:
-        with running(Settings(model="places", api_key="secret")) as address:
-            browser.address = address
-            browser.driver.get(address)
-            browser.run("sessionStorage.setItem('tabsa-key', 'secret')")
-            browser.driver.refresh()
-            until(lambda: browser.all("#aspects input, #aspects button"))
-            score(browser, written(tmp_path))
-            open_cell(browser, "Camden, price")
-            browser.one(".back").click()
-            assert "Download the report" in [link.text for link in browser.all("#job a")]
-            browser.errors()
-    finally:
-        browser.address = here
-
-
-def test_the_columns_can_be_chosen(page: Page, tmp_path: Path) -> None:
-    path = tmp_path / "two.csv"
-    path.write_text("a,b,place\nCamden is cheap.,Camden is a very expensive place indeed.,Camden\n", encoding="utf-8")
-    choose(page, path)
-    assert page.one("select[data-key=Text]").get_attribute("value") == "b"
-    Select(page.one("select[data-key=Text]")).select_by_value("a")
-    Select(page.one("select[data-key=Targets]")).select_by_value("place")
-    page.one("#score").click()
-    until(lambda: page.all("#job .summary"))
-    heard, _ = cell(page, "Camden, price")
-    assert "1 of 1 positive" in heard
+def test_with_a_key_the_report_is_a_file(browser: Page, tmp_path: Path) -> None:
+    address = browser.address
+    with running(Settings(api_key="secret")) as browser.address:
+        browser.driver.get(f"{browser.address}/")
+        until(lambda: browser.one(".key input")).send_keys("secret\n")
+        until(lambda: browser.text_of("#model").startswith("Model: reader"))
+        browser.one("#tab-file").click()
+        browser.add("target", "Regent")
+        choose(browser, tmp_path / "e.csv", written([["text"], [ROWS[1][1]]]))
+        score(browser)
+        assert browser.all("iframe") == []
+        browser.run("[...document.querySelectorAll('#scored .button')].at(-1).click()")
+        assert "Regent" in browser.downloaded("e-report.html")
+        browser.driver.get("about:blank")
+    browser.address = address

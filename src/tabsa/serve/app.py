@@ -15,6 +15,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 
+import tabsa.pages
 from tabsa import __version__
 from tabsa.inference.predictor import Predictor, load
 from tabsa.serve import opinions, tables
@@ -28,6 +29,7 @@ from tabsa.serve.service import MOST_EVIDENCE, Service, TheService, problems
 from tabsa.serve.settings import Settings
 
 PAGE: Final = Path(__file__).parent / "page"
+STYLE: Final = Path(tabsa.pages.__file__).parent / "style.css"
 
 
 def create_app(settings: Settings | None = None, *, exit_seconds: float | None = None) -> FastAPI:
@@ -112,6 +114,12 @@ _health = APIRouter()
 async def page() -> FileResponse:
     """Give the page."""
     return FileResponse(PAGE / "index.html", headers={"Cache-Control": "no-cache"})
+
+
+@_health.get("/static/base.css", include_in_schema=False)
+async def style() -> FileResponse:
+    """Give the stylesheet that every page of tabsa shares."""
+    return FileResponse(STYLE, headers={"Cache-Control": "no-cache"})
 
 
 @_health.get("/healthz")

@@ -204,7 +204,7 @@ def _store(file: IO[bytes], name: str, folder: Path, most: int, cut: bool) -> Pa
     size = 0
     try:
         with path.open("wb") as out:
-            source = gzip.GzipFile(fileobj=file) if packed else file
+            source = gzip.GzipFile(fileobj=file, mode="rb") if packed else file
             while piece := source.read(_PIECE):
                 size += out.write(piece)
                 if size > most:

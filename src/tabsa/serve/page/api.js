@@ -1,55 +1,37 @@
 // The service: JSON in, JSON out, and one clear line when it cannot answer.
 
-const STORED_KEY = "tabsa-key";
-let key = storedKey();
+import { store, stored } from "./dom.js";
 
-/** Why there is no answer. */
+const STORED_KEY = "tabsa-key";
+let key = sessionValue();
+
+/** Why there is no answer. `retry`: seconds until it may work, null where it never will. */
 export class Problem extends Error {
-  /**
-   * @param {string} message
-   * @param {{status?: number, field?: string | null, retry?: number | null}} [more] `retry`: seconds until it may work
-   */
   constructor(message, { status = 0, field = null, retry = null } = {}) {
     super(message);
-    this.status = status;
-    this.field = field;
-    this.retry = retry;
+    Object.assign(this, { status, field, retry });
   }
 }
 
-/** Keeps the key for this tab, until it is closed. @param {string} given */
+/** Keep the key for this tab, until it is closed. @param {string} given */
 export function useKey(given) {
   key = given;
-  try {
-    sessionStorage.setItem(STORED_KEY, given);
-  } catch {
-    // It holds for this page, then.
-  }
+  store(sessionStorage, STORED_KEY, given);
 }
 
 /** Whether requests carry a key. */
-export function keyed() {
-  return key !== "";
+export const keyed = () => key !== "";
+
+function sessionValue() {
+  const found = stored(sessionStorage, STORED_KEY);
+  return typeof found === "string" ? found : "";
 }
 
-function storedKey() {
-  try {
-    return sessionStorage.getItem(STORED_KEY) ?? "";
-  } catch {
-    return ""; // storage is switched off
-  }
-}
-
-/**
- * An answer of the service, whatever its type. Aborted requests raise an AbortError, everything else a Problem.
- * @param {string} path
- * @param {RequestInit} [request]
- * @returns {Promise<Response>}
- */
+/** An answer of the service, whatever its type. Aborted requests raise an AbortError, everything else a Problem.
+ * @param {string} path @param {RequestInit} [request] */
 export async function call(path, request = {}) {
   const headers = new Headers(request.headers);
   if (key) headers.set("Authorization", `Bearer ${key}`);
-  /** @type {Response} */
   let response;
   try {
     response = await fetch(path, { ...request, headers });
@@ -57,42 +39,86 @@ export async function call(path, request = {}) {
     if (isAbort(error)) throw error;
     throw new Problem("The service cannot be reached. Is tabsa serve still running?", { retry: 2 });
   }
-  if (!response.ok) throw await problem(response);
+  if (!response.ok) throw await problemOf(response);
   return response;
 }
 
-/** @param {string} path @param {RequestInit} [request] @returns {Promise<any>} */
-export async function get(path, request) {
-  return (await call(path, request)).json();
-}
-
-/** @param {string} path @param {unknown} body @param {AbortSignal} [signal] @returns {Promise<any>} */
+/** @param {string} path @param {unknown} body @param {AbortSignal} [signal] */
 export async function post(path, body, signal) {
-  const headers = { "Content-Type": "application/json" };
-  return (await call(path, { method: "POST", headers, body: JSON.stringify(body), signal })).json();
+  const form = body instanceof FormData;
+  const headers = form ? {} : { "Content-Type": "application/json" };
+  return (await call(path, { method: "POST", headers, body: form ? body : JSON.stringify(body), signal })).json();
 }
 
-/** @param {unknown} error */
-export function isAbort(error) {
-  return error instanceof DOMException && error.name === "AbortError";
+/** The objects of an answer in JSON Lines, as they come. @param {Response} response */
+export async function* lines(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    const parts = (rest + piece.value).split("\n");
+    rest = parts.pop();
+    for (const line of parts) if (line) yield JSON.parse(line);
+  }
 }
 
-/** Anything thrown as a Problem, so that it can be shown. @param {unknown} error @returns {Problem} */
+export const isAbort = (error) => error?.name === "AbortError";
+
+/** Anything thrown as a Problem, so that it can be shown. */
 export function asProblem(error) {
   return error instanceof Problem ? error : new Problem("The service gave an answer that this page cannot read.");
 }
 
 /** @param {Response} response */
-async function problem(response) {
+async function problemOf(response) {
   const { status } = response;
-  let told = { message: `The service answered ${status} ${response.statusText}`.trim(), field: null };
+  let found = { message: `The service answered ${status} ${response.statusText}`.trim(), field: null };
   try {
-    told = (await response.json()).error ?? told;
+    found = (await response.json()).error ?? found;
   } catch {
     // Something between the page and the service answered; its status is all there is to tell.
   }
-  const waits = status === 429 || status >= 500;
   const seconds = Number(response.headers.get("Retry-After"));
-  const retry = waits ? Math.min(Math.max(seconds || 3, 1), 60) : null;
-  return new Problem(told.message, { status, field: told.field, retry });
+  const retry = status === 429 || status >= 500 ? Math.min(Math.max(seconds || 3, 1), 60) : null;
+  return new Problem(found.message, { status, field: found.field, retry });
+}
+
+/**
+ * Ask a question a moment after it was last asked for; an older one is stopped, and its answer is never seen.
+ * @param {{run: (signal: AbortSignal) => Promise<any>, answered: (answer: any) => void,
+ *          failed: (problem: Problem) => void, busy?: (busy: boolean) => void, delay?: number}} what
+ */
+export function latest({ run, answered, failed, busy = () => {}, delay = 200 }) {
+  let timer = 0;
+  let current = null;
+
+  async function start() {
+    const controller = (current = new AbortController());
+    busy(true);
+    try {
+      const answer = await run(controller.signal);
+      if (controller !== current) return;
+      busy(false);
+      answered(answer);
+    } catch (error) {
+      if (controller !== current || isAbort(error)) return;
+      busy(false);
+      failed(asProblem(error));
+    }
+  }
+
+  function stop() {
+    clearTimeout(timer);
+    current?.abort();
+    current = null;
+    busy(false);
+  }
+
+  return {
+    /** @param {number} [wait] milliseconds */
+    ask(wait = delay) {
+      stop();
+      timer = setTimeout(start, wait);
+    },
+    stop,
+  };
 }

@@ -1,154 +1,91 @@
-// The page: what is asked, what the service answers, and the parts that show both.
+// The page: the question, the service's answer, and the parts that show both.
 
-import { questionOf, withNames } from "./answer.js";
-import { asProblem, post } from "./api.js";
-import { attachAspects } from "./aspects.js";
-import { attachBeginning, missingFrom } from "./beginning.js";
-import { attachCorrecting } from "./correcting.js";
-import { byId, fill, make } from "./dom.js";
-import { attachEditor } from "./editor.js";
-import { attachEvidence } from "./evidence.js";
-import { OPEN_TABLE, TABLE, mistakeIn } from "./examples.js";
+import { asProblem, call, latest, post } from "./api.js";
+import { attachCorrections } from "./corrections.js";
+import { byId, copy, count, fill, make } from "./dom.js";
+import { attachEditor, attachMarking } from "./editor.js";
+import { TABLES, cards, mistakeIn } from "./examples.js";
 import { attachExport } from "./export.js";
-import { attachFile, carriesFile } from "./file.js";
-import { attachFolding } from "./folding.js";
-import { passagesOf } from "./gates.js";
+import { attachFile, attachWalk } from "./file.js";
 import { attachGrid } from "./grid.js";
-import { attachJob } from "./job.js";
-import { isAgain, keepAspects, keepMode, keptAspects, keptMode, keptView } from "./kept.js";
-import { attachLink } from "./link.js";
-import { latest } from "./live.js";
-import { attachMarking } from "./marking.js";
-import { attachMemory } from "./memory.js";
-import { UNKNOWN, among, askForModel, describe } from "./model.js";
 import { attachNotice } from "./notice.js";
-import { EMPTY, fromFragment, makeStore } from "./state.js";
-import { attachTabs } from "./tabs.js";
-import { attachTargets } from "./targets.js";
-import { shownTarget, wellFormed } from "./text.js";
+import { UNKNOWN, attachQuestions } from "./questions.js";
+import { EMPTY, fromFragment, lastAspects, questionOf, sameCell, toFragment } from "./state.js";
+import { namesIn, shownTarget, wellFormed } from "./text.js";
 import { attachTheme } from "./theme.js";
-import { attachWalk } from "./walk.js";
-import { attachWhy, reveal } from "./why.js";
-import { attachWordings } from "./wordings.js";
+import { attachEvidence, attachWhy } from "./why.js";
 
-/**
- * @typedef {import("./state.js").State} State
- * @typedef {import("./answer.js").Answer} Answer
- */
+const MOST_ADOPTED = 5; // names of a text that nobody chose
+const SAVED_AFTER = 400; // milliseconds; browsers refuse an address that changes with every key
+const SPOKEN_AFTER = 800; // before a screen reader is told of an answer
 
-const DELAY = 200; // milliseconds without a key before the service is asked
-const SAID_AFTER = 800; // before a screen reader is told of an answer
-
-/** @type {import("./model.js").Model} */
 let model = UNKNOWN;
-/** @type {Answer | null} */
+/** @type {import("./state.js").State} */
+let state = location.hash.length > 1 ? fromFragment(location.hash) : { ...EMPTY, aspects: lastAspects() };
+/** @type {import("./why.js").Answer | null} */
 let answer = null;
-/** @type {import("./correcting.js").Shown | null} the answer, and what was asked for it */
-let shown = null;
-let saying = 0;
+let shown = null; // the answer, and what it was asked with
+let adopting = false; // whether names that are found are chosen at once
+let adopted = null; // those that were, as long as nobody touches them
+let [speaking, saving] = [0, 0];
 
-/** @param {string} words @param {number} [after] */
+/** Tell a screen reader. @param {string} words @param {number} [after] */
 function say(words, after = 0) {
-  clearTimeout(saying);
-  saying = setTimeout(() => (byId("status").textContent = words), after);
+  clearTimeout(speaking);
+  speaking = setTimeout(() => (byId("status").textContent = words), after);
 }
 
-const store = makeStore(atFirst(), changed);
+const implied = () => state.implied ?? model.implied;
+const isRead = (/** @type {string} */ target) => !target || shown?.implied || shown?.mentioned.has(target);
+
 const notice = attachNotice(byId("problem"));
-const scoreNotice = attachNotice(byId("score-problem"));
-const link = attachLink({ button: byId("copy-link"), state: () => store.state, say });
-const editor = attachEditor((text) => store.change({ text }));
-const targets = attachTargets({ change: (now) => store.change({ targets: now }), say });
-const aspects = attachAspects((now) => store.change({ aspects: now }));
-const wordings = attachWordings({
-  change: (now) => {
-    keepAspects(now);
-    store.change({ aspects: now });
-  },
-  say,
+const fileNotice = attachNotice(byId("file-problem"));
+const questions = attachQuestions({ change, say });
+const editor = attachEditor((text, pasted) => {
+  adopting ||= pasted;
+  change({ text });
 });
-const folding = attachFolding();
-const grid = attachGrid({ into: byId("opinions"), choose });
-const evidence = attachEvidence({ question: () => ({ state: store.state, implied: implied() }), changed: showReading });
-const correcting = attachCorrecting({
+const corrections = attachCorrections({
   shown: () => shown,
-  cellAt: (cell) => grid.at(cell),
-  marked: () => grid.correct((cell) => correcting.of(cell)?.polarity ?? null),
+  changed: () => grid.draw(),
   say,
 });
-const memory = attachMemory({ change: (view) => store.change(view) });
+const grid = attachGrid({ into: byId("opinions"), choose, correctionOf: corrections.of });
+const evidence = attachEvidence({ question: () => questionOf(state, implied()), changed: showWhy });
 const why = attachWhy({
   evidence,
-  memory,
-  mistake,
-  correct: correcting.open,
-  alias: (target) => {
-    folding.open();
-    targets.alias(target);
-  },
-  meant: () => store.change({ implied: model.implied ? null : true }),
+  correct: (beside) => corrections.open(state.cell, beside),
+  alias: questions.alias,
+  implied: () => change({ implied: model.implied ? null : true }),
   say,
 });
-const exporting = attachExport({
-  shown: () => answer && { text: answer.text, model: model.name, opinions: answer.opinions, isRead },
-  evidence: evidence.fetch,
-  say,
-});
+const exporting = attachExport({ shown: () => shown && { ...shown, model: model.name, isRead }, say });
 const walk = attachWalk({
-  show: ({ text, targets: asked, aspects: on }) => {
-    const { aspects: before, implied: meant } = store.state;
-    load({ ...EMPTY, text, targets: asked, aspects: on ?? before, implied: asked.length ? meant : true });
-    tabs.open("text");
+  show: ({ text, targets: cell }) => {
+    const targets = cell === null ? state.targets : namesIn(cell).map((name) => ({ name, aliases: [] }));
+    load({ ...state, text, targets, cell: null });
+    openTab("text");
   },
   say,
-});
-const job = attachJob({
-  problem: (problem) => scoreNotice.show(problem),
-  say,
-  open: (text, target, name, from, choices) => {
-    if (from) return file.walk(from, choices, text);
-    const { targets: asked } = store.state;
-    const own = asked.length || !target ? asked : [{ name: target, aliases: [] }];
-    walk.begin([{ text, targets: own, aspects: null }], name, text);
-  },
-  shown: () => byId("scoring").scrollIntoView({ block: "nearest" }),
 });
 const file = attachFile({
-  state: () => store.state,
+  state: () => state,
   implied,
-  start: job.start,
-  walk: walk.begin,
-  suggest: (found) => {
-    if (byId("main").dataset.mode !== "file") return;
-    targets.suggest(
-      found.map(({ name }) => name),
-      new Map(found.map(({ name, texts }) => [name, texts])),
-    );
+  say,
+  found: (names) => {
+    adopting = names.length > 0;
+    suggest(names.map((one) => ({ ...one, aliases: [] })));
   },
-  problem: (problem) => scoreNotice.show(problem),
+  problem: (problem) => fileNotice.show(problem),
+  walk: walk.begin,
 });
-const tabs = attachTabs((mode) => {
-  correcting.close();
-  byId("results").hidden = mode !== "text";
-  byId("scoring").hidden = mode !== "file";
-  byId(mode === "text" ? "results" : "scoring").append(byId("corrections"));
-  folding.mode(mode);
-  keepMode(mode);
-  if (mode === "file") file.suggest();
-  else if (store.state.text.trim()) suggestions.ask();
-  else targets.suggest([]);
-  file.redraw();
-  showReading();
-});
-const beginning = attachBeginning({ open: () => model.open_aspects, load });
 
 const opinions = latest({
-  delay: DELAY,
-  run: (signal) => post("v1/predict", questionOf(store.state, implied()), signal),
-  answered: (/** @type {any} */ given) => {
+  run: (signal) => post("v1/predict", { ...questionOf(state, implied()), explain: true }, signal),
+  answered: (given) => {
     notice.show(null);
     invalid(null);
-    show(withNames(given));
+    show(given);
   },
   failed: (problem) => {
     notice.show(problem, () => (model.name ? opinions.ask(0) : loadModel()));
@@ -159,200 +96,217 @@ const opinions = latest({
 });
 
 const suggestions = latest({
-  delay: DELAY,
-  run: (signal) => post("v1/suggest", { text: wellFormed(store.state.text) }, signal),
-  answered: (/** @type {{targets: {name: string}[]}} */ given) => {
-    if (byId("main").dataset.mode === "text") targets.suggest(given.targets.map(({ name }) => name));
-  },
-  failed: () => targets.suggest([]), // what matters is told with the opinions
+  run: (signal) => post("v1/suggest", { text: wellFormed(state.text) }, signal),
+  answered: ({ targets }) => suggest(targets.map(({ name }) => ({ name, aliases: [] }))),
+  failed: () => suggest([]), // what matters is told with the opinions
 });
 
-/** @param {State} state @param {Partial<State>} patch */
-function changed(state, patch) {
-  if (patch.targets || "aspects" in patch) folding.tell(state.targets.length, (state.aspects ?? model.aspects).length);
-  if (patch.targets) {
-    targets.show(state.targets);
-    file.redraw();
-    if (state.cell && !state.targets.some(({ name }) => name === state.cell?.target))
-      return store.change({ ...patch, cell: null });
+/** Offer names; after a paste the first of them are targets at once, where nobody chose others.
+ * @param {import("./chips.js").Item[]} names */
+function suggest(names) {
+  questions.targets.offer(names);
+  const untouched = !state.targets.length || state.targets === adopted;
+  if (adopting && untouched && names.length && !implied()) {
+    adopted = names.slice(0, MOST_ADOPTED);
+    change({ targets: adopted });
   }
+  adopting = false;
+}
+
+/** The one place where the state changes. @param {Partial<import("./state.js").State>} patch */
+function change(patch) {
+  state = { ...state, ...patch };
+  if (patch.targets && state.cell && !state.targets.some(({ name }) => name === state.cell.target)) state.cell = null;
   if ("text" in patch) {
     byId("clear").hidden = !state.text;
     if (state.text.trim()) suggestions.ask();
     else {
       suggestions.stop();
-      targets.suggest([]);
+      questions.targets.offer([]);
     }
   }
-  if ("implied" in patch) {
-    byId("implied").checked = implied();
-    file.redraw();
-  }
-  if ("aspects" in patch && model.open_aspects) wordings.show(state.aspects);
-  if ("text" in patch || patch.targets || "implied" in patch || "aspects" in patch) ask(state);
-  else if (answer) {
+  if (Object.keys(patch).some((name) => name !== "cell")) {
+    questions.show(state);
+    file.draw();
+    ask();
+  } else {
     grid.mark(state.cell);
-    showReading();
+    showWhy();
   }
-  link.save();
+  clearTimeout(saving);
+  saving = setTimeout(() => history.replaceState(null, "", `#${toFragment(state)}`), SAVED_AFTER);
 }
 
-/** Asks for opinions, or says what is missing. @param {State} state */
-function ask(state) {
-  const missing = missingFrom(state, { open: model.open_aspects, implied: implied() });
+/** Ask for opinions, or say what is missing. */
+function ask() {
+  const empty = !state.text.trim();
+  const missing = empty ? intro() : whatIsMissing();
   if (!missing) return opinions.ask();
   opinions.stop();
   notice.show(null);
   invalid(null);
-  nothing(make("p", { class: "hint" }, missing), !state.text.trim() && beginning.cards());
+  nothing(missing, empty && cards(model.open_aspects, load));
+  questions.fold(empty);
 }
 
-/** Whether a text that does not name a target is about it. */
-function implied() {
-  return store.state.implied ?? model.implied;
+function intro() {
+  return make("div.intro",
+    make("p.lead", "Paste a review or a post, and see who is judged in it, on what, and how."),
+    make(
+      "p",
+      "tabsa finds the names in a text and says, for each name and each aspect, whether it is praised, criticised or " +
+        "not spoken of, how sure it is, and which words say so. It reads English, and it errs. Try one:",
+    ),
+  );
 }
 
-/** Shows something else in place of opinions. @param {import("./dom.js").Child[]} instead */
+function whatIsMissing() {
+  if (!state.targets.length && !implied()) {
+    const hint =
+      "Who may be judged? Take a name that is offered, select one in the text, or type it. Where the text does not " +
+      "name what it is about, tick the box below the names.";
+    return make("p.hint", hint);
+  }
+  if (!state.aspects || state.aspects.length) return null;
+  return make("p.hint", "On what? Choose at least one aspect.");
+}
+
+/** Show something else in place of opinions. @param {import("./dom.js").Child[]} instead */
 function nothing(...instead) {
-  correcting.close();
-  grid.clear();
+  corrections.close();
   [answer, shown] = [null, null];
-  editor.underline(store.state.text, []);
+  grid.show(null);
+  editor.underline(state.text, []);
   fill(byId("opinions"), ...instead);
-  showReading();
-  correcting.draw();
+  byId("mistake").hidden = true;
+  corrections.draw();
   exporting.draw();
+  showWhy();
 }
 
-/** @param {Answer} given */
+/** Show an answer; what the text is about and does not name is "" on this page. */
 function show(given) {
-  correcting.close();
+  corrections.close();
+  for (const opinion of given.opinions) opinion.target ??= "";
+  for (const passage of given.explanation?.passages ?? []) passage.targets = passage.targets.map((one) => one ?? "");
+  for (const one of given.explanation?.unread ?? []) one.target ??= "";
   answer = given;
-  editor.underline(given.text, given.mentions);
   const mentioned = new Set(given.mentions.map(({ target }) => target));
-  const { text, opinions } = given;
-  shown = { text, opinions, mentioned, targets: store.state.targets, implied: implied() };
-  grid.show({ opinions, labels: model.labels, mentioned, implied: implied(), isRead, mistake });
-  grid.mark(store.state.cell);
-  grid.correct((cell) => correcting.of(cell)?.polarity ?? null);
-  correcting.draw();
+  shown = { text: given.text, opinions: given.opinions, mentioned, targets: state.targets, implied: implied() };
+  editor.underline(given.text, given.mentions);
+  grid.mark(state.cell);
+  grid.show(shown);
+  const mistake = mistakeIn(given.text, given.opinions);
+  byId("mistake").hidden = !mistake;
+  byId("mistake").textContent = mistake;
+  corrections.draw();
   exporting.draw();
-  exporting.fresh();
-  showReading();
-  const found = opinions.filter(({ polarity }) => polarity !== "none");
-  const told = found
-    .slice(0, 6)
-    .map(({ target, aspect, polarity }) => `${shownTarget(target)}, ${aspect}: ${polarity}`);
-  const count = found.length === 1 ? "1 opinion" : `${found.length || "No"} opinions`;
-  say([`${count} found`, ...told].join(". "), SAID_AFTER);
+  showWhy();
+  questions.fold(true);
+  const found = given.opinions.filter(({ polarity }) => polarity !== "none");
+  const words = found.slice(0, 6).map((one) => `${shownTarget(one.target)}, ${one.aspect}: ${one.polarity}`);
+  say([`${count(found.length, "opinion")} found`, ...words].join(". "), SPOKEN_AFTER);
 }
 
 /** The first time shows why, the second asks what is right. @param {import("./state.js").Cell} cell */
 function choose(cell) {
-  const { cell: before } = store.state;
-  if (before?.target === cell.target && before.aspect === cell.aspect) return correcting.open(cell);
-  correcting.close();
-  store.change({ cell });
-  reveal(grid.at(cell));
+  if (sameCell(cell, state.cell)) return corrections.open(cell, grid.at(cell));
+  change({ cell });
+  const { top } = byId("reading").getBoundingClientRect();
+  const room = (grid.at(cell)?.getBoundingClientRect().top ?? 0) - 8; // the cell stays in view
+  scrollBy({ top: Math.max(0, Math.min(top - innerHeight * 0.6, room)) });
 }
 
-/** Whether anything was read for a target. @param {string} target */
-function isRead(target) {
-  return !answer?.explanation || passagesOf(answer.explanation, target).length > 0;
-}
-
-/** What is right, where an example is known to be answered wrong. @param {import("./states.js").Opinion} opinion */
-function mistake(opinion) {
-  return answer && mistakeIn(answer.text, opinion);
-}
-
-function showReading() {
+function showWhy() {
   byId("reading").hidden = !answer || byId("main").dataset.mode !== "text";
-  if (answer) why.show(answer, store.state.cell, store.state);
+  why.show(answer, state.cell, isRead);
 }
 
-/** Marks the field that the service did not like. @param {string | null} field */
+/** Mark the field that the service did not like. @param {string | null} field */
 function invalid(field) {
-  const fields = { text: byId("text"), targets: byId("add-target"), aspects: wordings.field };
+  const fields = { text: byId("text"), targets: byId("add-target"), aspects: questions.aspectField };
   for (const [name, element] of Object.entries(fields))
     element.setAttribute("aria-invalid", String(Boolean(field?.startsWith(name))));
 }
 
-/** What the page begins with: the view of its address, the one that this tab kept, or nothing but the aspects. */
-function atFirst() {
-  const given = location.hash.replace(/^#/, "") || keptView();
-  return given ? fromFragment(given) : { ...EMPTY, aspects: keptAspects() };
-}
-
-/** Shows a state that was not typed: a link's, an example's. @param {State} state */
-function load(state) {
-  editor.show(state.text);
-  targets.forget();
-  wordings.forget();
-  folding.loaded(state.targets.length > 0 || state.implied === true);
-  if (state.direction !== EMPTY.direction || state.chain !== EMPTY.chain) memory.unfold();
-  if (model.name) state = { ...state, aspects: among(model, state.aspects) };
-  if (model.name && !model.open_aspects) aspects.show(model.aspects, state.aspects);
+/** Show a question that was not typed: a link's, an example's. @param {import("./state.js").State} other */
+function load(other) {
+  if (model.name && !model.open_aspects && other.aspects?.every((one) => !model.aspects.includes(one)))
+    other = { ...other, aspects: null }; // a link for another model
+  editor.show(other.text);
+  questions.forget();
   answer = null;
-  store.change(state);
+  change(other);
 }
 
 async function loadModel() {
   try {
-    const told = await askForModel();
-    model = told.model;
-    if (model.open_aspects) wordings.offer(model.aspects, model.aspect_lists);
-    correcting.use(model, told.corrections);
-    beginning.draw();
-    byId("model").textContent = describe(model);
+    const { models, default: name, corrections: file } = await (await call("v1/models")).json();
+    model = models.find((one) => one.name === name) ?? models[0];
+    questions.use(model);
+    corrections.use(model, file);
+    const aspects = model.open_aspects ? "any aspects" : count(model.aspects.length, "aspect");
+    byId("model").textContent = `Model: ${model.name}, ${aspects}.`;
     notice.show(null);
-    load(store.state);
+    load(state);
   } catch (error) {
     notice.show(asProblem(error), loadModel);
   }
 }
 
-/** @param {string} alias @param {string} target */
-function addAlias(alias, target) {
-  const more = store.state.targets.map((one) =>
-    one.name === target ? { ...one, aliases: [...one.aliases, alias] } : one,
-  );
-  store.change({ targets: more });
-  say(`${alias} is another name of ${target}.`);
+/** Open one of the two tabs. @param {string} mode "text" or "file" */
+function openTab(mode) {
+  byId("main").dataset.mode = mode;
+  for (const one of ["text", "file"]) {
+    byId(`tab-${one}`).setAttribute("aria-selected", String(one === mode));
+    byId(`tab-${one}`).tabIndex = one === mode ? 0 : -1;
+    byId(`panel-${one}`).hidden = one !== mode;
+  }
+  byId("results").hidden = mode !== "text";
+  byId("scoring").hidden = mode !== "file";
+  if (mode === "file") questions.fold(false);
+  file.draw();
+  showWhy();
 }
 
+for (const mode of ["text", "file"]) {
+  const other = mode === "text" ? "file" : "text";
+  byId(`tab-${mode}`).addEventListener("click", () => openTab(mode));
+  byId(`tab-${mode}`).addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+    if (!["ArrowLeft", "ArrowRight"].includes(event.key)) return;
+    openTab(other);
+    byId(`tab-${other}`).focus();
+  });
+}
 attachTheme(byId("theme"));
 attachMarking({
-  targets: () => store.state.targets,
-  add: (name) => targets.add([{ name, aliases: [] }]),
-  alias: addAlias,
+  targets: () => state.targets,
+  add: (name) => questions.targets.take([{ name, aliases: [] }]),
+  alias: (alias, name) => questions.targets.take([{ name, aliases: [alias] }]),
 });
-beginning.draw();
-byId("implied").addEventListener("change", () => {
-  const { checked } = byId("implied");
-  store.change({ implied: checked === model.implied ? null : checked });
+byId("copy-link").addEventListener("click", async () => {
+  const link = `${location.origin}${location.pathname}#${toFragment(state)}`;
+  const done = (await copy(link)) ? "Link copied" : "Copy it from the address bar";
+  byId("copy-link").textContent = done;
+  say(done);
+  setTimeout(() => (byId("copy-link").textContent = "Copy link"), 2500);
 });
-byId("example-table").addEventListener("click", () => {
-  const table = model.open_aspects ? OPEN_TABLE : TABLE;
-  targets.add(table.targets);
-  file.choose(new File([table.csv], table.name));
-});
+byId("example-table").addEventListener("click", () =>
+  file.choose(new File([model.open_aspects ? TABLES.anything : TABLES.places], "comments.csv")),
+);
 byId("clear").addEventListener("click", () => {
-  load({ ...EMPTY, aspects: keptAspects() });
+  load({ ...EMPTY, aspects: lastAspects() });
   byId("text").focus();
 });
-addEventListener("hashchange", () => load(fromFragment(location.hash)));
+const carriesFile = (event) => event.dataTransfer?.types.includes("Files");
+for (const kind of ["dragover", "dragleave", "drop"])
+  addEventListener(kind, (event) => byId("drop").classList.toggle("over", kind === "dragover" && carriesFile(event)));
 addEventListener("dragover", (event) => carriesFile(event) && event.preventDefault());
 addEventListener("drop", (event) => {
   if (!carriesFile(event)) return;
   event.preventDefault();
-  tabs.open("file");
-  const [dropped] = event.dataTransfer?.files ?? [];
-  if (dropped) file.choose(dropped);
+  openTab("file");
+  if (event.dataTransfer.files[0]) file.choose(event.dataTransfer.files[0]);
 });
-load(store.state);
-if (isAgain()) {
-  if (keptMode() === "file") tabs.open("file");
-  job.resume();
-}
+addEventListener("hashchange", () => load(fromFragment(location.hash)));
 loadModel();

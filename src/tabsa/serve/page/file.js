@@ -1,291 +1,291 @@
-// A table to score: choosing it, and what its columns are for.
+// A table to score: choosing it, what its columns are for, its progress, and what comes of it.
 
-import { asProblem, call, isAbort, post } from "./api.js";
-import { button, byId, fill, make, radios, redraw, unseen } from "./dom.js";
-import { checkName, columnCalled, dateColumn, headOf, textColumn, wholeOf } from "./table.js";
-import { wellFormed, writeTarget } from "./text.js";
-import { itemsOf } from "./walk.js";
+import { Problem, asProblem, call, isAbort, keyed, lines, post } from "./api.js";
+import { button, byId, count, fill, make, save, select, unseen } from "./dom.js";
+import { writeTarget } from "./text.js";
 
 /**
- * @typedef {import("./state.js").State} State
- * @typedef {import("./table.js").Table} Table
- * @typedef {{text: string, id: string, target: string, date: string, layout: string, format: string}} Choices
- * @typedef {{name: string, texts: number}} Found a name in the texts, and how many have it
+ * @typedef {{columns: string[], rows: Record<string, string>[], note: string | null, text: string, id: string | null,
+ *            target: string | null, date: string | null, targets: {name: string, texts: number}[]}} Table
+ * @typedef {{text: string, id: string, target: string, date: string, result: string}} Choices
+ * @typedef {{text: string, targets: string | null}} Row a text that was scored, and its cell of targets
  */
 
-const PREVIEWED = 3;
-const MOST_TEXTS = 256; // that are looked through for names
-const MOST_CHARACTERS = 200_000; // of all of them; a long text counts with its beginning
-const LONGEST = 2000;
+const HEAD = 256 * 1024; // bytes that are enough to know the columns
+const MOST_TEXTS = 20_000; // that can be gone through one by one
+const MOST_LISTED = 20; // rejected rows that are shown
+const RESULTS = [
+  ["wide csv", "CSV, a row for each text"],
+  ["long csv", "CSV, a row for each opinion"],
+  ["wide jsonl", "JSON Lines, one for each text"],
+  ["long jsonl", "JSON Lines, one for each opinion"],
+];
+const SANDBOX = "allow-scripts allow-modals allow-downloads allow-popups";
 
 /**
- * @param {{state: () => State, implied: () => boolean,
- *          start: (form: FormData, file: File, columns: string[], choices: Choices) => void,
- *          walk: (items: import("./walk.js").Item[], file: string, first?: string) => void,
- *          suggest: (found: Found[]) => void,
- *          problem: (problem: import("./api.js").Problem | string | null) => void}} what
- *   `suggest`: offers names that the texts have, as targets
+ * @param {{state: () => import("./state.js").State, implied: () => boolean, say: (words: string) => void,
+ *          found: (names: {name: string, texts: number}[]) => void, walk: (rows: Row[], file: string) => void,
+ *          problem: (problem: Problem | string | null) => void}} what
+ *   `found`: names that the texts have; `walk`: shows the texts one by one
  */
-export function attachFile({ state, implied, start, walk, suggest, problem }) {
-  const input = byId("file");
-  const drop = byId("drop");
-  const into = byId("file-options");
-  /** @type {{file: File, name: string, table: Table, choices: Choices} | null} `name`: as the user knows the file */
+export function attachFile({ state, implied, say, found, problem, walk }) {
+  const [input, options, results] = [byId("file"), byId("file-options"), byId("scored")];
+  /** @type {{file: File, table: Table, choices: Choices} | null} */
   let chosen = null;
-  /** @type {Found[]} */
-  let found = [];
-  /** @type {AbortController | null} */
-  let looking = null;
+  let running = new AbortController();
 
-  /** @param {File} given */
-  async function choose(given) {
-    looking?.abort();
-    const { signal } = (looking = new AbortController());
-    problem(null);
-    [chosen, found] = [null, []];
-    try {
-      const file = checkName(given.name).kind === "xlsx" ? await asCsv(given, signal) : given;
-      const table = await headOf(file);
-      if (signal.aborted) return;
-      const choices = { ...guessed(table), layout: "wide", format: "csv" };
-      chosen = { file, name: given.name, table, choices };
-      look(signal);
-    } catch (error) {
-      if (isAbort(error)) return;
-      problem(error instanceof Error ? error.message : String(error));
-    }
-    suggest(found);
-    draw();
+  /** Look at a table. @param {File} file @param {string} [text] the column of the texts, where it was chosen */
+  async function look(file, text) {
+    const cut = !/\.xlsx$/i.test(file.name) && file.size > HEAD;
+    const part = cut ? new File([file.slice(0, HEAD)], file.name) : file;
+    /** @type {Table} */
+    const table = await post("v1/columns", form({ text_column: text, cut: cut || null, file: part }));
+    found(table.target ? [] : table.targets);
+    return table;
   }
 
-  /** Asks which names the first texts have. @param {AbortSignal} signal */
-  async function look(signal) {
-    if (!chosen) return;
-    const { table, choices } = chosen;
-    let left = MOST_CHARACTERS;
-    const texts = table.rows
-      .map((row) => wellFormed((row[choices.text] ?? "").slice(0, LONGEST)))
-      .filter((text) => text.trim() && (left -= text.length) > 0)
-      .slice(0, MOST_TEXTS);
-    if (!texts.length || choices.target) return;
+  /** @param {File} file */
+  async function choose(file) {
+    problem(null);
+    chosen = null;
     try {
-      found = (await post("v1/suggest", { texts }, signal)).targets;
-      suggest(found);
-    } catch {
-      // Names can be typed, too.
+      const table = await look(file);
+      const { text, id, target, date } = table;
+      const choices = { text, id: id ?? "", target: target ?? "", date: date ?? "", result: "wide csv" };
+      chosen = { file, table, choices };
+    } catch (error) {
+      problem(asProblem(error));
     }
+    draw();
   }
 
   function draw() {
     byId("score").hidden = !chosen || byId("main").dataset.mode !== "file";
-    if (!chosen) return fill(into);
-    const { file, name, table, choices } = chosen;
-    /** @param {Partial<Choices>} patch */
-    const change = (patch) => {
-      Object.assign(choices, patch);
-      if ("text" in patch && looking) look(looking.signal);
+    if (!chosen) return fill(options);
+    const { file, table, choices } = chosen;
+    /** @param {keyof Choices} name */
+    const take = (name) => (/** @type {string} */ value) => {
+      choices[name] = value;
+      if (name === "text") look(file, value).catch((error) => problem(asProblem(error)));
       draw();
     };
-    const { targets } = state();
-    const count = `${table.columns.length} column${table.columns.length === 1 ? "" : "s"}`;
-    redraw(
-      into,
-      make("p", { class: "file-name" }, make("strong", {}, name), ` ${size(file.size)}, ${count}`),
-      table.note && make("p", { class: "note file-note" }, table.note),
+    const named = table.columns.map((column) => [column, column]);
+    const theirs = table.columns.map((column) => [column, `from column ${column}`]);
+    const below = implied() && !state().targets.length ? "what each text is about" : "the targets below";
+    const facts = `${size(file.size)}, ${count(table.columns.length, "column")}${table.note ? `, ${table.note}` : ""}`;
+    fill(
+      options,
+      make("p.file-name", make("strong", file.name), ` ${facts}`),
       preview(table, choices.text),
-      columnPicks(table, choices, targets.length, change, implied()),
-      make(
-        "p",
-        { class: "one-by-one" },
-        button("Go through its texts one by one", () => through(file, choices), {
-          class: "link-button",
-          "data-key": "walk",
-        }),
+      make("div.picks",
+        select("Text", named, choices.text, take("text")),
+        select("Targets", [["", below], ...theirs], choices.target, take("target")),
+        select("Id", [["", "none"], ...named], choices.id, take("id")),
+        select("Date", [["", "none"], ...named], choices.date, take("date")),
+        select("Result", RESULTS, choices.result, take("result")),
       ),
-      make("div", { class: "controls" }, ...layoutPicks(choices, change)),
     );
   }
 
-  /**
-   * Shows the texts of a file on the first tab, to be looked at and corrected.
-   * @param {File} file
-   * @param {Choices} choices
-   * @param {string} [first] the text to begin with
-   */
-  async function through(file, choices, first) {
-    try {
-      const items = itemsOf((await wholeOf(file)).rows, choices, state().targets);
-      problem(items.length ? null : `The file ${file.name} has no texts in the column ${choices.text}.`);
-      if (items.length) walk(items, file.name, first);
-    } catch (error) {
-      problem(error instanceof Error ? error.message : String(error));
-    }
-  }
-
-  function submit() {
+  async function score() {
     if (!chosen) return;
-    const { file, table, choices } = chosen;
+    const { file, choices } = chosen;
     const { targets, aspects } = state();
     if (!choices.target && !targets.length && !implied()) {
-      problem("Nobody to look for yet: add a target, or choose a column of targets.");
       byId("add-target").focus();
-      return;
+      return problem("Nobody to look for yet: add a target, or choose a column of targets.");
     }
     if (aspects && !aspects.length) return problem("No aspect is chosen: choose at least one.");
     problem(null);
-    const form = new FormData();
-    form.append("text_column", choices.text);
-    if (choices.id) form.append("id_column", choices.id);
-    if (choices.date) form.append("date_column", choices.date);
-    if (choices.target) form.append("target_column", choices.target);
-    else targets.forEach((target) => form.append("targets", writeTarget(target)));
-    form.append("implied", String(implied()));
-    aspects?.forEach((aspect) => form.append("aspect", aspect));
-    form.append("layout", choices.layout);
-    form.append("format", choices.format);
-    form.append("escape_formulas", "true");
-    form.append("file", file); // last, so that the service knows what is asked before it reads
-    start(form, file, table.columns, { ...choices });
+    running.abort();
+    const controller = (running = new AbortController());
+    const progress = drawProgress(file.name, controller);
+    const [layout, format] = choices.result.split(" ");
+    const body = form({
+      ...{ text_column: choices.text, id_column: choices.id, target_column: choices.target, layout, format },
+      ...{ implied: implied(), probabilities: true, escape_formulas: true, events: true, aspect: aspects ?? [] },
+      targets: choices.target ? [] : targets.map(writeTarget),
+      file, // last, so that the service knows what is asked before it reads
+    });
+    try {
+      const answer = await call("v1/score", { method: "POST", body, signal: controller.signal });
+      const scored = await collect(answer, progress);
+      const result = new File(scored.parts, `${file.name.replace(/(\.\w+)(\.gz)?$/, "")}-scored.${format}`);
+      drawScored({ ...scored, result, file, choices });
+    } catch (error) {
+      if (isAbort(error)) return;
+      fill(results);
+      problem(asProblem(error));
+    }
+  }
+
+  /** @param {string} name @param {AbortController} controller */
+  function drawProgress(name, controller) {
+    const bar = make("progress", { id: "progress", max: 1, "aria-label": "Share of the file that is scored" });
+    const note = make("p", { id: "progress-note" }, `Sending ${name}`);
+    const stop = () => (controller.abort(), fill(results), say("Stopped."));
+    fill(results, make("div.progress", bar, note, button("Stop", stop, { class: "button" })));
+    say("Scoring has begun.");
+    return ({ counts, share }) => {
+      bar.value = share;
+      note.textContent = countsOf(counts);
+    };
+  }
+
+  /** @param {{counts: any, rejected: any[], texts: Row[], result: File, file: File, choices: Choices}} scored */
+  function drawScored({ counts, rejected, texts, result, file, choices }) {
+    const frame = make("iframe", { name: "report", title: `Report of ${file.name}`, sandbox: SANDBOX });
+    const fields = {
+      ...{ title: file.name, date_column: choices.date, text_column: choices.text, id_column: choices.id },
+      target_column: choices.result.startsWith("wide") ? choices.target : "",
+    };
+    const ask = { action: "v1/report", method: "post", enctype: "multipart/form-data", hidden: true, rel: "noopener" };
+    const report = make("form", ask, ...Object.entries(fields).map(([name, value]) => make("input", { name, value })));
+    const carried = new DataTransfer();
+    carried.items.add(result);
+    report.append(Object.assign(make("input", { type: "file", name: "file" }), { files: carried.files }));
+    /** @param {string} target */
+    const open = (target) => {
+      report.target = target;
+      report.submit();
+    };
+    const download = async () => {
+      try {
+        const answer = await call("v1/report", { method: "POST", body: form({ ...fields, file: result }) });
+        save(result.name.replace(/scored\.\w+$/, "report.html"), [await answer.blob()], "text/html");
+      } catch (error) {
+        problem(asProblem(error));
+      }
+    };
+    const judged = counts.opinions > 0;
+    const shows = judged && !keyed(); // a form cannot carry a key
+    fill(
+      results,
+      make("p.done", make("strong", countsOf(counts)), ` in ${file.name}.`),
+      make("p.actions",
+        button("Download the results", () => save(result.name, [result], "text/plain"), { class: "primary" }),
+        texts.length > 0 && button("Go through its texts", () => walk(texts, file.name), { class: "button" }),
+        shows && button("Open the report", () => open("_blank"), { class: "button" }),
+        judged && button("Download the report", download, { class: "button" }),
+      ),
+      rejected.length > 0 && rejects(rejected, counts.rejected),
+      shows && frame,
+      !judged && make("p.hint", "No text holds an opinion on any of the aspects, so there is no report."),
+      report,
+    );
+    if (shows) open("report");
+    say(`${countsOf(counts)}. The results can be downloaded.`);
   }
 
   input.addEventListener("change", () => {
     if (input.files[0]) choose(input.files[0]);
     input.value = ""; // the same file may be chosen again after a change
   });
-  byId("score").addEventListener("click", submit);
-  for (const kind of ["dragover", "dragleave", "drop"]) {
-    addEventListener(kind, (event) => drop.classList.toggle("over", kind === "dragover" && carriesFile(event)));
+  byId("score").addEventListener("click", score);
+  return { choose, draw };
+}
+
+/** What comes of a table, as it comes. @param {Response} answer @param {(event: any) => void} progress */
+async function collect(answer, progress) {
+  const [parts, texts, rejected] = [[], [], []];
+  for await (const event of lines(answer)) {
+    if (event.event === "error") throw new Problem(event.error.message);
+    if (event.event === "end") return { parts, texts, rejected, counts: event.counts };
+    if (event.event !== "rows") continue;
+    parts.push(event.output);
+    rejected.push(...event.rejected);
+    texts.push(...event.texts.slice(0, MOST_TEXTS - texts.length));
+    progress(event);
   }
-  return {
-    choose,
-    redraw: draw,
-    walk: through,
-    /** Offers the names that were found in the file that is chosen. */
-    suggest: () => suggest(found),
-  };
+  throw new Problem("The connection was lost before the whole table was scored.");
 }
 
-/** What the columns are for, by their names and by what they hold. @param {Table} table */
-function guessed(table) {
-  const text = textColumn(table);
-  const date = dateColumn(table);
-  const id = columnCalled(table, "id", "review_id", "comment_id", "nr", "no");
-  const target = columnCalled(table, "target", "targets");
-  return { text, id: id === text ? "" : id, target, date: date === text ? "" : date };
+/** A form; what is null or empty is left out, a list is given one by one. @param {Record<string, any>} fields */
+function form(fields) {
+  const body = new FormData();
+  for (const [name, value] of Object.entries(fields))
+    for (const one of [value].flat()) if (one != null && one !== "") body.append(name, one);
+  return body;
 }
 
-/** The first sheet of a workbook, which only the service can read. @param {File} file @param {AbortSignal} signal */
-async function asCsv(file, signal) {
-  const form = new FormData();
-  form.append("file", file);
-  try {
-    const sheet = await (await call("v1/csv", { method: "POST", body: form, signal })).blob();
-    return new File([sheet], file.name.replace(/\.xlsx$/i, ".csv"));
-  } catch (error) {
-    if (isAbort(error)) throw error;
-    throw new Error(asProblem(error).message.replace(/^the file\b/, `The file ${file.name}`));
-  }
+/** @param {{scored: number, rejected: number, opinions: number}} counts */
+function countsOf({ scored, rejected, opinions }) {
+  const more = rejected ? `, ${count(rejected, "row")} rejected` : "";
+  return `${count(scored, "row")} scored${more}, ${count(opinions, "opinion")}`;
 }
 
-/** @param {Event} event */
-export function carriesFile(event) {
-  return event instanceof DragEvent && Boolean(event.dataTransfer?.types.includes("Files"));
-}
-
-/**
- * @param {Table} table
- * @param {Choices} choices
- * @param {number} targets how many
- * @param {(patch: Partial<Choices>) => void} change
- * @param {boolean} implied
- */
-function columnPicks({ columns }, choices, targets, change, implied) {
-  const named = columns.map((column) => ({ value: column, label: column }));
-  const below = `the ${targets || "chosen"} target${targets === 1 ? "" : "s"} below`;
-  const own = { value: "", label: implied && !targets ? "what each text is about" : below };
-  const theirs = columns.map((column) => ({ value: column, label: `from column ${column}` }));
-  return make(
-    "div",
-    { class: "picks" },
-    pick("Text", named, choices.text, (text) => change({ text })),
-    pick("Id", [{ value: "", label: "none" }, ...named], choices.id, (id) => change({ id })),
-    pick("Targets", [own, ...theirs], choices.target, (target) => change({ target })),
-    pick("Date", [{ value: "", label: "none" }, ...named], choices.date, (date) => change({ date })),
+/** @param {{row: number, reason: string}[]} rejected @param {number} all */
+function rejects(rejected, all) {
+  const shown = rejected.slice(0, MOST_LISTED).map(({ row, reason }) => make("li", `Row ${row}: ${reason}`));
+  const more = all - shown.length;
+  return make("details.rejects",
+    make("summary", `${count(all, "row")} could not be read`),
+    make("ul", ...shown, more > 0 && make("li", `and ${more.toLocaleString("en")} more`)),
   );
-}
-
-/** @param {Choices} choices @param {(patch: Partial<Choices>) => void} change */
-function layoutPicks(choices, change) {
-  const layouts = [
-    { value: "wide", label: "wide", hint: "the table with a column for each target and aspect" },
-    { value: "long", label: "long", hint: "a row for each opinion" },
-  ];
-  const formats = [
-    { value: "csv", label: "CSV" },
-    { value: "jsonl", label: "JSON Lines" },
-  ];
-  const { layout, format } = choices;
-  return [
-    radios({
-      legend: "Layout",
-      group: "layout",
-      options: layouts,
-      chosen: layout,
-      choose: (layout) => change({ layout }),
-    }),
-    radios({
-      legend: "Format",
-      group: "format",
-      options: formats,
-      chosen: format,
-      choose: (format) => change({ format }),
-    }),
-  ];
-}
-
-/**
- * @param {string} label
- * @param {{value: string, label: string}[]} options
- * @param {string} chosen
- * @param {(value: string) => void} change
- */
-function pick(label, options, chosen, change) {
-  const select = /** @type {HTMLSelectElement} */ (
-    make(
-      "select",
-      { "data-key": label },
-      ...options.map((one) => make("option", { value: one.value, selected: one.value === chosen }, one.label)),
-    )
-  );
-  select.addEventListener("change", () => change(select.value));
-  return make("label", { class: "pick" }, make("span", {}, label), select);
 }
 
 /** @param {Table} table @param {string} text */
 function preview({ columns, rows }, text) {
-  /** @param {string} column */
-  const look = (column) => ({ class: column === text ? "chosen" : undefined });
-  const head = make("tr", {}, ...columns.map((column) => make("th", { scope: "col", ...look(column) }, column)));
-  const lines = rows
-    .slice(0, PREVIEWED)
-    .map((row) =>
-      make("tr", {}, ...columns.map((column) => make("td", { dir: "auto", ...look(column) }, row[column] ?? ""))),
-    );
-  return make(
-    "div",
-    { class: "preview", tabindex: 0, role: "group", "aria-label": "The first rows" },
+  const marked = (/** @type {string} */ column) => ({ class: column === text ? "chosen" : null });
+  const head = columns.map((column) => make("th", { scope: "col", ...marked(column) }, column));
+  const cells = (row) => columns.map((column) => make("td", { dir: "auto", ...marked(column) }, row[column] ?? ""));
+  return make("div.preview", { tabindex: 0, role: "group", "aria-label": "The first rows" },
     make(
       "table",
-      {},
-      make("caption", {}, unseen("The first rows of the table")),
-      make("thead", {}, head),
-      make("tbody", {}, ...lines),
+      make("caption", unseen("The first rows of the table")),
+      make("thead", make("tr", ...head)),
+      make("tbody", ...rows.slice(0, 3).map((row) => make("tr", ...cells(row)))),
     ),
   );
 }
 
 /** @param {number} bytes */
 function size(bytes) {
-  const [unit, name] = bytes < 1e6 ? [1e3, "kB"] : bytes < 1e9 ? [1e6, "MB"] : [1e9, "GB"];
+  const [unit, name] = bytes < 1e6 ? [1e3, "kB"] : [1e6, "MB"];
   return `${(bytes / unit).toLocaleString("en", { maximumFractionDigits: 1 })} ${name}`;
+}
+
+/** The texts of a file, one after the other: to see what the model says of each, and to say what is right.
+ * @param {{show: (row: Row) => void, say: (words: string) => void}} what */
+export function attachWalk({ show, say }) {
+  const into = byId("walk");
+  let [rows, file, place] = [[], "", 0];
+
+  /** @param {number} to */
+  function go(to) {
+    place = Math.max(0, Math.min(to, rows.length - 1));
+    draw();
+    show(rows[place]);
+    say(`Text ${place + 1} of ${rows.length}.`);
+  }
+
+  function end() {
+    rows = [];
+    draw();
+    byId("text").focus();
+  }
+
+  function draw() {
+    into.hidden = !rows.length;
+    const step = (label, to) => {
+      const more = { class: "quiet-button", "data-key": label, "aria-disabled": to < 0 || to >= rows.length };
+      return button(label, () => go(to), more);
+    };
+    fill(
+      into,
+      step("Previous", place - 1),
+      make("span", { id: "walk-place" }, `${place + 1} of ${rows.length} in ${file}`),
+      step("Next", place + 1),
+      button("×", end, { class: "quiet-button", "data-key": "end", "aria-label": "Leave the file" }),
+    );
+  }
+
+  return {
+    /** @param {Row[]} all each text once @param {string} name */
+    begin(all, name) {
+      rows = [...new Map(all.map((row) => [`${row.text}\n${row.targets}`, row])).values()];
+      file = name;
+      go(0);
+    },
+  };
 }

@@ -1,7 +1,7 @@
 // What went wrong, in one line, and what can be done about it.
 
 import { Problem, useKey } from "./api.js";
-import { button, fill, make } from "./dom.js";
+import { button, count, fill, make } from "./dom.js";
 
 const LONGEST_WAIT = 60; // seconds
 
@@ -10,45 +10,40 @@ export function attachNotice(element) {
   let timer = 0;
   let failures = 0; // in a row: each makes the next wait longer
 
-  /**
-   * @param {Problem | string | null} problem null: all is well
-   * @param {() => void} [again] asks once more; called by itself where the problem may pass
-   */
-  function show(problem, again) {
-    clearTimeout(timer);
-    element.hidden = !problem;
-    if (!problem) {
-      failures = 0;
-      return fill(element);
-    }
-    const retry = problem instanceof Problem ? problem.retry : null;
-    const waits = again && retry !== null;
-    const wait = Math.min((retry ?? 0) * 2 ** failures++, LONGEST_WAIT);
-    if (waits) timer = setTimeout(again, wait * 1000);
-    const message = typeof problem === "string" ? problem : problem.message;
-    fill(
-      element,
-      make("p", {}, sentence(message), waits && ` Trying again in ${wait} second${wait === 1 ? "" : "s"}.`),
-      waits && button("Try now", again, { class: "link-button" }),
-      problem instanceof Problem && problem.status === 401 && keyForm(again),
-    );
-  }
-
-  return { show };
+  return {
+    /**
+     * @param {Problem | string | null} problem null: all is well
+     * @param {() => void} [again] asks once more; called by itself where the problem may pass
+     */
+    show(problem, again) {
+      clearTimeout(timer);
+      element.hidden = !problem;
+      if (!problem) {
+        failures = 0;
+        return fill(element);
+      }
+      const waits = again && (problem.retry ?? null) !== null;
+      const wait = Math.min((problem.retry ?? 0) * 2 ** failures++, LONGEST_WAIT);
+      if (waits) timer = setTimeout(again, wait * 1000);
+      fill(
+        element,
+        make("p", sentence(problem.message ?? problem), waits && ` Trying again in ${count(wait, "second")}.`),
+        waits && button("Try now", again, { class: "link-button" }),
+        problem instanceof Problem && problem.status === 401 && keyForm(again),
+      );
+    },
+  };
 }
 
 /** @param {(() => void) | undefined} again */
 function keyForm(again) {
-  const field = /** @type {HTMLInputElement} */ (
-    make("input", { type: "password", "aria-label": "Key of the service", autocomplete: "off" })
-  );
-  const form = make("form", { class: "key" }, field, make("button", { class: "primary" }, "Use this key"));
-  form.addEventListener("submit", (event) => {
+  const field = make("input", { type: "password", "aria-label": "Key of the service", autocomplete: "off" });
+  const use = (/** @type {Event} */ event) => {
     event.preventDefault();
     useKey(field.value.trim());
     again?.();
-  });
-  return form;
+  };
+  return make("form.key", { onsubmit: use }, field, make("button.primary", "Use this key"));
 }
 
 /** The service's line as a sentence; what it calls 'text' is the text. @param {string} message */

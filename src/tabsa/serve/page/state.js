@@ -1,26 +1,32 @@
-// What is asked and what is looked at: everything that a link reproduces.
+// The question and the view of its answer: everything that a link reproduces.
 
-import { readAspects, readTargets, writeAspects, writeTarget } from "./text.js";
+import { store, stored } from "./dom.js";
+import { readAspects, readTargets, wellFormed, writeAspects, writeTarget } from "./text.js";
 
 /**
  * @typedef {import("./text.js").Target} Target
  * @typedef {{target: string, aspect: string}} Cell
- * @typedef {{text: string, targets: Target[], implied: boolean | null, aspects: string[] | null, cell: Cell | null,
- *            direction: string, chain: string}} State `implied` and `aspects`: null means as the model has it
+ * @typedef {{text: string, targets: Target[], implied: boolean | null, aspects: string[] | null,
+ *            cell: Cell | null}} State
+ *   `implied` and `aspects`: null means as the model has it; a target "" is what the text is about and does not name
  */
 
 /** @type {State} */
-export const EMPTY = Object.freeze({
-  text: "",
-  targets: [],
-  implied: null,
-  aspects: null,
-  cell: null,
-  direction: "both",
-  chain: "question",
-});
+export const EMPTY = Object.freeze({ text: "", targets: [], implied: null, aspects: null, cell: null });
 
-const LONGEST_LINK = 60_000; // what browsers and chat programs carry without harm
+const STORED_ASPECTS = "tabsa-aspects";
+const LONGEST_LINK = 100_000; // characters that browsers carry without harm
+
+/** The aspects that were chosen last in this browser; null: the model's own. @returns {string[] | null} */
+export function lastAspects() {
+  const found = stored(localStorage, STORED_ASPECTS);
+  return Array.isArray(found) && found.length && found.every((one) => typeof one === "string") ? found : null;
+}
+
+/** @param {string[] | null} aspects */
+export function rememberAspects(aspects) {
+  store(localStorage, STORED_ASPECTS, aspects?.length ? aspects : null);
+}
 
 /** The fragment of a link; the browser never sends it to a server. @param {State} state */
 export function toFragment(state) {
@@ -33,48 +39,31 @@ export function toFragment(state) {
     given.append("of", state.cell.target);
     given.append("on", state.cell.aspect);
   }
-  if (state.direction !== EMPTY.direction) given.append("direction", state.direction);
-  if (state.chain !== EMPTY.chain) given.append("chain", state.chain);
-  return given.toString();
+  const fragment = given.toString();
+  return fragment.length > LONGEST_LINK ? "" : fragment;
 }
 
 /** @param {string} fragment @returns {State} */
 export function fromFragment(fragment) {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
-  const aspects = given.get("aspects");
+  const [aspects, implied] = [given.get("aspects"), given.get("implied")];
   const [of, on] = [given.get("of"), given.get("on")];
-  const implied = given.get("implied");
   return {
     text: given.get("text") ?? "",
     targets: given.getAll("target").flatMap(readTargets),
     implied: implied === null ? null : implied === "yes",
     aspects: aspects === null ? null : readAspects(aspects),
     cell: of !== null && on !== null ? { target: of, aspect: on } : null,
-    direction: given.get("direction") ?? EMPTY.direction,
-    chain: given.get("chain") ?? EMPTY.chain,
   };
 }
 
-/** The address that shows this view again, or null where the text is too long for one. @param {State} state */
-export function linkTo(state) {
-  const fragment = toFragment(state);
-  return fragment.length > LONGEST_LINK ? null : `${location.origin}${location.pathname}${fragment && `#${fragment}`}`;
+/** The body of a request. @param {State} state @param {boolean} implied */
+export function questionOf({ text, targets, aspects }, implied) {
+  const names = targets.map(({ name, aliases }) => (aliases.length ? { name, aliases } : name));
+  return { text: wellFormed(text), targets: names, aspects, implied };
 }
 
-/**
- * The one place where the state changes.
- * @param {State} state
- * @param {(state: State, changed: Partial<State>) => void} changed
- */
-export function makeStore(state, changed) {
-  return {
-    get state() {
-      return state;
-    },
-    /** @param {Partial<State>} patch */
-    change(patch) {
-      state = { ...state, ...patch };
-      changed(state, patch);
-    },
-  };
+/** Whether two cells are the same. @param {Cell | null} a @param {Cell | null} b */
+export function sameCell(a, b) {
+  return a?.target === b?.target && a?.aspect === b?.aspect;
 }

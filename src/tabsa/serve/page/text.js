@@ -1,4 +1,4 @@
-// Places in a text, and the names of targets.
+// Places in a text, and names as they are typed.
 
 /**
  * @typedef {[start: number, end: number]} Span
@@ -14,7 +14,6 @@ const LONGEST_NAME = 100;
  */
 export function toUnits(text) {
   if (!/[\ud800-\udfff]/.test(text)) return (offset) => Math.min(offset, text.length);
-  /** @type {number[]} */
   const starts = [];
   let at = 0;
   for (const character of text) {
@@ -49,7 +48,7 @@ export function moved(marks, before, after) {
   return marks.flatMap((mark) => {
     const [start, stop] = mark.span;
     if (stop <= first) return [mark];
-    return start >= end ? [{ ...mark, span: /** @type {Span} */ ([start + by, stop + by]) }] : [];
+    return start >= end ? [{ ...mark, span: [start + by, stop + by] }] : [];
   });
 }
 
@@ -70,7 +69,7 @@ export function pieces(length, layers) {
       const next = spans[reached[layer]];
       return next && next[0] <= start ? reached[layer] : null;
     });
-    return { span: /** @type {Span} */ ([start, places[place + 1]]), at };
+    return { span: [start, places[place + 1]], at };
   });
 }
 
@@ -85,10 +84,11 @@ export function shownTarget(target) {
   return target || "what it is about";
 }
 
+const folded = (/** @type {string} */ name) => name.normalize("NFKC").toLowerCase().trim();
+
 /** @param {string} a @param {string} b */
 export function sameName(a, b) {
-  const plain = (/** @type {string} */ name) => name.normalize("NFKC").toLowerCase().trim();
-  return plain(a) === plain(b);
+  return folded(a) === folded(b);
 }
 
 /** Whether two lists hold the same, in the same order. @param {string[]} a @param {string[]} b */
@@ -135,8 +135,20 @@ export function writeAspects(aspects) {
   return aspects.map(escaped).join(",");
 }
 
+/** Names in a cell of a table: one, several with `;` between them, or a JSON list. @param {string} cell */
+export function namesIn(cell) {
+  let names = cell.split(";");
+  try {
+    const listed = JSON.parse(cell);
+    if (Array.isArray(listed)) names = listed.map(String);
+  } catch {
+    // It is no list.
+  }
+  return names.map((name) => name.trim()).filter(Boolean);
+}
+
 /** @param {string} part */
-function escaped(part) {
+export function escaped(part) {
   return part.replace(/[\\=,;]/g, "\\$&");
 }
 

@@ -1,32 +1,12 @@
-// Light, dark, or as the system has it.
+// Light, dark, or as the system has it; loaded before the page is drawn.
+
+import { store, stored } from "./dom.js";
 
 const STORED = "tabsa-theme";
-/** @typedef {"automatic" | "light" | "dark"} Theme */
-/** @type {Record<Theme, Theme>} */
 const NEXT = { automatic: "light", light: "dark", dark: "automatic" };
 
-/** @returns {Theme} */
-function stored() {
-  try {
-    const theme = localStorage.getItem(STORED);
-    return theme === "light" || theme === "dark" ? theme : "automatic";
-  } catch {
-    return "automatic"; // storage is switched off
-  }
-}
-
-/** @param {Theme} theme */
-function apply(theme) {
-  document.documentElement.dataset.theme = theme;
-  try {
-    localStorage.setItem(STORED, theme);
-  } catch {
-    // It holds for this page, then.
-  }
-}
-
-let theme = stored();
-apply(theme);
+let theme = Object.hasOwn(NEXT, stored(localStorage, STORED) ?? "") ? stored(localStorage, STORED) : "automatic";
+document.documentElement.dataset.theme = theme;
 
 /** @param {HTMLElement} toggle */
 export function attachTheme(toggle) {
@@ -34,7 +14,8 @@ export function attachTheme(toggle) {
   label();
   toggle.addEventListener("click", () => {
     theme = NEXT[theme];
-    apply(theme);
+    document.documentElement.dataset.theme = theme;
+    store(localStorage, STORED, theme);
     label();
   });
 }

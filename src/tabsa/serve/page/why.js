@@ -1,259 +1,249 @@
 // Why: the words that carry the answer of one cell, the sentences they stand in, and what was not read for it.
 
-import { button, byId, fill, make, name, redraw } from "./dom.js";
-import { passagesOf } from "./gates.js";
-import { probabilityBars } from "./measures.js";
-import { look, percent, points, tag } from "./states.js";
-import { shownTarget } from "./text.js";
-import { weighed } from "./weighed.js";
+import { latest, post } from "./api.js";
+import { bdi, button, byId, fill, make } from "./dom.js";
+import { shaded } from "./gates.js";
+import { certainty, look, percent, points, tag } from "./polarity.js";
+import { sameCell } from "./state.js";
+import { pieces, shownTarget, toUnits } from "./text.js";
 
 /**
- * @typedef {import("./answer.js").Answer} Answer
- * @typedef {import("./evidence.js").Evidence} Evidence
- * @typedef {import("./evidence.js").Progress} Progress
- * @typedef {import("./evidence.js").Weighed} Weighed
+ * @typedef {import("./polarity.js").Opinion} Opinion
+ * @typedef {{start: number, end: number, weight: number}} Weighed what the probability loses without these words
+ * @typedef {{start: number, end: number, polarity: string, probabilities: Record<string, number>}} Sentence
+ * @typedef {{words: Weighed[], phrases: Weighed[], sentences: Sentence[], unread: number[][]}} Evidence
  * @typedef {import("./state.js").Cell} Cell
- * @typedef {import("./states.js").Opinion} Opinion
- * @typedef {import("./view.js").View} View
+ * @typedef {{text: string, opinions: Opinion[], mentions: {target: string, spans: number[][]}[],
+ *            explanation: import("./gates.js").Explanation | null}} Answer
  */
 
-const LEAST_AGAINST = 0.03; // of a probability: less than that speaks against nothing
+const MOST_CACHED = 200;
+const LEAST_WEIGHT = 0.03; // of a probability: a word of less is not marked
+const LEAST_SCALE = 0.15; // what is marked to the full where no word weighs more
 const MOST_AGAINST = 3;
+const HINT = "Choose an answer in the table, and the words that carry it light up here.";
+const NOT_READ =
+  ", so nothing was read for it, and this is no answer. Does the text call it something else, or is it what the text " +
+  "is about?";
 
-/**
- * @param {{evidence: ReturnType<typeof import("./evidence.js").attachEvidence>,
- *          memory: ReturnType<typeof import("./memory.js").attachMemory>, mistake: (opinion: Opinion) => string | null,
- *          correct: (cell: Cell, at: () => HTMLElement | null) => void, alias: (target: string) => void,
- *          meant: (() => void), say: (words: string) => void}} what
- *   `correct` asks what is right, `alias` for another name of a target, `meant` says that the text is about it
- */
-export function attachWhy({ evidence, memory, mistake, correct, alias, meant, say }) {
-  const above = make("div", { id: "why-evidence" });
-  const below = make("div", { id: "why-memory" });
-  fill(byId("why"), above, below);
-  /** @type {{answer: Answer, cell: Cell, state: string} | null} */
-  let drawn = null;
-  /** @type {Cell | null} */
-  let asked = null;
-  const ask = () => asked && correct(asked, () => wrong);
-  const wrong = button("Is it wrong?", ask, { class: "quiet-button", id: "is-wrong", "aria-haspopup": "menu" });
-  byId("why-actions").append(wrong);
+/** Ask for the evidence of a cell when it is chosen, and cache it.
+ * @param {{question: () => object, changed: () => void}} what `changed`: there is news of the cell last asked for */
+export function attachEvidence({ question, changed }) {
+  /** @type {Map<string, Evidence>} */
+  const cache = new Map();
+  let wanted = { key: "", body: {} };
+  let problem = null;
 
-  /** @param {Answer} answer @param {Opinion} opinion @param {Cell} cell */
-  function drawRead(answer, opinion, cell) {
-    const progress = evidence.of(cell);
-    const known = drawn?.answer === answer && drawn.cell === cell && drawn.state === progress.state;
-    if (known) return;
-    drawn = { answer, cell, state: progress.state };
-    const told = progress.state === "told" ? progress.evidence : null;
-    const { element, strongest } = weighed(answer, cell.target, told, opinion.polarity);
-    redraw(
-      above,
-      element,
-      ...(told ? carriers(told, opinion, answer) : [waiting(progress)]),
-      make("div", { class: "bars-row" }, told && phrases(told, opinion, answer), probabilityBars(opinion)),
-      told && sentences(told, answer.text),
-      unread(answer, cell.target),
-    );
-    if (element.scrollHeight > element.clientHeight + 1) {
-      element.tabIndex = 0; // so that keys can scroll it
-      if (strongest) element.scrollTop = strongest.offsetTop - element.offsetTop - element.clientHeight / 3;
-    }
-    if (told) say(summary(told, opinion, answer.text));
-  }
-
-  /** @param {Progress} progress */
-  function waiting(progress) {
-    if (progress.state !== "failed")
-      return make("p", { class: "scale waiting", role: "status" }, "Looking for the words that carry this answer…");
-    return make(
-      "p",
-      { class: "notice", id: "evidence-problem" },
-      `The words that carry this answer could not be found: ${progress.problem.message.replace(/\.$/, "")}. `,
-      button("Try again", evidence.again, { class: "link-button", "data-key": "again" }),
-    );
-  }
-
-  /** What of the text was not read for a target, and what to do. @param {Answer} answer @param {string} target */
-  function unread(answer, target) {
-    const spans = answer.explanation?.unread?.find((one) => one.target === target)?.spans ?? [];
-    if (!spans.length || !target) return null;
-    const [are, they, one] =
-      spans.length > 1
-        ? ["sentences were", "they neither name", "one of them"]
-        : ["sentence was", "it neither names", "it"];
-    return make(
-      "div",
-      { class: "note", id: "unread" },
-      make(
-        "p",
-        {},
-        `The grey ${are} not read for `,
-        name(target),
-        `: ${they} it nor go on from a sentence that does. If ${one} means it, say so:`,
-      ),
-      remedies(target),
-    );
-  }
-
-  /** @param {string} target */
-  function remedies(target) {
-    return make(
-      "p",
-      { class: "actions" },
-      button("Add the name it has there", () => alias(target), { class: "link-button", "data-key": "alias" }),
-      button("The text is about it", meant, { class: "link-button", "data-key": "meant" }),
-    );
-  }
-
-  /** @param {string} target */
-  function drawUnread(target) {
-    drawn = null;
-    evidence.stop();
-    redraw(
-      above,
-      make(
-        "p",
-        { class: "note" },
-        "The text does not mention ",
-        name(target),
-        ", so nothing was read for it, and this is no answer. Does the text call it something else, or is it what the text is about?",
-      ),
-      remedies(target),
-    );
-  }
+  const live = latest({
+    delay: 120,
+    run: async (signal) => {
+      const { key, body } = wanted;
+      cache.set(key, await post("v1/evidence", body, signal));
+      if (cache.size > MOST_CACHED) cache.delete(cache.keys().next().value);
+    },
+    answered: () => changed(),
+    failed: (found) => {
+      problem = found;
+      changed();
+    },
+  });
 
   return {
-    /** @param {Answer} answer @param {Cell | null} cell @param {View} view */
-    show(answer, cell, view) {
-      const opinion = cell && answer.opinions.find((one) => one.target === cell.target && one.aspect === cell.aspect);
-      if (!cell || !opinion) {
-        drawn = null;
-        evidence.stop();
-        fill(byId("verdict"));
-        wrong.hidden = true;
-        fill(below);
-        const hint = "Choose a cell of the table, and the words that carry its answer light up here.";
-        return redraw(above, make("p", { class: "hint" }, hint));
+    /** The evidence of a cell, a problem, or neither while the service is asked.
+     * @param {Cell} cell @returns {{evidence?: Evidence, problem?: import("./api.js").Problem}} */
+    of({ target, aspect }) {
+      const body = { ...question(), of: { target: target || null, aspect } };
+      const key = JSON.stringify(body);
+      if (wanted.key !== key) {
+        [wanted, problem] = [{ key, body }, null];
+        if (cache.has(key)) live.stop();
+        else live.ask();
       }
-      const read = !answer.explanation || passagesOf(answer.explanation, cell.target).length > 0;
-      fill(byId("verdict"), ...verdict(opinion, read, mistake(opinion)));
-      asked = cell;
-      wrong.hidden = !read;
-      if (read) drawRead(answer, opinion, cell);
-      else drawUnread(cell.target);
-      const box = memory.show(answer, cell, view);
-      if (!box) fill(below);
-      else if (box.parentElement !== below) fill(below, box);
-      memory.shade();
+      return { evidence: cache.get(key), problem };
+    },
+    /** Ask once more after a failure. */
+    again() {
+      problem = null;
+      live.ask(0);
+      changed();
+    },
+    /** Nothing is looked at now. */
+    stop() {
+      wanted = { key: "", body: {} };
+      live.stop();
     },
   };
 }
 
-/** @param {Opinion} opinion @param {boolean} read @param {string | null} right where the answer is known to be wrong */
-function verdict(opinion, read, right) {
-  const sure = ` ${percent(opinion.probabilities[opinion.polarity])}% sure`;
-  return [
-    make("strong", {}, name(shownTarget(opinion.target))),
-    " on ",
-    name(opinion.aspect),
-    " ",
-    ...(read ? [tag(opinion.polarity), sure] : [make("span", { class: "tag not-read" }, "– not read")]),
-    right !== null && make("span", { class: "known" }, "✗ Wrong: a person would say ", tag(right)),
-  ];
-}
+/**
+ * @param {{evidence: ReturnType<typeof attachEvidence>, correct: (beside: HTMLElement) => void,
+ *          alias: (target: string) => void, implied: () => void, say: (words: string) => void}} what
+ *   `correct` asks what is right, `alias` for another name of a target, `implied` says that the text is about it
+ */
+export function attachWhy({ evidence, correct, alias, implied, say }) {
+  const into = byId("why");
+  const looks = { class: "quiet-button", id: "is-wrong", "aria-haspopup": "menu" };
+  const wrong = button("Is it wrong?", () => correct(wrong), looks);
+  byId("why-actions").append(wrong);
+  let drawn = []; // what is there now: it need not be drawn again
 
-/** What speaks against the answer, and what the marks mean. @param {Evidence} evidence @param {Opinion} opinion @param {Answer} answer */
-function carriers({ words }, opinion, { text }) {
-  const against = words
-    .filter(({ weight }) => weight <= -LEAST_AGAINST)
-    .sort((a, b) => a.weight - b.weight)
-    .slice(0, MOST_AGAINST);
-  const speaks = opinion.polarity === "none" ? "speaks for an opinion" : "speaks against it";
-  return [
-    make(
-      "p",
-      { class: "scale" },
-      make(
-        "span",
-        { class: "sample", "data-tone": look(opinion.polarity).tone, "aria-hidden": true },
-        "carries the answer",
-      ),
-      against.length > 0 && make("span", { class: "sample against" }, speaks, ": ", ...listed(against, text)),
-      make("output", { id: "readout" }),
-    ),
-  ];
-}
-
-/** @param {Weighed[]} some @param {string} text */
-function listed(some, text) {
-  const characters = Array.from(text);
-  return some.flatMap(({ start, end, weight }, place) => [
-    place > 0 && ", ",
-    quoted(characters.slice(start, end).join("")),
-    ` ${points(-weight)}`,
-  ]);
-}
-
-/** The phrases that carry the answer. @param {Evidence} evidence @param {Opinion} opinion @param {Answer} answer */
-function phrases({ phrases: found }, { polarity, aspect }, { text }) {
-  const characters = Array.from(text);
-  const lines = found.map(({ start, end, weight }) => {
-    const bar = make("span", { class: `level ${look(polarity).tone}`, "aria-hidden": true });
-    bar.style.setProperty("--share", String(Math.max(0, Math.min(1, weight))));
+  /** What to do where a text was not read for a target. @param {string} target */
+  function remedies(target) {
     return make(
-      "li",
-      {},
-      quoted(characters.slice(start, end).join("")),
-      make("span", { class: "number" }, points(-weight)),
-      make("span", { class: "track" }, bar),
+      "p.actions",
+      button("Add the name it has there", () => alias(target), { class: "link-button", "data-key": "alias" }),
+      button("The text is about it", implied, { class: "link-button", "data-key": "implied" }),
     );
+  }
+
+  /** @param {Answer} answer @param {Opinion} opinion */
+  function drawRead(answer, opinion) {
+    const { evidence: found, problem } = evidence.of(opinion);
+    const now = [answer, opinion, found, problem];
+    if (now.every((one, place) => one === drawn[place])) return;
+    drawn = now;
+    const unread = answer.explanation?.unread?.find((one) => one.target === opinion.target)?.spans ?? [];
+    fill(
+      into,
+      words(answer, opinion, found, unread),
+      !found && !problem && make("p.note.waiting", { role: "status" }, "Looking for the words that carry this answer…"),
+      problem && failure(problem.message, evidence.again),
+      make("div.columns", found && phrases(found, opinion, answer.text), bars(opinion)),
+      found && sentences(found, answer.text),
+      unread.length > 0 && opinion.target && unreadNote(unread.length, opinion.target),
+      unread.length > 0 && opinion.target && remedies(opinion.target),
+      shaded(answer, opinion),
+    );
+    if (found) say(summary(found, opinion, answer.text));
+  }
+
+  /** @param {Child[]} instead what is shown in place of evidence */
+  function drawNone(...instead) {
+    drawn = [];
+    evidence.stop();
+    fill(into, ...instead);
+  }
+
+  return {
+    /** @param {Answer | null} answer @param {Cell | null} cell @param {(target: string) => boolean} isRead */
+    show(answer, cell, isRead) {
+      const opinion = cell && answer?.opinions.find((one) => sameCell(one, cell));
+      const read = Boolean(opinion && isRead(opinion.target));
+      wrong.hidden = !read;
+      fill(byId("verdict"), ...(opinion ? verdict(opinion, read) : []));
+      if (!answer || !opinion) drawNone(make("p.hint", HINT));
+      else if (read) drawRead(answer, opinion);
+      else drawNone(make("p.note", "The text does not mention ", bdi(cell.target), NOT_READ), remedies(cell.target));
+    },
+  };
+}
+
+/** @param {Opinion} opinion @param {boolean} read */
+function verdict(opinion, read) {
+  const { percent: sure, unsure } = certainty(opinion);
+  const answer = read ? [tag(opinion.polarity, unsure), ` ${sure} sure`] : [make("span.tag.not-read", "not read")];
+  return [make("strong", bdi(shownTarget(opinion.target))), " on ", bdi(opinion.aspect), " ", ...answer];
+}
+
+/** @param {string} message @param {() => void} again */
+function failure(message, again) {
+  const retry = button("Try again", again, { class: "link-button", "data-key": "again" });
+  return make("p.notice", `The words that carry it could not be found: ${message.replace(/\.$/, "")}. `, retry);
+}
+
+/**
+ * The text: what carries the answer has a ground, the stronger the more it weighs, what speaks against it a wavy line;
+ * the target's names are underlined, and what was not read is grey.
+ * @param {Answer} answer @param {Opinion} opinion @param {Evidence | undefined} evidence @param {number[][]} unread
+ */
+function words({ text, mentions }, { target, polarity }, evidence, unread) {
+  const unit = toUnits(text);
+  const span = ([start, end]) => [unit(start), unit(end)];
+  const spanOf = ({ start, end }) => span([start, end]);
+  const named = mentions.filter((one) => one.target === target).flatMap((one) => one.spans);
+  const weighed = evidence?.words ?? [];
+  const first = (a, b) => a[0] - b[0];
+  const strongest = (evidence?.phrases ?? []).map(spanOf).sort(first);
+  const scale = Math.max(LEAST_SCALE, ...weighed.map(({ weight }) => Math.abs(weight)));
+  const layers = [weighed.map(spanOf), named.map(span).sort(first), unread.map(span), strongest];
+  const parts = pieces(text.length, layers).map(({ span: [start, end], at: [word, mention, grey, phrase] }) => {
+    const weight = word === null ? 0 : weighed[word].weight;
+    const marked = Math.abs(weight) >= LEAST_WEIGHT;
+    const looks = [marked && (weight > 0 ? "for" : "against"), phrase !== null && "phrase", grey !== null && "unread"];
+    const classes = looks.filter(Boolean);
+    const content = text.slice(start, end);
+    if (word === null && mention === null && !classes.length) return content;
+    const part = make([mention === null ? "span" : "mark", ...classes].join("."), content);
+    if (word !== null) Object.assign(part, { title: points(-weight) }).dataset.weight = weight.toFixed(4);
+    if (marked) part.style.setProperty("--w", (Math.abs(weight) / scale).toFixed(3));
+    return part;
   });
-  const none =
-    polarity === "none" ? `No word speaks of ${aspect}.` : "No phrase carries it by itself: it rests on the whole.";
-  return make(
-    "div",
-    { class: "phrases" },
-    make("h3", { id: "phrases-told" }, found.length ? "Carried by: what the answer loses without it" : "Carried by"),
-    found.length ? make("ol", { "aria-labelledby": "phrases-told" }, ...lines) : make("p", {}, none),
+  return make(`div.words.${look(polarity).tone}`, { dir: "auto", id: "words" }, ...parts);
+}
+
+/** The phrases that carry the answer, and the words that speak against it.
+ * @param {Evidence} evidence @param {Opinion} opinion @param {string} text */
+function phrases({ phrases: found, words: weighed }, { polarity, aspect }, text) {
+  const characters = Array.from(text);
+  const quoted = ({ start, end }) => make("q", bdi(characters.slice(start, end).join("")));
+  const lines = found.map((one) =>
+    make("li", quoted(one), make("span.number", points(-one.weight)), make("span", level(polarity, one.weight))),
   );
+  const against = weighed
+    .filter(({ weight }) => weight <= -LEAST_WEIGHT)
+    .sort((a, b) => a.weight - b.weight)
+    .slice(0, MOST_AGAINST)
+    .flatMap((one, place) => [place ? ", " : " ", quoted(one), ` ${points(-one.weight)}`]);
+  const silent = polarity === "none";
+  const none = silent ? `No word speaks of ${aspect}.` : "No phrase carries it by itself: it rests on the whole.";
+  return make(
+    "div.phrases",
+    make("h3", { id: "phrases-title" }, found.length ? "Carried by: what the answer loses without it" : "Carried by"),
+    found.length ? make("ol", { "aria-labelledby": "phrases-title" }, ...lines) : make("p", none),
+    against.length > 0 && make("p.note", silent ? "Nearest to an opinion:" : "Against it:", ...against),
+  );
+}
+
+/** The probability of each answer. @param {Opinion} opinion */
+function bars({ probabilities }) {
+  const rows = Object.entries(probabilities).map(([polarity, share]) => {
+    const head = make("th", { scope: "row" }, look(polarity).word);
+    return make("tr", head, make("td", level(polarity, share)), make("td.number", percent(share)));
+  });
+  return make("table.bars", make("caption", "Probabilities"), make("tbody", ...rows));
+}
+
+/** A bar as long as a share. @param {string} polarity @param {number} share */
+function level(polarity, share) {
+  const bar = make(`span.level.${look(polarity).tone}`, { "aria-hidden": true });
+  bar.style.setProperty("--share", String(Math.max(0, Math.min(1, share))));
+  return bar;
 }
 
 /** The sentences that carry it, each with its own answer. @param {Evidence} evidence @param {string} text */
 function sentences({ sentences: found }, text) {
   const characters = Array.from(text);
-  const parts = found.map((one) => ({ ...one, words: characters.slice(one.start, one.end).join("").trim() }));
-  if (!parts.length || parts[0].words === text.trim()) return null;
-  const lines = parts.map(({ words, polarity, probabilities }) =>
-    make(
-      "li",
-      {},
-      tag(polarity),
-      make("small", {}, `${percent(probabilities[polarity])}%`),
-      make("q", { dir: "auto" }, words),
-    ),
-  );
-  const title =
-    parts.length > 1 ? "The sentences that carry it, each by itself" : "The sentence that carries it, by itself";
-  return make("div", { class: "sentences" }, make("h3", {}, title), make("ol", {}, ...lines));
+  const wordsOf = ({ start, end }) => characters.slice(start, end).join("").trim();
+  if (!found.length || wordsOf(found[0]) === text.trim()) return null;
+  const lines = found.map((one) => {
+    const share = make("small", percent(one.probabilities[one.polarity]));
+    return make("li", tag(one.polarity), share, make("q", { dir: "auto" }, wordsOf(one)));
+  });
+  const title = found.length > 1 ? "Sentences that carry it, each by itself" : "The sentence that carries it, alone";
+  return make("div.sentences", make("h3", title), make("ol", ...lines));
+}
+
+/** @param {number} number of sentences @param {string} target */
+function unreadNote(number, target) {
+  const [were, they, one] =
+    number > 1 ? ["sentences were", "they neither name", "one of them"] : ["sentence was", "it neither names", "it"];
+  const note = `: ${they} it nor go on from a sentence that does. If ${one} means it, say so:`;
+  return make("p.note", { id: "unread" }, `The grey ${were} not read for `, bdi(target), note);
 }
 
 /** @param {Evidence} evidence @param {Opinion} opinion @param {string} text */
 function summary({ phrases: found }, { polarity }, text) {
   const characters = Array.from(text);
-  const told = found.map(({ start, end, weight }) => `“${characters.slice(start, end).join("")}” ${points(-weight)}`);
-  return `${look(polarity).word}, ${told.length ? `carried by: ${told.join(", ")}` : "carried by no phrase alone"}.`;
-}
-
-/** Words in quotes; their direction of writing stays inside them. @param {string} words */
-function quoted(words) {
-  return make("q", {}, name(words));
-}
-
-/** Brings the reasons into view, as far as the chosen cell stays there. @param {HTMLElement | null} cell */
-export function reveal(cell) {
-  const wanted = byId("reading").getBoundingClientRect().top - innerHeight * 0.6;
-  const most = (cell?.getBoundingClientRect().top ?? 0) - 8;
-  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  if (Math.min(wanted, most) > 0) scrollBy({ top: Math.min(wanted, most), behavior: still ? "auto" : "smooth" });
+  const parts = found.map(({ start, end, weight }) => `“${characters.slice(start, end).join("")}” ${points(-weight)}`);
+  return `${look(polarity).word}, ${parts.length ? `carried by: ${parts.join(", ")}` : "carried by no phrase alone"}.`;
 }
