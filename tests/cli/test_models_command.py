@@ -28,7 +28,6 @@ def run(*arguments):
 def test_json_lists_every_system():
     systems = json.loads(run("--json"))["systems"]
     assert [system["name"] for system in systems] == NAMES
-    assert {system["name"] for system in systems if system["weights"]} == set(TABLE) - {"lr"}
     assert [system["name"] for system in systems if system["open_aspects"]] == OPEN
     of = {system["name"]: system for system in systems}
     assert "concepts" in of["sentic-lstm"]["needs"]
@@ -40,55 +39,23 @@ def test_json_lists_every_system():
 
 
 def test_the_models_in_the_package_are_listed_with_their_aspects(monkeypatch, open_model):
-    monkeypatch.setattr("tabsa.checkpoint.shipped_models", lambda: {"open": open_model})
+    monkeypatch.setattr("tabsa.checkpoint.model_folder.shipped_models", lambda: {"open": open_model})
     (model,) = json.loads(run("--json"))["models"]
     assert (model["name"], model["system"], model["open_aspects"]) == ("open", "reader", True)
     assert model["aspects"] == list(EVERYDAY)
     assert model["labels"] == ["none", "positive", "negative", "neutral", "mixed"]
     monkeypatch.setattr("tabsa.cli.console.out.width", 200)
-    assert f"open: any words; by default {', '.join(EVERYDAY)}" in run()
+    assert f"any words; by default {', '.join(EVERYDAY)}" in run()
 
 
 def test_the_default_comes_first_and_a_model_may_have_another_name(monkeypatch):
     models = json.loads(run("--json"))["models"]
-    told = [(model["name"], model["aliases"], model["default"], model["precision"]) for model in models]
-    assert told == [("reader", [], True, "int8"), ("places", ["fast"], False, "float32")]
+    found = [(model["name"], model["aliases"], model["default"], model["precision"]) for model in models]
+    assert found == [("reader", [], True, "int8"), ("places", ["fast"], False, "float32")]
     monkeypatch.setattr("tabsa.cli.console.out.width", 200)
     words = [line.split() for line in run().splitlines()]
     assert ["the", "default"] in words
     assert ["or", "fast"] in words
-
-
-def test_weights_are_counted_for_vectors_of_300_and_four_aspects():
-    weights = {system["name"]: system["weights"] for system in json.loads(run("--json"))["systems"]}
-    lstm = 2 * 4 * (300 * 50 + 50 * 50 + 50)
-    assert weights["lstm-final"] == weights["lstm-loc"] == 2 * 300 + lstm + 4 * (100 * 3 + 3)
-    attention = 100 + 2 * 100 * 50 + 50 + 50 * 4 + 100 * 3 + 3
-    assert weights["lstm-ta-sa"] == 300 + lstm + attention
-    assert weights["sentic-lstm"] == 300 + 2 * 5 * (300 * 50 + 50 * 50 + 5 * 50 + 50) + attention
-
-
-def test_the_table_shows_names_and_published_figures(monkeypatch):
-    monkeypatch.setattr("tabsa.cli.console.out.width", 200)
-    shown = run()
-    for name in (*NAMES, *OTHERS):
-        assert name in shown
-    for figure in ("39.3", "69.3", "66.4", "89.3", "94.8", "97.8"):
-        assert figure in shown
-
-
-def test_without_pytorch_sizes_are_left_out(monkeypatch):
-    import builtins
-
-    real = builtins.__import__
-
-    def importing(name, *rest, **options):
-        if name == "torch":
-            raise ImportError(name)
-        return real(name, *rest, **options)
-
-    monkeypatch.setattr(builtins, "__import__", importing)
-    assert all(system["weights"] is None for system in json.loads(run("--json"))["systems"])
 
 
 @pytest.mark.parametrize("figures", [*PUBLISHED.values(), *OTHERS.values()], ids=[*PUBLISHED, *OTHERS])

@@ -1,4 +1,4 @@
-"""What every command prints with: tables for people on stdout, errors and progress on stderr."""
+"""Consoles of all commands: tables for people on stdout, errors and progress on stderr."""
 
 import sys
 import warnings
@@ -30,3 +30,13 @@ def show_warnings_as_lines() -> None:
     warnings.showwarning = show
     if not sys.warnoptions:
         warnings.simplefilter("default")
+
+
+def note(message: str) -> None:
+    """Print a line for people on stderr, as it is."""
+    err.print(message, markup=False, highlight=False, soft_wrap=True)
+
+
+def printable(text: str) -> str:
+    """Return the text without characters that would steer a terminal; as long as before."""
+    return "".join(c if c.isprintable() or c == "\n" else " " if c.isspace() else "\ufffd" for c in text)

@@ -1,68 +1,61 @@
-"""`tabsa data`: what data there is and where it lies; `fetch`: get more; `check` (data_check.py): look at your own."""
+"""`tabsa data`: list the data there is; `fetch`: get more; `check`: look at your own labelled file."""
 
 import json
 import os
 import warnings
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.filesize import decimal
-from rich.table import Table
-from rich.text import Text
 
-from tabsa.cli import data_check
-from tabsa.cli.console import err, out, warn
-from tabsa.errors import DataError, DataNotFoundError, FetchError
+from tabsa.cli.console import err, out, printable, warn
+from tabsa.cli.options import (
+    LabelledAspectColumn,
+    LabelledIdColumn,
+    LabelledPolarityColumn,
+    LabelledTargetColumn,
+    LabelledTextColumn,
+    labelled_columns,
+)
+from tabsa.errors import DataError, DataNotFoundError
 from tabsa.files import reason, sha256
 
 if TYPE_CHECKING:
-    from tabsa.datasets.locate import Entry, File
+    from tabsa.datasets.checking import DataCheck
+    from tabsa.datasets.locate import Entry
 
 app = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False)
-app.command("check")(data_check.command)
-
-
-@dataclass(slots=True)
-class FoundFile:
-    """A file that is there."""
-
-    path: str
-    size: int
-    sha256: str | None
-    """None for word vectors, which take long to hash."""
-    published: bool | None
-    """Whether it is the published file, by its sha256 (word vectors: by its size); None where that is not known."""
-
-
-@dataclass(slots=True)
-class Found:
-    """What is there of one dataset, of word vectors or of another resource; `tabsa data --json` prints these."""
-
-    name: str
-    description: str
-    get: str | None = None
-    """How to get it; None for what the package carries."""
-    published_size: int | None = None
-    folder: str | None = None
-    """The data folder it is in; None where it is not found, or in the package."""
-    files: list[FoundFile] = field(default_factory=list)
-    home: str = "the package"
-    """Where it is, if it is in no data folder."""
-    missing: list[str] = field(default_factory=list)
-    splits: dict[str, dict[str, int]] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    error: str | None = None
+_MOST_SHOWN: Final = 3  # findings of a kind; --json has all
+_MOST_ASPECTS: Final = 12
+# The title of a kind of finding, what comes of it or can be done, and its colour.
+_FINDINGS: Final = {
+    "no_text": ("no texts", "there is nothing to load", "red"),
+    "no_target_column": ("no targets", "one for each text, which it does not name", "yellow"),
+    "unreadable": ("rows that cannot be read", "loading stops at the first one", "red"),
+    "torn_line": ("lines that break off", "they are left out", "yellow"),
+    "empty_text": ("empty texts", "loading stops at the first one", "red"),
+    "no_opinion": ("no opinions", "there is nothing to learn", "red"),
+    "unknown_polarity": ("unusual polarities", "each is learnt as one of its own", "yellow"),
+    "conflicting": ("labelled twice, in conflict", "the later label counts", "yellow"),
+    "repeated": ("labelled twice, alike", "they count once", "yellow"),
+    "target_not_in_text": ("targets not in the text", "mend the name; leave it empty if there is none", "yellow"),
+    "aspect_spellings": ("aspects spelt two ways", "each is learnt as one of its own", "yellow"),
+    "same_text": ("texts under two ids", "they count twice", "yellow"),
+    "long_text": ("very long texts", "more than 2,000 words", "yellow"),
+    "one_polarity": ("a single polarity", "there is nothing to tell apart", "yellow"),
+    "rare_polarity": ("rare polarities", "fewer than 10 opinions teach little", "cyan"),
+    "rare_aspect": ("rare aspects", "fewer than 10 opinions teach little", "cyan"),
+}
 
 
 @app.callback(invoke_without_command=True)
 def datasets(
     context: typer.Context,
     data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Look for data here first.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with whole sha256s.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with files, sha256s and licences.")] = False,
 ) -> None:
     """List the datasets and word vectors: where they are, how large, and whether they are the published files.
 
@@ -75,16 +68,42 @@ def datasets(
         return
     found = _survey(data_dir)
     if as_json:
-        typer.echo(json.dumps({kind: [asdict(one) for one in ones] for kind, ones in found.items()}, indent=2))
+        typer.echo(json.dumps(found, indent=2))
         return
-    everything = [one for ones in found.values() for one in ones]
-    out.print(_dataset_table([one for one in found["datasets"] if not one.missing]))
-    if others := [one for one in (*found["vectors"], *found["resources"]) if not one.missing]:
-        out.print(_file_table(others))
-    if missing := [one for one in everything if one.missing]:
-        out.print(_missing_table(missing))
-    for message in (message for one in everything for message in (*one.warnings, one.error) if message):
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading, width in (("name", 20), ("holds", 14), ("files", 24)):
+        table.add_column(heading, min_width=width, overflow="fold")
+    for one in found:
+        where = Text(one["folder"] or ("" if one["missing"] else one["home"]), "dim")
+        table.add_row(Text.assemble((one["name"], "bold"), "\n", where), _contents(one), _state(one))
+    out.print(table)
+    for message in (message for one in found for message in (*one["warnings"], one["error"]) if message):
         warn(message)
+
+
+def _contents(one: Mapping[str, Any]) -> str:
+    """Say how much is there: sentences of each split, or megabytes."""
+    if one["splits"]:
+        return f"{' / '.join(str(count['sentences']) for count in one['splits'].values())} sentences"
+    size = sum(file["size"] for file in one["files"])
+    return f"{size / 1e6:,.1f} MB" if size else ""
+
+
+def _state(one: Mapping[str, Any]) -> str:
+    if one["missing"]:
+        return f"[yellow]{'incomplete' if one['files'] else 'not found'}[/]: {one['get']}"
+    published = [file["published"] for file in one["files"] if file["published"] is not None]
+    return (
+        ""
+        if not published
+        else "[green]as published[/]"
+        if all(published)
+        else "[yellow]differ[/] from those published"
+    )
 
 
 @app.command()
@@ -102,163 +121,154 @@ def fetch(
 
     Example: `tabsa data fetch sentihood`
     """
-    from tabsa.datasets.locate import entry
+    from tabsa.datasets.locate import ENVIRONMENT, cache_folder, entry, expanded
     from tabsa.datasets.locate import fetch as download
 
     wanted = entry(name)
-    paths = download(name, _destination(data_dir or context.obj), progress=err.is_terminal)
-    for path in paths:
+    named = data_dir or context.obj or os.environ.get(ENVIRONMENT)
+    for path in download(name, expanded(Path(named)) if named else cache_folder(), progress=err.is_terminal):
         typer.echo(path)
     typer.echo(f"Licence: {wanted.licence}. Cite: {wanted.citation}.", err=True)
 
 
-def _destination(data_dir: Path | None) -> Path:
-    from tabsa.datasets.locate import ENVIRONMENT, cache_folder
-
-    named = os.environ.get(ENVIRONMENT)
-    if data_dir is None and not named:
-        return cache_folder()
-    try:
-        return (data_dir or Path(named or "")).expanduser()
-    except RuntimeError as e:
-        raise FetchError(f"cannot tell where {data_dir or named} is: {e}; write the folder out") from e
-
-
-def _survey(data_dir: Path | None) -> dict[str, list[Found]]:
-    """Every dataset that loads by name, and the word vectors and other resources of the catalogue."""
+def _survey(data_dir: Path | None) -> list[dict[str, Any]]:
+    """Describe every dataset that loads by name, and the word vectors and other resources of the catalogue."""
     from tabsa.datasets.loading import DATASETS
     from tabsa.datasets.locate import RESOURCE, VECTORS, catalogue, data_folders
 
-    data_folders(data_dir)  # a folder that was asked for and is not there is an error, not an empty list
-    datasets = []
+    data_folders(data_dir)  # a folder that was given and is not there is an error, not an empty list
+    found = []
     for name, source in DATASETS.items():
-        one = Found(name, source.description, home=source.home)
+        one = _record(name, "dataset", source.description, source.home)
         for entry in catalogue().values():
             if name in entry.datasets:
-                _find_files(one, entry, data_dir)
-        if not one.missing:
+                _add_files(one, entry, data_dir)
+        if not one["missing"]:
             _count(one, source.counted, data_dir)
-        datasets.append(one)
-    others: dict[str, list[Found]] = {VECTORS: [], RESOURCE: []}
+        found.append(one)
     for entry in catalogue().values():
-        if entry.kind in others:
-            one = Found(entry.name, entry.description)
-            _find_files(one, entry, data_dir)
-            others[entry.kind].append(one)
-    return {"datasets": datasets, "vectors": others[VECTORS], "resources": others[RESOURCE]}
+        if entry.kind in (VECTORS, RESOURCE):
+            one = _record(entry.name, entry.kind, entry.description)
+            _add_files(one, entry, data_dir)
+            found.append(one)
+    return found
 
 
-def _find_files(one: Found, entry: "Entry", data_dir: Path | None) -> None:
+def _record(name: str, kind: str, description: str, home: str = "the package") -> dict[str, Any]:
+    nothing: dict[str, Any] = {"files": [], "missing": [], "splits": {}, "warnings": []}
+    known = {"name": name, "kind": kind, "description": description, "home": home, "folder": None}
+    return known | {"get": None, "licence": None, "error": None} | nothing
+
+
+def _add_files(one: dict[str, Any], entry: "Entry", data_dir: Path | None) -> None:
+    """Find an entry's files; those of word vectors take long to hash, and are told by their size."""
     from tabsa.datasets.locate import VECTORS, find
 
-    one.get = f"tabsa data fetch {entry.name}" if entry.fetchable else f"bring your own {entry.files[0].path}"
-    one.published_size = sum(file.size or 0 for file in entry.files) or None
+    one["get"] = f"tabsa data fetch {entry.name}" if entry.fetchable else f"bring your own {entry.files[0].path}"
+    one["licence"] = entry.licence
     for file in entry.files:
         try:
             path = find(file.path, data_dir)
-            one.files.append(_look_at(path, file, hashed=entry.kind != VECTORS))
+            size, digest = path.stat().st_size, None if entry.kind == VECTORS else sha256(path)
         except DataNotFoundError:
-            one.missing.append(file.path)
+            one["missing"].append(file.path)
+            continue
         except OSError as e:
-            one.error = f"cannot read {path}: {reason(e)}"
-        else:
-            one.folder = one.folder or str(path.parents[len(Path(file.path).parts) - 1])
+            one["error"] = f"cannot read {path}: {reason(e)}"
+            continue
+        expected, got = (file.size, size) if digest is None else (file.sha256, digest)
+        published = None if expected is None else got == expected
+        one["files"].append({"path": str(path), "size": size, "sha256": digest, "published": published})
+        one["folder"] = one["folder"] or str(path.parents[len(Path(file.path).parts) - 1])
 
 
-def _look_at(path: Path, file: "File", *, hashed: bool) -> FoundFile:
-    size = path.stat().st_size
-    digest = sha256(path) if hashed else None
-    expected, got = (file.sha256, digest) if hashed else (file.size, size)
-    return FoundFile(str(path), size, digest, None if expected is None else got == expected)
-
-
-def _count(one: Found, splits: Sequence[str], data_dir: Path | None) -> None:
+def _count(one: dict[str, Any], splits: tuple[str, ...], data_dir: Path | None) -> None:
     from tabsa.datasets.loading import load
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             for split in splits:
-                dataset = load(one.name, split, data_dir=data_dir)
+                dataset = load(one["name"], split, data_dir=data_dir)
                 groups = sum(1 for _ in dataset.groups())
-                one.splits[split] = {"sentences": len(dataset.examples), "groups": groups}
+                one["splits"][split] = {"sentences": len(dataset.examples), "groups": groups}
         except DataNotFoundError:
-            one.missing, one.get = [one.name], "bring your own copy: see docs/data.md"
+            one["missing"], one["get"] = [one["name"]], "bring your own copy: see docs/data.md"
         except DataError as e:
-            one.error = str(e)
-    one.warnings = [str(warning.message) for warning in caught]
+            one["error"] = str(e)
+    one["warnings"] = [str(warning.message) for warning in caught]
 
 
-def _table(*headings: str) -> Table:
-    """Headings, with a column of descriptions after the first one where there is room for it."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    first, *others = headings
-    table.add_column(first, overflow="fold", min_width=18)
-    if _wide():
-        table.add_column("what", max_width=40, style="dim")
-    for heading in others:
-        table.add_column(heading, no_wrap=True)
-    return table
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Your labelled data: CSV, TSV, JSON Lines or Parquet.")],
+    text_column: LabelledTextColumn = None,
+    target_column: LabelledTargetColumn = None,
+    aspect_column: LabelledAspectColumn = None,
+    polarity_column: LabelledPolarityColumn = None,
+    id_column: LabelledIdColumn = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every aspect and finding.")] = False,
+) -> None:
+    """Count what a labelled file holds, and list what looks wrong with it, by line.
+
+    A bad row does not end the check. In JSON, the columns are the keys of a row and of its opinions.
+
+    Example: `tabsa data check reviews.csv --text-column review`
+    """
+    from tabsa.datasets.checking import check as check_file
+    from tabsa.datasets.locate import expanded
+    from tabsa.datasets.records import Columns
+
+    columns = labelled_columns(text_column, target_column, aspect_column, polarity_column, id_column)
+    found = check_file(expanded(file), columns or Columns())
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+    else:
+        _show(found)
 
 
-def _wide() -> bool:
-    return out.width >= 110
+def _show(found: "DataCheck") -> None:
+    from rich.text import Text
 
-
-def _add(table: Table, one: Found, *cells: Text) -> None:
-    where = one.files[0].path if len(one.files) == 1 else f"in {one.folder or one.home}"
-    place = Text.assemble((one.name, "bold"), "\n", (where, "dim"))
-    table.add_row(place, *([one.description] if _wide() else []), *cells)
-
-
-def _dataset_table(found: list[Found]) -> Table:
-    table = _table("dataset", "train / dev / test", "sha256")
-    for one in found:
-        _add(table, one, _counts(one), _digests(one))
-    return table
-
-
-def _file_table(found: list[Found]) -> Table:
-    table = _table("word vectors, resources", "size", "published")
-    for one in found:
-        _add(table, one, _size(one), _verdict(one))
-    return table
-
-
-def _missing_table(missing: list[Found]) -> Table:
-    table = Table("missing", "how to get it", "size", box=SIMPLE_HEAD, pad_edge=False)
-    for one in missing:
-        state = "incomplete" if one.files else "not found"
-        size = decimal(one.published_size) if one.published_size else ""
-        table.add_row(Text(one.name, "bold"), Text.assemble((f"{state}: ", "yellow"), one.get or ""), size)
-    return table
-
-
-def _counts(one: Found) -> Text:
-    lines = (
-        f"{' / '.join(str(count[unit]) for count in one.splits.values())} {unit}" for unit in ("sentences", "groups")
-    )
-    return Text("\n".join(lines) if one.splits else "")
-
-
-def _digests(one: Found) -> Text:
-    lines = [
-        Text.assemble(
-            (file.sha256 or "")[:12], " ", ("published", "green") if file.published else ("differs", "yellow")
+    def line(*parts: str | tuple[str, str]) -> None:
+        out.print(
+            Text.assemble(*((printable(p), "") if isinstance(p, str) else (printable(p[0]), p[1]) for p in parts))
         )
-        for file in one.files
-    ]
-    return Text("\n").join(lines)
+
+    line((found.file, "bold"), f": {found.rows:,} {found.unit}{'s' * (found.rows != 1)}")
+    if found.texts:
+        line(f"  {found.texts:,} texts, {found.several_targets:,} with two or more targets")
+        kinds = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in found.targets.items())
+        line(f"  {sum(found.targets.values()):,} targets: {kinds}")
+        line(f"  {found.pairs:,} questions (a target and an aspect): {found.opinions:,} judged, "
+             f"{found.pairs - found.opinions:,} none")  # fmt: skip
+    if found.left_empty:
+        line(f"  {found.left_empty:,} {found.unit}s with an aspect and no polarity: no question")
+    if found.opinions:
+        line(f"  polarities: {_shares(found.polarities)}")
+        line(f"  aspects: {_shares(found.aspects)}")
+    for code, group in groupby(found.findings, lambda finding: finding.code):
+        title, advice, colour = _FINDINGS[code]
+        findings = list(group)
+        count = "" if findings[0].line is None else f" ({len(findings):,})"
+        line("\n", (title + count, f"bold {colour}"), (f": {advice}", "dim"))
+        alike: dict[str, list[int | None]] = {}
+        for finding in findings:
+            alike.setdefault(finding.message, []).append(finding.line)
+        for message, lines in list(alike.items())[:_MOST_SHOWN]:
+            more = f" (also {', '.join(map(str, lines[1:4]))}{' ...' * (len(lines) > 4)})" if lines[1:] else ""
+            line(("  file" if lines[0] is None else f"  {found.unit} {lines[0]}", "dim"), f"  {message}", (more, "dim"))
+        if len(alike) > _MOST_SHOWN:
+            line((f"  and {len(alike) - _MOST_SHOWN:,} more kinds", "dim"))
+    if several := len(found.findings):
+        line("\n", f"{several:,} finding{'s' * (several > 1)}; --json lists them all.")
+    else:
+        line("\n", ("Nothing looks wrong.", "green"))
 
 
-def _size(one: Found) -> Text:
-    size = sum(file.size for file in one.files)
-    whole = one.published_size or size
-    return Text(decimal(size) if size == whole else f"{decimal(size)} of {decimal(whole)}")
-
-
-def _verdict(one: Found) -> Text:
-    known = [file for file in one.files if file.published is not None]
-    if not all(file.published for file in known):
-        return Text("no", "yellow")
-    return Text("yes" if all(file.sha256 for file in known) else "by its size", "green") if known else Text("")
+def _shares(counts: Mapping[str, int]) -> str:
+    """List counts with their shares, the first of many."""
+    total = sum(counts.values())
+    listed = [f"{name} {count:,} ({count / total:.0%})" for name, count in list(counts.items())[:_MOST_ASPECTS]]
+    more = len(counts) - len(listed)
+    return ", ".join(listed) + (f" and {more:,} more" if more else "")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tabsa.cli.console import out
+from tabsa.cli.console import out, printable
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE
 
 if TYPE_CHECKING:
@@ -111,8 +111,3 @@ def printable_text(text: str) -> "Text":
     from rich.text import Text
 
     return Text(printable(text))
-
-
-def printable(text: str) -> str:
-    """The text without what would steer a terminal; as long as before."""
-    return "".join(c if c.isprintable() or c == "\n" else " " if c.isspace() else "\ufffd" for c in text)
