@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tabsa.errors import OutputError
+from tabsa.evaluation.plot import INK, QUIET, new_figure
 from tabsa.files import replacing
 from tabsa_repro.paper import FIGURE3
 from tabsa_repro.records import Record
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_INK, _QUIET, _RED, _TEAL, _AMBER, _GREY = "#1d1f23", "#646a73", "#eb3c28", "#01756a", "#b86a00", "#cccccc"
+_RED, _TEAL, _AMBER, _GREY = "#eb3c28", "#01756a", "#b86a00", "#cccccc"
 _TITLES: Final = {"entnet": "EntNet", "delayed-entnet": "Delayed EntNet"}
 _FEWEST: Final = 100  # words at a distance for it to be drawn
 
@@ -33,7 +34,7 @@ def write_pictures(experiment: str, content: Any, folder: Path) -> list[Path]:
             import matplotlib as mpl
         except ImportError as e:
             raise OutputError("drawing needs matplotlib: pip install 'tabsa[plot]'") from e
-        settings: Any = {"font.size": 8, "svg.hashsalt": "tabsa", "axes.edgecolor": _QUIET, "text.color": _INK}
+        settings: Any = {"font.size": 8, "svg.hashsalt": "tabsa", "axes.edgecolor": QUIET, "text.color": INK}
         with mpl.rc_context(settings):
             figure = draw(content)
             for kind in ("png", "svg"):
@@ -52,9 +53,7 @@ def _save(figure: "Figure", path: Path, kind: str) -> None:
 
 
 def _axes(width: float, height: float) -> tuple["Figure", "Axes"]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height))
+    figure = new_figure(width, height)
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes
@@ -69,7 +68,7 @@ def figure3(records: Sequence[Record]) -> "Figure":
     for number, (label, colour, pairs) in enumerate(series):
         means, deviations = 100 * np.array(pairs).T
         places = chains + 0.27 * (number - 1)
-        axes.bar(places, means, 0.25, yerr=deviations, color=colour, label=label, ecolor=_INK, error_kw={"lw": 0.8})
+        axes.bar(places, means, 0.25, yerr=deviations, color=colour, label=label, ecolor=INK, error_kw={"lw": 0.8})
     lowest = min(mean - deviation for _, _, pairs in series for mean, deviation in pairs)
     axes.set_ylim(bottom=max(0, np.floor(100 * lowest) - 1))
     axes.set_xticks(chains)
@@ -92,7 +91,7 @@ def _f1(records: Sequence[Record], family: str) -> list[tuple[float, float]]:
 def gate_distance(content: Any) -> "Figure":
     """The mean gate by distance from the nearest mention, over the whole test split."""
     figure, axes = _axes(5, 2.9)
-    for record, colour in zip(content["systems"], (_QUIET, _RED), strict=False):
+    for record, colour in zip(content["systems"], (QUIET, _RED), strict=False):
         found = record["gates"]["gate_distance"]
         drawn = np.array(found["words"]) >= min(_FEWEST, max(found["words"]))
         last = int(np.argmin(drawn)) if not drawn.all() else len(drawn)
@@ -110,11 +109,10 @@ def gate_distance(content: Any) -> "Figure":
 def figure2(content: Any) -> "Figure":
     """The paper's sentence under both systems: its words above rows of shades, the paper's own beside ours."""
     from matplotlib.colors import LinearSegmentedColormap
-    from matplotlib.figure import Figure
 
     words = content["words"]
     rows = [row for record in content["systems"] for row in _rows(record, content["published"])]
-    figure = Figure(figsize=(1.6 + 0.24 * len(words), 0.9 + 0.24 * len(rows)))
+    figure = new_figure(1.6 + 0.24 * len(words), 0.9 + 0.24 * len(rows))
     axes = figure.add_subplot(xlim=(0, len(words)), ylim=(len(rows) + len(content["systems"]) - 1, 0))
     axes.set_axis_off()
     shades = LinearSegmentedColormap.from_list("gate", ["#ffffff", _RED])
@@ -125,7 +123,7 @@ def figure2(content: Any) -> "Figure":
         mesh = axes.pcolormesh(
             range(len(words) + 1), [y, y + 1], shown, cmap=shades, vmin=0, vmax=1, edgecolors="#e6e2dc", lw=0.4
         )
-        axes.text(-0.4, y + 0.5, label, ha="right", va="center", color=_QUIET if label[0] in "→←" else _INK)
+        axes.text(-0.4, y + 0.5, label, ha="right", va="center", color=QUIET if label[0] in "→←" else INK)
         y += 1
     for place, word in enumerate(words):
         weight = "bold" if not place else "normal"
