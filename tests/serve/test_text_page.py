@@ -484,7 +484,7 @@ def test_pictures_for_the_documentation(page: Page, tmp_path: Path, name: str, w
     page.prefer(scheme)
     page.resize(width, scale=1.5)
     page.open()
-    page.all(".card")[0].click()
+    page.click(".card")
     page.weighed()
     page.run("document.activeElement.blur()")
     path = (PICTURES if os.environ.get("TABSA_WRITE_DOCS") else tmp_path) / f"{name}.png"

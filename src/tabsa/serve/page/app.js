@@ -265,6 +265,7 @@ function openTab(mode) {
   byId("results").hidden = mode !== "text";
   byId("scoring").hidden = mode !== "file";
   if (mode === "file") questions.fold(false);
+  else if (state.text.trim()) suggestions.ask();
   file.draw();
   showWhy();
 }
