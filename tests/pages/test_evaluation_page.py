@@ -114,7 +114,7 @@ def test_confusion_polarities_aspects_and_kinds(report: Report) -> None:
     page = Page(source)
     negative = report.confusion["negative"]
     shown = next(
-        row for row in re.findall(r"<tr>.*?</tr>", table_of(source, "grid confusion"), re.S) if "tag negative" in row
+        row for row in re.findall(r"<tr>.*?</tr>", table_of(source, "confusion"), re.S) if "tag negative" in row
     )
     assert [int(n) for n in re.findall(r"<b>(\d+)</b>", shown)] == list(negative.values())
     assert f"{100 * report.labels['positive'].f1:.1f}" in table(page, "Questions, and figures in %")

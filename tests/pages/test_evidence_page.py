@@ -52,7 +52,7 @@ def test_opinions_stand_in_a_table_of_targets_by_aspects():
     prediction = made_up()
     page = Page(evidence_page([prediction]))
     columns = [text for _, text in page.all("th", scope="col")][:4]
-    assert columns == ["", "general", "price", "safety"]
+    assert columns == ["target", "general", "price", "safety"]
     assert [text.split() for _, text in page.all("td", class_="positive")] == [["▲", "positive", "85%"]]
     assert [text.split() for _, text in page.all("td", class_="negative")] == [["▼", "negative", "85%"]] * 2
     assert len(page.all("td", class_="silent")) == 3
