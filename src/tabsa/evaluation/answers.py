@@ -60,7 +60,7 @@ class Mistake(AnsweredQuestion):
 
     @property
     def wrongness(self) -> float:
-        """How much likelier the predicted label is than the right one."""
+        """The difference in probability of the predicted label and the right one."""
         return self.probabilities[self.predicted] - self.probabilities[self.gold]
 
 

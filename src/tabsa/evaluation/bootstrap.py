@@ -1,4 +1,4 @@
-"""How far chance moves figures: 95% intervals of one model, and the difference of two (paired bootstrap).
+"""Bootstrap: 95% intervals of one model's figures, and the difference of two models (paired).
 
 Texts are drawn with replacement, each with all its targets, because targets of one text are not independent. Of two
 models both are scored on what was drawn (Efron and Tibshirani, 1993; Koehn, 2004): models mostly fail on the same
