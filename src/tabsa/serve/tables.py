@@ -31,7 +31,7 @@ from tabsa.scoring import Request as ScoreRequest
 from tabsa.scoring.reading import InputTable
 from tabsa.scoring.scorer import Scorer
 from tabsa.serve.opinions import choose_aspects, find_targets
-from tabsa.serve.problems import Problem, busy, of_validation, too_long
+from tabsa.serve.problems import Problem, busy, of_validation, too_many
 from tabsa.serve.schema import (
     MAX_ALIASES,
     MAX_ASPECTS,
@@ -43,7 +43,7 @@ from tabsa.serve.schema import (
     ScoreForm,
     SuggestedName,
 )
-from tabsa.serve.service import Service, TheService, problems
+from tabsa.serve.service import Service, TheService
 from tabsa.tables.kinds import TEXT_SUFFIXES, WORKBOOK, other_kind
 from tabsa.tables.rows import Row, as_text, every_row
 from tabsa.text.suggestions import suggest_common
@@ -83,10 +83,7 @@ def _form(model: type[_Form]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-_ERRORS: Final = problems(403, 408, 413, 415, 422)
-
-
-@router.post("/columns", response_model=ColumnsResponse, responses=_ERRORS, openapi_extra=_form(ColumnsForm))
+@router.post("/columns", response_model=ColumnsResponse, openapi_extra=_form(ColumnsForm))
 async def columns(request: Request, service: TheService) -> ColumnsResponse:
     """Look at a table before it is scored: its columns, what they seem to be for, and names in its texts."""
     async with _received(request, ColumnsForm, service) as (work, form):
@@ -96,7 +93,7 @@ async def columns(request: Request, service: TheService) -> ColumnsResponse:
 @router.post(
     "/score",
     response_class=Response,
-    responses={200: {"content": {kind: {} for kind in _TYPES.values()}, "description": "The results."}, **_ERRORS},
+    responses={200: {"content": {kind: {} for kind in _TYPES.values()}, "description": "The results."}},
     openapi_extra=_form(ScoreForm),
 )
 async def score(request: Request, service: TheService) -> Response:
@@ -117,7 +114,7 @@ async def score(request: Request, service: TheService) -> Response:
 @router.post(
     "/report",
     response_class=HTMLResponse,
-    responses={200: {"content": {"text/html": {}}, "description": "The report."}, **_ERRORS},
+    responses={200: {"content": {"text/html": {}}, "description": "The report."}},
     openapi_extra=_form(ReportForm),
 )
 async def report(request: Request, service: TheService) -> Response:
@@ -133,10 +130,10 @@ class _Work:
     """A table that is worked on in a thread; its place and its folder are given back when nobody uses them any more."""
 
     def __init__(self, service: Service, name: str) -> None:
-        if not service.places.acquire(blocking=False):
-            raise busy("too many files are being worked on; come again in a moment")
+        if not service.table_places.acquire(blocking=False):
+            raise busy("too many files are being worked on")
         self._threads, self.ending, self.kept = service.tables, ExitStack(), False
-        self.ending.callback(service.places.release)
+        self.ending.callback(service.table_places.release)
         self.name, self.folder = name, Path(tempfile.mkdtemp(prefix="tabsa-"))
         self.ending.callback(shutil.rmtree, self.folder, ignore_errors=True)
         self.source = self.folder
@@ -265,7 +262,7 @@ def _note(notes: Sequence[str], source: Path) -> str | None:
 def _score_request(form: ScoreForm, service: Service) -> ScoreRequest:
     """The questions about every row; raises a Problem where a field is wrong."""
     predictor = service.predictor
-    aspects = choose_aspects(form.aspect or None, form.aspect_list, predictor, "aspect")
+    aspects = choose_aspects(form.aspect or None, predictor, "aspect")
     try:
         targets = [parse_target(one) for one in form.targets]
     except DataError as e:
@@ -273,8 +270,8 @@ def _score_request(form: ScoreForm, service: Service) -> ScoreRequest:
     for name, aliases in targets:
         for count, most in ((len(aliases), MAX_ALIASES), (max(map(len, (name, *aliases))), MAX_NAME)):
             if count > most:
-                raise too_long("targets", count, most)
-    find_targets(targets)
+                raise too_many("targets", count, most)
+    find_targets(dict(targets), "targets")
     implied = predictor.implied if form.implied is None else form.implied
     if not targets and form.target_column is None and not implied:
         raise Problem(422, "invalid", "give either 'targets', names to look for in every row, or 'target_column'")
@@ -317,7 +314,6 @@ def _chunks(source: Path, form: ScoreForm, questions: ScoreRequest, service: Ser
             scorer.settle(chunk)
             result = scorer.score(chunk, first=not counts.scored and not before[0])
             counts.add(result.counts)
-            service.metrics.rows.inc(result.counts.rows)
             before = (before[0] + result.output, before[1] + result.rejects)
             if counts.rows > service.settings.max_rows:
                 raise DataError(f"{source} has more than {service.settings.max_rows:,} rows; send it in parts")
@@ -374,7 +370,7 @@ class _Streamed(StreamingResponse):
         except Problem as problem:
             if not events:
                 raise  # only breaking the answer off says that it is not whole
-            yield _line({"event": "error", **problem.to_dict()})
+            yield _line({"event": "error", "error": problem.error})
             return
         if events:
             yield _line({"event": "end", "counts": _counts(last)})
