@@ -7,7 +7,7 @@ from typing import Final
 
 from tabsa.errors import DataError, OutputError
 from tabsa.inference.predictor import Predictor
-from tabsa.inference.suggesting import AskedText, Measure, Suggestion, suggest_of
+from tabsa.inference.suggesting import MarkedText, Suggestion, suggest_of
 from tabsa.scoring.reading import InputTable, TableColumns, find_columns
 from tabsa.scoring.request import Request
 from tabsa.scoring.scorer import is_implied
@@ -49,7 +49,6 @@ def suggest_table(
     n: int = 50,
     *,
     questions: int | None = 3,
-    measure: Measure = "margin",
     labelled: Sequence[str] = (),
     overwrite: bool = False,
     on_progress: Callable[[float], None] = lambda _: None,
@@ -66,7 +65,6 @@ def suggest_table(
         request: whom and what to ask about, and which column holds the texts.
         n: how many texts.
         questions: how many a text, the least sure; None is all.
-        measure: of uncertainty, as for `tabsa.inference.suggesting.suggest`.
         labelled: texts that have their labels; neither they nor texts like them are picked.
         overwrite: replace what is there.
         on_progress: told how much of the table has been read, from 0 to 1.
@@ -79,9 +77,7 @@ def suggest_table(
     counts = Suggested()
     with InputTable(source) as table:
         asked = _asked(table, predictor, request, counts, on_progress)
-        found = suggest_of(
-            predictor, asked, request.aspects, n, questions=questions, measure=measure, labelled=labelled
-        )
+        found = suggest_of(predictor, asked, request.aspects, n, questions=questions, labelled=labelled)
     if not found:
         raise _nothing(source, counts)
     counts.texts, counts.questions = len(found), sum(len(one.questions) for one in found)
@@ -107,7 +103,7 @@ def _asked(
     request: Request,
     counts: Suggested,
     on_progress: Callable[[float], None],
-) -> Iterator[AskedText]:
+) -> Iterator[MarkedText]:
     """The rows of a table, as far as they can be asked about."""
     targets: Targets = (
         SharedTargets(request.targets) if request.targets is not None else OwnTargets(request.target_column or "")
@@ -130,7 +126,7 @@ def _asked(
                 continue
             read_for = predictor.implied_targets(names, found) if implied else found
             counts.silent += not read_for
-            yield AskedText(row.number, text, read_for)
+            yield MarkedText(row.number, text, read_for)
 
 
 def _rows(suggestion: Suggestion, aliased: dict[str, list[str]]) -> Iterator[Values]:
@@ -140,7 +136,7 @@ def _rows(suggestion: Suggestion, aliased: dict[str, list[str]]) -> Iterator[Val
             "text": suggestion.text,
             "target": question.target if question.named else None,
             "aspect": question.aspect,
-            "said": question.said,
+            "said": question.predicted,
             "probability": round(question.probability, _DIGITS),
             "polarity": None,
             "asked_only": True,
