@@ -113,20 +113,6 @@ def test_axe_finds_nothing_and_nothing_sticks_out(page: Page, addresses: list[st
         assert (sum(map(int, re.findall(r"\d+", ground))) < 150) == (scheme == "dark")
 
 
-def test_without_a_script_all_is_there(browser: Page, summary: Summary) -> None:
-    browser.cdp("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
-        browser.driver.get("about:blank")
-        browser.driver.get(browser.address)
-        assert browser.one("table.heat").is_displayed()
-        assert browser.one("table.contrast").is_displayed()
-        assert not browser.one("#filter").is_displayed()
-        assert len(browser.all("#sentences blockquote")) == sum(len(cell.quotes) for cell in summary.cells.values())
-        assert len(browser.all(".heat a")) == len(browser.all("#sentences .behind"))
-    finally:
-        browser.cdp("Emulation.setScriptExecutionDisabled", {"value": False})
-
-
 def test_it_prints_on_white_even_at_night(page: Page) -> None:
     page.prefer("dark")
     printed = page.cdp("Page.printToPDF", {"preferCSSPageSize": True, "printBackground": True})
