@@ -14,7 +14,8 @@ from tabsa.inference.predictor import load
 from tabsa.pages.counting import summarise
 from tabsa.pages.scored_files import ColumnNames
 from tabsa.pages.summary import Summary
-from tabsa.scoring import Layout, Request, score
+from tabsa.scoring.request import Layout, Request
+from tabsa.scoring.single import score_table
 
 ANSWER = {"text": "a", "target": "x", "aspect": "y", "polarity": "positive"}
 
@@ -84,7 +85,7 @@ def test_what_score_writes(tmp_path: Path, tiny_model: Path, layout: Layout, nam
     lines = [json.dumps({"id": n, "posted": f"2024-0{n + 1}-01", "text": text}) for n, text in enumerate(texts)]
     (tmp_path / "in.jsonl").write_text("\n".join([*lines, '{"id": 9}']), "utf-8")
     request = Request(targets={"Camden": (), "Brixton": ()}, layout=layout, every=True, probabilities=True)
-    score(tmp_path / "in.jsonl", tmp_path / name, model, request)
+    score_table(tmp_path / "in.jsonl", tmp_path / name, model, request)
     summary = summarise(tmp_path / name)
     expected: dict[tuple[str, str], Counter[str]] = {}
     for text in texts:
@@ -102,10 +103,12 @@ def test_own_targets_and_no_target_at_all(tmp_path: Path, tiny_model: Path) -> N
     found = []
     for layout in Layout:
         out = tmp_path / f"{layout}.csv"
-        score(tmp_path / "in.csv", out, model, Request(target_column="who", layout=layout, every=True))
+        score_table(tmp_path / "in.csv", out, model, Request(target_column="who", layout=layout, every=True))
         found.append(counts(summarise(out)))
         out = tmp_path / f"unnamed-{layout}.csv"
-        score(tmp_path / "in.csv", out, model, Request(targets={}, implied=True, layout=layout, text_column="text"))
+        score_table(
+            tmp_path / "in.csv", out, model, Request(targets={}, implied=True, layout=layout, text_column="text")
+        )
         assert summarise(out).to_dict()["targets"] == [None]
     assert found[0] == found[1]
     assert {target for target, _ in found[0]} == {"Camden", "Brixton"}

@@ -53,8 +53,8 @@ def command(
     shared = shared_targets(targets, names or [], target_column, implied, model)
     asked = asked_aspects(aspect_lists, aspects)
     from tabsa.inference.predictor import load
-    from tabsa.scoring import Request
-    from tabsa.scoring.suggesting import suggest_table
+    from tabsa.scoring.labelling import suggest_table
+    from tabsa.scoring.request import Request
 
     request = Request(
         targets=shared, target_column=target_column, implied=implied, aspects=asked, text_column=text_column

@@ -14,7 +14,7 @@ from tabsa.datasets.records import DEFAULT_COLUMNS, Columns
 from tabsa.datasets.selection import choose_aspects
 from tabsa.errors import DataError, unknown_name
 from tabsa.schema import Dataset
-from tabsa.tables.kinds import INPUT_SUFFIXES
+from tabsa.tables.reading import INPUT_SUFFIXES
 
 
 @dataclass(frozen=True, slots=True)

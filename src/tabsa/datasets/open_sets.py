@@ -13,7 +13,7 @@ from tabsa.datasets.locate import find
 from tabsa.datasets.selection import Merger, choose_aspects
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Dataset, Example, Opinion, Span, Target
 from tabsa.tables.fields import member
-from tabsa.tables.rows import typed_rows
+from tabsa.tables.reading import read_good_rows
 
 _WITH_DEV: Final = (
     "mams-categories", "mams-terms", "memd-books", "memd-clothing", "memd-hotel", "memd-laptop", "memd-restaurant",
@@ -35,7 +35,7 @@ def load(split: str, *, data_dir: Path | None = None, aspects: Sequence[str] | N
     for other in ("train", "dev"):
         if f"{name}-{other}" in SPLITS:
             path = find(f"open/{name}-{other}.jsonl", data_dir)
-            files[other] = [_example(row.values, row.where) for row in typed_rows(path)]
+            files[other] = [_example(row.values, row.where) for row in read_good_rows(path)]
     opinions = [opinion for examples in files.values() for example in examples for opinion in example.opinions]
     known = tuple(dict.fromkeys(opinion.aspect for opinion in opinions))
     chosen = choose_aspects(aspects, known=known, default=known)
