@@ -28,9 +28,6 @@ class TabsaError(Exception):
 
     kind = "error"
 
-    def __init_subclass__(cls, *, kind: str = "") -> None:
-        cls.kind = kind or cls.kind
-
     def __init__(self, message: str, *, code: str = "", **fields: object) -> None:
         super().__init__(_one_line(message))
         self.code, self.fields = code or self.kind, fields
@@ -44,8 +41,10 @@ def _one_line(message: str) -> str:
     return "".join(f"\\x{ord(mark):02x}" if mark < " " or "\x7f" <= mark < "\xa0" else mark for mark in line)
 
 
-class DataError(TabsaError, kind="bad_data"):
+class DataError(TabsaError):
     """A data file is malformed, or holds something unexpected."""
+
+    kind = "bad_data"
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> DataError:
@@ -56,24 +55,34 @@ def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> 
     return DataError(f"unknown {what} {name!r}{hint} expected one of {', '.join(names)}{also}")
 
 
-class DataNotFoundError(DataError, kind="data_not_found"):
+class DataNotFoundError(DataError):
     """A dataset is not where data is looked for."""
 
+    kind = "data_not_found"
 
-class FetchError(TabsaError, kind="fetch_failed"):
+
+class FetchError(TabsaError):
     """A download failed, or gave other bytes than expected."""
 
+    kind = "fetch_failed"
 
-class ConfigError(TabsaError, kind="bad_config"):
+
+class ConfigError(TabsaError):
     """A configuration names an unknown key or a wrong value."""
 
+    kind = "bad_config"
 
-class ModelError(TabsaError, kind="bad_model"):
+
+class ModelError(TabsaError):
     """A model folder cannot be read, or does not fit the request."""
 
+    kind = "bad_model"
 
-class OutputError(TabsaError, kind="bad_output"):
+
+class OutputError(TabsaError):
     """A result cannot be written."""
+
+    kind = "bad_output"
 
 
 def first_line(error: Exception) -> str:

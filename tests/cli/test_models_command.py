@@ -13,7 +13,7 @@ from tabsa.text.aspects import EVERYDAY
 __all__ = ["open_model"]  # a fixture
 
 TABLE = ["lr", "lstm-final", "lstm-loc", "lstm-ta-sa", "sentic-lstm", "entnet", "delayed-entnet"]
-OPEN = ["reader", "reader-large"]
+OPEN = ["reader", "reader-large", "delayed-entnet-contextual"]
 NAMES = [*TABLE, *OPEN]
 
 

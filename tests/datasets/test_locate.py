@@ -1,12 +1,32 @@
-"""Where data is looked for, and what is said when it is not there."""
+"""Where data is looked for, what can be fetched, and downloads from a server in this process."""
 
+import hashlib
+import io
+import re
 import sys
-from pathlib import Path
+import threading
+import zipfile
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tabsa.datasets.locate import cache_folder, data_folders, find
-from tabsa.errors import DataError, DataNotFoundError
+from tabsa.datasets.loading import DATASETS, load
+from tabsa.datasets.locate import (
+    DATASET,
+    RESOURCE,
+    Entry,
+    File,
+    cache_folder,
+    catalogue,
+    data_folders,
+    entry,
+    fetch,
+    find,
+)
+from tabsa.errors import DataError, DataNotFoundError, FetchError
+from tabsa.files import sha256
 
 
 @pytest.fixture(autouse=True)
@@ -16,8 +36,6 @@ def nowhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "work")
     monkeypatch.delenv("TABSA_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(sys, "platform", "linux")
-    return tmp_path
 
 
 def put(folder: Path, relative="sentihood/a.json") -> Path:
@@ -27,39 +45,25 @@ def put(folder: Path, relative="sentihood/a.json") -> Path:
     return path
 
 
-def test_folders_in_order(tmp_path, monkeypatch):
-    given, named = tmp_path / "given", tmp_path / "named"
-    given.mkdir()
-    monkeypatch.setenv("TABSA_DATA", str(named))
-    cache = tmp_path / "cache" / "tabsa"
-    assert data_folders(given) == [given, named, Path("../shared/data"), cache]
-    assert data_folders(None) == [named, Path("../shared/data"), cache]
-    monkeypatch.setenv("TABSA_DATA", "")
-    assert data_folders() == [Path("../shared/data"), cache]
+# ---- where
 
 
 def test_the_first_folder_that_has_the_file_wins(tmp_path, monkeypatch):
-    given, named = tmp_path / "given", tmp_path / "named"
+    given, named, cache = tmp_path / "given", tmp_path / "named", tmp_path / "cache" / "tabsa"
     given.mkdir()
+    assert data_folders() == [Path("../shared/data"), cache]
     monkeypatch.setenv("TABSA_DATA", str(named))
-    in_cache = put(tmp_path / "cache" / "tabsa")
-    assert find("sentihood/a.json", given) == in_cache
-    put(tmp_path / "shared" / "data")
-    assert find("sentihood/a.json", given) == Path("../shared/data/sentihood/a.json")
-    in_named = put(named)
-    assert find("sentihood/a.json", given) == in_named
-    in_given = put(given)
-    assert find("sentihood/a.json", given) == in_given
-    assert find("sentihood/a.json") == in_named
-    assert find("sentihood") == named / "sentihood"
+    assert data_folders(given) == [given, named, Path("../shared/data"), cache]
+    for folder in (cache, tmp_path / "shared" / "data", named, given):
+        expected = put(folder)
+        assert find("sentihood/a.json", given).resolve() == expected.resolve()
+    assert find("sentihood/a.json") == named / "sentihood" / "a.json"
 
 
 @pytest.mark.parametrize(
     ("relative", "advice"),
     [
-        ("sentihood/sentihood-dev.json", "get it with `tabsa data fetch sentihood`"),
         ("sentihood-original/sentihood-dev.json", "get it with `tabsa data fetch sentihood-original`"),
-        ("semeval2014/Restaurants_Train.xml", "get it with `tabsa data fetch semeval2014`"),
         ("glove/glove.42B.300d.zip", "get it with `tabsa data fetch glove-42b`"),
         ("senticnet/senticnet4.tsv", "put a copy of it in one of them"),
         ("mine/a.txt", "put a copy of it in one of them"),
@@ -72,48 +76,160 @@ def test_absent_data_is_one_line_with_the_places_and_what_to_do(tmp_path, relati
     assert str(caught.value) == f"no {relative} in {tmp_path}, ../shared/data, {cache}; {advice}"
 
 
-def test_a_given_folder_must_exist_and_be_a_folder(tmp_path):
-    put(tmp_path / "cache" / "tabsa")
-    with pytest.raises(DataNotFoundError, match=r"the data folder .*absent does not exist"):
-        find("sentihood/a.json", tmp_path / "absent")
-    file = put(tmp_path)
-    with pytest.raises(DataNotFoundError, match=r"the data folder .*a\.json is a file"):
-        data_folders(file)
+def test_a_given_folder_must_be_there(tmp_path):
+    for folder in (tmp_path / "absent", put(tmp_path)):
+        with pytest.raises(DataNotFoundError, match=f"the data folder {folder} is not there"):
+            find("sentihood/a.json", folder)
 
 
-def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
+def test_a_tilde_is_the_home_folder_and_a_relative_cache_does_not_count(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TABSA_DATA", "~/named")
     assert data_folders(Path("~"))[:2] == [tmp_path, tmp_path / "named"]
+    for named in ("relative", ""):
+        monkeypatch.setenv("XDG_CACHE_HOME", named)
+        assert cache_folder() == tmp_path / ".cache" / "tabsa"
+
+
+# ---- the catalogue
+
+
+def test_what_is_downloaded_is_checked_and_lies_below_the_data_folder():
+    files = [file for one in catalogue().values() for file in (*one.files, *([one.archive] if one.archive else []))]
+    for file in files:
+        path = PurePosixPath(file.path)
+        assert not path.is_absolute()
+        assert ".." not in path.parts
+        assert file.url is None or (file.url.startswith("https://") and file.size and file.sha256)
+        assert file.sha256 is None or re.fullmatch(r"[0-9a-f]{64}", file.sha256)
+    for known in ([file.path for file in files], [file.sha256 for file in files if file.sha256]):
+        assert len(set(known)) == len(known)
+
+
+def test_entries_are_found_by_their_names_and_those_of_their_datasets():
+    for one in catalogue().values():
+        assert all((one.description, one.licence, one.citation))
+        assert bool(one.datasets) == (one.kind == DATASET)
+    assert {name for one in catalogue().values() for name in one.datasets} == DATASETS.keys()
+    assert entry("semeval2014-3way") is catalogue()["semeval2014"]
+    unfetchable = [one.name for one in catalogue().values() if not one.fetchable]
+    assert unfetchable == ["senticnet4", "places", "everyday", "open"]
+    with pytest.raises(FetchError, match=r"nothing called 'glove'.* sentihood, .*glove-840b, glove-42b") as caught:
+        entry("glove")
+    assert "senticnet4" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_a_wrong_split_is_refused_with_the_nearest(name):
+    right = next(split for split in DATASETS[name].SPLITS if split.endswith("train"))
+    with pytest.raises(DataError, match=f"unknown split of {name} '{right[:-1]}'; did you mean '{right}'"):
+        load(name, right[:-1])
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["sentihood", "sentihood-original", "semeval2014"])
+def test_the_real_files_are_the_published_ones(data_dir: Path, name: str) -> None:
+    for file in catalogue()[name].files:
+        if not (data_dir / file.path).is_file():
+            pytest.skip(f"needs real data: run `tabsa data fetch {name}`")
+        assert sha256(data_dir / file.path) == file.sha256
+
+
+# ---- downloads
+
+
+class Server(ThreadingHTTPServer):
+    """Serves `contents` by their names, and counts the requests."""
+
+    daemon_threads = True
+    requests = 0
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.contents = {"a.txt": b"hello", "b.txt": b"world"}
+
+    def file(self, name: str, **changes: str | None) -> File:
+        content = self.contents[name]
+        known = {"sha256": hashlib.sha256(content).hexdigest(), "url": f"http://127.0.0.1:{self.server_port}/{name}"}
+        return File(f"folder/{name}", len(content), **(known | changes))
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.requests += 1
+        content = self.server.contents.get(self.path.lstrip("/"))
+        self.send_response(200 if content is not None else 404)
+        self.send_header("Content-Length", str(len(content or b"")))
+        self.end_headers()
+        self.wfile.write(content or b"")
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with Server() as running:
+        threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True).start()
+        yield running
+        running.shutdown()
+
+
+@pytest.fixture
+def publish(monkeypatch: pytest.MonkeyPatch):
+    def add(*files: File, archive: File | None = None) -> None:
+        monkeypatch.setitem(catalogue(), "it", Entry("it", RESOURCE, "-", "-", "-", files, archive))
+
+    return add
+
+
+def test_good_files_arrive_and_are_not_fetched_twice(server, publish, tmp_path):
+    publish(server.file("a.txt"), server.file("b.txt"))
+    put(tmp_path, "folder/b.txt")  # another one, which is replaced
+    for _ in range(2):
+        paths = fetch("it", tmp_path)
+        assert [path.read_bytes() for path in paths] == [b"hello", b"world"]
+    assert server.requests == 2
+    assert sorted(path.name for path in (tmp_path / "folder").iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_an_archive_is_unpacked(server, publish, tmp_path):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as bundle:
+        bundle.writestr("inner/x.json", "{}")
+        bundle.writestr("../outside.txt", "no")
+    server.contents["it.zip"] = stream.getvalue()
+    publish(File("folder/inner/x.json", 2), archive=server.file("it.zip"))
+    assert [path.read_text() for path in fetch("it", tmp_path / "data")] == ["{}"]
+    assert not list(tmp_path.rglob("outside.txt"))
 
 
 @pytest.mark.parametrize(
-    ("platform", "environment", "expected"),
+    ("changes", "message"),
     [
-        ("linux", {}, "home/.cache/tabsa"),
-        ("linux", {"XDG_CACHE_HOME": "{tmp}/xdg"}, "xdg/tabsa"),
-        ("linux", {"XDG_CACHE_HOME": "relative"}, "home/.cache/tabsa"),
-        ("linux", {"XDG_CACHE_HOME": ""}, "home/.cache/tabsa"),
-        ("darwin", {"XDG_CACHE_HOME": "{tmp}/xdg"}, "home/Library/Caches/tabsa"),
-        ("win32", {"LOCALAPPDATA": "{tmp}/local"}, "local/tabsa"),
-        ("win32", {"LOCALAPPDATA": ""}, "home/AppData/Local/tabsa"),
+        ({"sha256": "0" * 64}, "0000 but got 2cf24dba"),
+        ({"url": "http://127.0.0.1:{port}/none"}, "404 Client Error"),
+        ({"url": "http://127.0.0.1:1/a.txt"}, "Max retries exceeded|refused"),
     ],
 )
-def test_the_cache_is_where_each_system_keeps_caches(tmp_path, monkeypatch, platform, environment, expected):
-    monkeypatch.setattr(sys, "platform", platform)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value.format(tmp=tmp_path))
-    assert cache_folder() == tmp_path / expected
+def test_what_goes_wrong_is_one_line_and_leaves_what_is_there(server, publish, tmp_path, changes, message):
+    changes = {name: value.replace("{port}", str(server.server_port)) for name, value in changes.items()}
+    publish(server.file("a.txt", **changes))
+    path = put(tmp_path, "folder/a.txt")
+    with pytest.raises(FetchError, match=message) as caught:
+        fetch("it", tmp_path)
+    assert "\n" not in str(caught.value)
+    assert [(one.name, one.read_text()) for one in path.parent.iterdir()] == [("a.txt", "[]")]
 
 
-def test_without_a_home_folder_the_other_places_remain(monkeypatch):
-    def home():
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(Path, "home", home)
-    assert data_folders() == [Path("../shared/data")]
-    with pytest.raises(DataError, match="set HOME or TABSA_DATA"):
-        cache_folder()
+def test_what_cannot_be_fetched_is_one_line(tmp_path, monkeypatch):
+    with pytest.raises(FetchError, match=r"senticnet4 cannot be fetched \(licence: unclear\); put your own copy at "):
+        fetch("senticnet4", tmp_path)
+    with pytest.raises(FetchError, match="places cannot be fetched: it is in the package"):
+        fetch("places", tmp_path)
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(FetchError, match=r"fetching needs pooch; install it with `pip install 'tabsa\[data\]'`"):
+        fetch("sentihood", tmp_path)

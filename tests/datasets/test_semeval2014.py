@@ -26,7 +26,7 @@ def sentence(*categories: str, number=1, text="Good pies."):
     )
 
 
-def write(folder: Path, *sentences: str, file="Restaurants_Test_Gold.xml") -> Path:
+def put(folder: Path, *sentences: str, file="Restaurants_Test_Gold.xml") -> Path:
     path = folder / "semeval2014" / file
     path.parent.mkdir(exist_ok=True)
     path.write_text(f"<sentences>{''.join(sentences)}</sentences>", encoding="utf-8")
@@ -39,8 +39,7 @@ def opinions_by_pattern(path: Path) -> dict[str, tuple[str, set[tuple[str, str]]
     sentences = {}
     for identifier, body in re.findall(r'<sentence id="([^"]*)">(.*?)</sentence>', raw, flags=re.DOTALL):
         text = re.findall(r"<text>(.*?)</text>", body)[0]
-        pairs = re.findall(r'category="([^"]*)"\s+polarity="([^"]*)"', body)
-        sentences[identifier] = html.unescape(text), set(pairs)
+        sentences[identifier] = html.unescape(text), set(re.findall(r'category="([^"]*)"\s+polarity="([^"]*)"', body))
     return sentences
 
 
@@ -60,21 +59,18 @@ def test_examples_are_those_that_patterns_find_in_the_raw_file(data_dir, split):
 @pytest.mark.data
 @quiet
 @pytest.mark.parametrize(
-    ("split", "sentences", "positive", "negative", "neutral", "conflict"),
+    ("split", "sentences", "counts"),
     [
-        ("train", 2733, 1967, 754, 445, 173),
-        ("dev", 311, 209, 85, 56, 23),
-        ("train+dev", 3044, 2176, 839, 501, 196),
-        ("test", 800, 657, 222, 94, 52),
+        ("train", 2733, {"positive": 1967, "negative": 754, "neutral": 445, "conflict": 173}),
+        ("dev", 311, {"positive": 209, "negative": 85, "neutral": 56, "conflict": 23}),
+        ("test", 800, {"positive": 657, "negative": 222, "neutral": 94, "conflict": 52}),
     ],
 )
-def test_counts(data_dir, split, sentences, positive, negative, neutral, conflict):
-    counts = {"positive": positive, "negative": negative, "neutral": neutral, "conflict": conflict}
-    four = load("semeval2014", split, data_dir=data_dir)
+def test_counts(data_dir, split, sentences, counts):
+    four, three = (load(name, split, data_dir=data_dir) for name in ("semeval2014", "semeval2014-3way"))
     assert len(four.examples) == sentences
     assert four.labels == ("none", "positive", "negative", "neutral", "conflict")
     assert Counter(opinion.polarity for example in four.examples for opinion in example.opinions) == counts
-    three = load("semeval2014-3way", split, data_dir=data_dir)
     assert three.labels == ("none", "positive", "negative", "neutral")
     del counts["conflict"]
     assert Counter(opinion.polarity for example in three.examples for opinion in example.opinions) == counts
@@ -82,38 +78,23 @@ def test_counts(data_dir, split, sentences, positive, negative, neutral, conflic
 
 
 @pytest.mark.data
-@quiet
 def test_train_and_dev_have_no_text_in_common_and_make_the_whole(data_dir):
-    train, dev, whole = (
-        load("semeval2014", split, data_dir=data_dir).examples for split in ("train", "dev", "train+dev")
-    )
-    assert not {example.text for example in train} & {example.text for example in dev}
-    assert {*train, *dev} == {*whole}
-    assert len(train) + len(dev) == len(whole)
-
-
-@pytest.mark.data
-def test_the_repeated_opinions_of_the_training_file_are_counted(data_dir):
     with pytest.warns(DataWarning, match=r"^semeval2014 train\+dev: dropped 2 repeated opinions$"):
-        load("semeval2014", "train+dev", data_dir=data_dir)
+        parts = [load("semeval2014", split, data_dir=data_dir).examples for split in ("train", "dev", "train+dev")]
+    assert not {example.text for example in parts[0]} & {example.text for example in parts[1]}
+    assert {*parts[0], *parts[1]} == {*parts[2]}
 
 
 def test_a_handwritten_file(tmp_path):
-    write(
-        tmp_path, sentence(category(), category("price", "conflict"), text="Pies &amp; caf&#233; "), sentence(number=2)
-    )
+    first = sentence(category(), category("price", "conflict"), text="Pies &amp; caf&#233; ")
+    put(tmp_path, first, sentence(number=2))
     dataset = load("semeval2014", "test", data_dir=tmp_path)
     assert dataset.aspects == ("food", "service", "price", "ambience", "anecdotes/miscellaneous")
-    first, second = dataset.examples
-    assert first.text == "Pies & café "
-    assert first.opinions == (
-        Opinion("restaurant", "food", "positive"),
-        Opinion("restaurant", "price", "conflict"),
-    )
-    assert second.opinions == ()
+    assert dataset.examples[0].text == "Pies & café "
+    both = (Opinion("restaurant", "food", "positive"), Opinion("restaurant", "price", "conflict"))
+    assert [example.opinions for example in dataset.examples] == [both, ()]
     three = load("semeval2014-3way", "test", data_dir=tmp_path, aspects=["price", "food"])
-    assert three.aspects == ("price", "food")
-    assert three.examples[0].opinions == (Opinion("restaurant", "food", "positive"),)
+    assert (three.aspects, three.examples[0].opinions) == (("price", "food"), both[:1])
 
 
 def test_dev_depends_on_the_text_alone(tmp_path):
@@ -121,14 +102,35 @@ def test_dev_depends_on_the_text_alone(tmp_path):
     held_out = []
     for some in (texts, texts[100:]):
         sentences = [sentence(number=number, text=text) for number, text in enumerate(some)]
-        write(tmp_path, *sentences, file="Restaurants_Train.xml")
+        put(tmp_path, *sentences, file="Restaurants_Train.xml")
         held_out.append([example.text for example in load("semeval2014", "dev", data_dir=tmp_path).examples])
     assert 10 < len(held_out[0]) < 60
     assert held_out[1] == [text for text in held_out[0] if text in texts[100:]]
 
 
-def test_a_folder_in_the_files_place_is_one_clear_line(tmp_path):
-    write(tmp_path).unlink()
-    (tmp_path / "semeval2014" / "Restaurants_Test_Gold.xml").mkdir()
-    with pytest.raises(DataError, match=r"cannot read .*\.xml: Is a directory"):
+BOMB = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 30))  # would expand without end
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("", "{path} is not XML: no element found"),
+        ('<?xml version="1.0" encoding="nonsense"?><sentences/>', "{path} is not XML: "),
+        (f'<!DOCTYPE s [<!ENTITY e0 "ha">{BOMB}]><sentences>&e29;</sentences>', "{path} is not XML: "),
+        ("<sentences>caf\N{LATIN SMALL LETTER E WITH ACUTE}</sentences>", "{path} is not XML: not well-formed"),
+        ("<reviews/>", "{path} is not a list of <sentence>s in <sentences>"),
+        ("<sentences/>", "{path} is not a list of <sentence>s in <sentences>"),
+        ("<sentences><sentence id='1'/></sentences>", "{path} sentence 1 lacks its text"),
+        ("<sentences><sentence><text>a</text></sentence></sentences>", "{path} sentence 1 lacks its id"),
+        ("<sentences><sentence id='1'><text>a</text></sentence></sentences>", "sentence 1 has no <aspectCategories>"),
+        (f"<sentences>{sentence(category('parking'))}</sentences>", "sentence 1 has the category 'parking'"),
+        (f"<sentences>{sentence(category('food', 'none'))}</sentences>", "sentence 1 has the category 'food', 'none'"),
+    ],
+)
+def test_a_malformed_file_is_one_clear_line(tmp_path, content, line):
+    path = put(tmp_path)
+    path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(DataError) as caught:
         load("semeval2014", "test", data_dir=tmp_path)
+    assert line.format(path=path) in str(caught.value)
+    assert "\n" not in str(caught.value)

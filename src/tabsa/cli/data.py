@@ -3,7 +3,7 @@
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -32,20 +32,15 @@ _MOST_SHOWN: Final = 3  # findings of a kind; --json has all
 _MOST_ASPECTS: Final = 12
 # The title of a kind of finding, what comes of it or can be done, and its colour.
 _FINDINGS: Final = {
-    "no_text": ("no texts", "there is nothing to load", "red"),
     "no_target_column": ("no targets", "one for each text, which it does not name", "yellow"),
     "unreadable": ("rows that cannot be read", "loading stops at the first one", "red"),
     "torn_line": ("lines that break off", "they are left out", "yellow"),
-    "empty_text": ("empty texts", "loading stops at the first one", "red"),
     "no_opinion": ("no opinions", "there is nothing to learn", "red"),
     "unknown_polarity": ("unusual polarities", "each is learnt as one of its own", "yellow"),
     "conflicting": ("labelled twice, in conflict", "the later label counts", "yellow"),
     "repeated": ("labelled twice, alike", "they count once", "yellow"),
     "target_not_in_text": ("targets not in the text", "mend the name; leave it empty if there is none", "yellow"),
     "aspect_spellings": ("aspects spelt two ways", "each is learnt as one of its own", "yellow"),
-    "same_text": ("texts under two ids", "they count twice", "yellow"),
-    "long_text": ("very long texts", "more than 2,000 words", "yellow"),
-    "one_polarity": ("a single polarity", "there is nothing to tell apart", "yellow"),
     "rare_polarity": ("rare polarities", "fewer than 10 opinions teach little", "cyan"),
     "rare_aspect": ("rare aspects", "fewer than 10 opinions teach little", "cyan"),
 }
@@ -78,7 +73,7 @@ def datasets(
     for heading, width in (("name", 20), ("holds", 14), ("files", 24)):
         table.add_column(heading, min_width=width, overflow="fold")
     for one in found:
-        where = Text(one["folder"] or ("" if one["missing"] else one["home"]), "dim")
+        where = Text(one["folder"] or ("" if one["missing"] else one["home"] or ""), "dim")
         table.add_row(Text.assemble((one["name"], "bold"), "\n", where), _contents(one), _state(one))
     out.print(table)
     for message in (message for one in found for message in (*one["warnings"], one["error"]) if message):
@@ -134,30 +129,27 @@ def fetch(
 def _survey(data_dir: Path | None) -> list[dict[str, Any]]:
     """Describe every dataset that loads by name, and the word vectors and other resources of the catalogue."""
     from tabsa.datasets.loading import DATASETS
-    from tabsa.datasets.locate import RESOURCE, VECTORS, catalogue, data_folders
+    from tabsa.datasets.locate import DATASET, catalogue, data_folders, entry
 
     data_folders(data_dir)  # a folder that was given and is not there is an error, not an empty list
     found = []
-    for name, source in DATASETS.items():
-        one = _record(name, "dataset", source.description, source.home)
-        for entry in catalogue().values():
-            if name in entry.datasets:
-                _add_files(one, entry, data_dir)
+    for name, module in DATASETS.items():
+        one = _record(name, entry(name), data_dir)
         if not one["missing"]:
-            _count(one, source.counted, data_dir)
+            counted = [split for split in ("train", "dev", "test") if split in module.SPLITS] or module.SPLITS[:1]
+            _count(one, counted, data_dir)
         found.append(one)
-    for entry in catalogue().values():
-        if entry.kind in (VECTORS, RESOURCE):
-            one = _record(entry.name, entry.kind, entry.description)
-            _add_files(one, entry, data_dir)
-            found.append(one)
-    return found
+    others = (source for source in catalogue().values() if source.kind != DATASET)
+    return [*found, *(_record(source.name, source, data_dir) for source in others)]
 
 
-def _record(name: str, kind: str, description: str, home: str = "the package") -> dict[str, Any]:
+def _record(name: str, source: "Entry", data_dir: Path | None) -> dict[str, Any]:
     nothing: dict[str, Any] = {"files": [], "missing": [], "splits": {}, "warnings": []}
-    known = {"name": name, "kind": kind, "description": description, "home": home, "folder": None}
-    return known | {"get": None, "licence": None, "error": None} | nothing
+    known = {"name": name, "kind": source.kind, "description": source.description, "home": source.home, "folder": None}
+    one = known | {"get": None, "licence": source.licence, "error": None} | nothing
+    if source.files:
+        _add_files(one, source, data_dir)
+    return one
 
 
 def _add_files(one: dict[str, Any], entry: "Entry", data_dir: Path | None) -> None:
@@ -165,7 +157,6 @@ def _add_files(one: dict[str, Any], entry: "Entry", data_dir: Path | None) -> No
     from tabsa.datasets.locate import VECTORS, find
 
     one["get"] = f"tabsa data fetch {entry.name}" if entry.fetchable else f"bring your own {entry.files[0].path}"
-    one["licence"] = entry.licence
     for file in entry.files:
         try:
             path = find(file.path, data_dir)
@@ -182,7 +173,7 @@ def _add_files(one: dict[str, Any], entry: "Entry", data_dir: Path | None) -> No
         one["folder"] = one["folder"] or str(path.parents[len(Path(file.path).parts) - 1])
 
 
-def _count(one: dict[str, Any], splits: tuple[str, ...], data_dir: Path | None) -> None:
+def _count(one: dict[str, Any], splits: Sequence[str], data_dir: Path | None) -> None:
     from tabsa.datasets.loading import load
 
     with warnings.catch_warnings(record=True) as caught:

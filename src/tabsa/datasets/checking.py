@@ -7,22 +7,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-from tabsa.datasets.locate import exists
-from tabsa.datasets.own import Draft, Drafts
+from tabsa.datasets.own import Draft, gather
 from tabsa.datasets.records import DEFAULT_COLUMNS, Columns, no_target_note, parse_row, settled_columns
 from tabsa.datasets.selection import Merger
-from tabsa.errors import DataError, DataNotFoundError, DataWarning
+from tabsa.errors import DataError, DataWarning
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Dataset, Opinion, Target
 from tabsa.tables.fields import TORN, is_blank
-from tabsa.tables.reading import INPUT_SUFFIXES, BadRow, Row, read_rows, suffix_of
-from tabsa.text.tokens import tokenise
+from tabsa.tables.kinds import input_suffix_of
+from tabsa.tables.rows import BadRow, Row, every_row
 
 # In the order of the findings: what stops the loading, what is learnt wrongly, what is learnt badly.
 CODES: Final = (
     "no_target_column", "unreadable", TORN, "no_opinion", "unknown_polarity", "conflicting", "repeated",
-    "target_not_in_text", "aspect_spellings", "same_text", "rare_polarity", "rare_aspect",
+    "target_not_in_text", "aspect_spellings", "rare_polarity", "rare_aspect",
 )  # fmt: skip
 POLARITIES: Final = (POSITIVE, NEGATIVE, NEUTRAL, MIXED, "conflict", NONE)
 FEWEST: Final = 10  # opinions that anything can be learnt from
@@ -30,11 +29,9 @@ FEW: Final = 100  # opinions: figures of fewer say little
 FEW_TO_START: Final = 500  # opinions: a model that starts from nothing learns little from fewer
 _SIGNS: Final = {"+": POSITIVE, "+1": POSITIVE, "-": NEGATIVE, "-1": NEGATIVE, "\u22121": NEGATIVE}
 _CLOSE: Final = 0.75  # as difflib compares spellings
-# The words nearest to a target are looked for only this often, in so many tokens: a file where no target is in its text
-# would take hours.
+# The words nearest to a target are looked for until there are so many findings, and in so many words: it takes time.
 _SEARCHES: Final = 1000
 _SEARCHED: Final = 500
-_JOINS: Final = re.compile(r"[\s_\-\u2010-\u2015]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +45,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class DataCheck:
-    """What a file holds, counted as it would load, and what looks wrong with it.
-
-    Opinions are those that loading takes: one for each pair of a target and an aspect, and none that is `none`.
-    """
+    """What a file holds, counted as it would load (of a pair's opinions one, and no `none`), and what looks wrong."""
 
     file: str
     unit: str  # what the findings' lines are: "line" of JSON Lines, "row" of any other table
@@ -74,22 +68,18 @@ def check(path: Path, columns: Columns = DEFAULT_COLUMNS) -> DataCheck:
         DataError: the file cannot be opened, holds no rows, or lacks a column that is needed; whatever is wrong further
             down is a finding.
     """
-    if not exists(path):
-        raise DataNotFoundError(f"no file {path}; expected a data file ({', '.join(INPUT_SUFFIXES)})")
-    if path.is_dir():
-        raise DataError(f"{path} is a folder; check one file at a time ({', '.join(INPUT_SUFFIXES)})")
     reading = _Reading(path, columns)
     reading.read()
-    drafts = [draft for draft in reading.drafts.finished() if draft.asks]
+    drafts = [draft for draft in reading.drafts.values() if draft.asks]
     targets = [reading.targets_of(draft) for draft in drafts]
+    kinds = Counter(_kind(target) for found in targets for target in found)
     opinions = [one for draft in drafts for one in Merger().merge(draft.opinions) if one.polarity != NONE]
     asked = {aspect for draft in drafts for aspect in draft.aspects}
     aspects = Counter({aspect: 0 for aspect in reading.aspects if aspect in asked})
     aspects.update(opinion.aspect for opinion in opinions)
     polarities = Counter(opinion.polarity for opinion in opinions)
     findings = [*reading.findings, *_findings(reading, aspects, polarities)]
-    findings.sort(key=lambda finding: (CODES.index(finding.code), finding.line or 0))
-    kinds = Counter(_kind(target) for found in targets for target in found)
+    questions = [question for draft in drafts for question in draft.questions(aspects).items()]
     return DataCheck(
         file=str(path),
         unit=reading.unit,
@@ -98,15 +88,11 @@ def check(path: Path, columns: Columns = DEFAULT_COLUMNS) -> DataCheck:
         several_targets=sum(len(found) > 1 for found in targets),
         targets={kind: kinds[kind] for kind in ("named", "unnamed", "not_in_text")},
         left_empty=reading.left_empty,
-        pairs=sum(
-            len(aspects if wanted is None else wanted) * len(names)
-            for draft in drafts
-            for wanted, names in draft.questions(aspects).items()
-        ),
+        pairs=sum(len(aspects if wanted is None else wanted) * len(names) for wanted, names in questions),
         opinions=len(opinions),
         polarities=dict(polarities.most_common()),
         aspects=dict(aspects.most_common()),
-        findings=tuple(findings),
+        findings=tuple(sorted(findings, key=lambda finding: (CODES.index(finding.code), finding.line or 0))),
     )
 
 
@@ -114,34 +100,26 @@ def _kind(target: Target) -> str:
     return "unnamed" if target.name == UNNAMED else "named" if target.mentions else "not_in_text"
 
 
-class _Labelled(NamedTuple):
-    """An opinion as it is written: in which line, about which text."""
-
-    line: int
-    draft: Draft
-    opinion: Opinion
-
-
 class _Reading:
     """The rows of a file: what they say, in which lines (always the first), and what is wrong with them."""
 
     def __init__(self, path: Path, columns: Columns) -> None:
         self.path, self.columns = path, columns
-        self.unit = "line" if suffix_of(path, INPUT_SUFFIXES).startswith((".jsonl", ".ndjson")) else "row"
+        self.unit = "line" if input_suffix_of(path).startswith((".jsonl", ".ndjson")) else "row"
         self.rows = self.left_empty = 0
-        self.drafts = Drafts()
+        self.drafts: dict[str, Draft] = {}
         self.findings: list[Finding] = []
-        self.labelled: list[_Labelled] = []
         self.texts: dict[Draft, int] = {}
         self.aspects: dict[str, int] = {}
+        self.polarities: dict[str, int] = {}
         self._targets: dict[tuple[Draft, str], int] = {}
-        self._searches = 0
+        self._labels: dict[tuple[Draft, str, str], tuple[str, int]] = {}  # polarities with their lines, by pair
         self._settled = False
 
     def read(self) -> None:
         """Read all rows; where the file breaks off, those before that."""
         try:
-            for row in read_rows(self.path):
+            for row in every_row(self.path):
                 if isinstance(row, BadRow):
                     self.rows += 1
                     self._refuse(row.error, row.number, TORN if row.error.code == TORN else "unreadable")
@@ -166,7 +144,7 @@ class _Reading:
     def _take(self, row: Row) -> None:
         try:
             record = parse_row(row.values, self.columns, row.where)
-            draft = self.drafts.add(record, row.where)
+            draft = gather(self.drafts, record, row.where)
         except DataError as e:
             self._refuse(e, row.number)
             return
@@ -175,16 +153,30 @@ class _Reading:
             self._targets.setdefault((draft, target.name), row.number)
         for aspect in (*(record.aspects or ()), *(opinion.aspect for opinion in record.opinions)):
             self.aspects.setdefault(aspect, row.number)
-        self.labelled += [_Labelled(row.number, draft, opinion) for opinion in record.opinions]
-        if record.withdrawn:
-            pairs = record.unlabelled
-            self.labelled = [
-                one
-                for one in self.labelled
-                if one.draft is not draft or (one.opinion.target, one.opinion.aspect) not in pairs
-            ]
-        else:
-            self.left_empty += bool(record.unlabelled)
+        for opinion in record.opinions:
+            self.findings += self._label(draft, opinion, row.number)
+        self.left_empty += bool(record.unlabelled) and not record.withdrawn
+        for target_name, aspect in record.unlabelled if record.withdrawn else ():
+            self._labels.pop((draft, target_name, aspect), None)
+
+    def _label(self, draft: Draft, opinion: Opinion, line: int) -> Iterator[Finding]:
+        """Find an unusual polarity, and a second label of a text's pair of a target and an aspect."""
+        polarity = opinion.polarity
+        self.polarities.setdefault(polarity, line)
+        if polarity not in POLARITIES:
+            near = nearest_polarity(polarity)
+            hint = f"did you mean {near!r}?" if near else f"expected one of {', '.join(POLARITIES)}"
+            yield Finding("unknown_polarity", line, f"polarity {polarity!r}; {hint}")
+        pair = draft, opinion.target, opinion.aspect
+        if pair in self._labels:
+            before, place = self._labels[pair]
+            where = f"the same {self.unit}" if place == line else f"{self.unit} {place}"
+            target = "the unnamed target" if opinion.target == UNNAMED else repr(opinion.target)
+            same = before == polarity
+            second = f"as in {where}" if same else f"but {before} in {where}"
+            message = f"{opinion.aspect!r} of {target} is {polarity}, {second}"
+            yield Finding("repeated" if same else "conflicting", line, message)
+        self._labels[pair] = polarity, line
 
     def _refuse(self, error: DataError, line: int, code: str = "unreadable") -> None:
         """Note what loading would stop at; a finding has its line beside it, so the message goes without."""
@@ -199,8 +191,7 @@ class _Reading:
             self._refuse(e, self.texts[draft])
             return ()
         for name in draft.not_in_text(targets):
-            self._searches += 1
-            near = nearest_words(name, draft.text) if self._searches <= _SEARCHES else None
+            near = nearest_words(name, draft.text) if len(self.findings) < _SEARCHES else None
             hint = f"; did you mean {near!r}?" if near else ""
             message = f"{name!r} is not in the text{hint}"
             self.findings.append(Finding("target_not_in_text", self._targets[draft, name], message))
@@ -211,55 +202,25 @@ def _findings(reading: _Reading, aspects: Mapping[str, int], polarities: Mapping
     """Find what only the whole file shows."""
     if reading.texts and not polarities:
         yield Finding("no_opinion", None, "holds no opinion; fill in an aspect and a polarity")
-    yield from _labels(reading.labelled, reading.unit)
-    yield from _aspects(aspects, reading.aspects)
-    first = {opinion.polarity: line for line, _, opinion in reversed(reading.labelled)}
-    for polarity, count in polarities.items():  # misspelt ones are findings already
-        if count < FEWEST and (polarity in POLARITIES or not nearest_polarity(polarity)):
-            yield Finding("rare_polarity", first[polarity], f"polarity {polarity!r} has {_count(count)}")
-    earlier: dict[str, Draft] = {}
-    for draft, line in reading.texts.items():
-        same = earlier.setdefault(" ".join(draft.text.split()), draft)
-        if same is not draft:
-            message = f"id {draft.id!r} has the text of id {same.id!r} in {reading.unit} {reading.texts[same]}"
-            yield Finding("same_text", line, message)
-
-
-def _labels(labelled: Iterable[_Labelled], unit: str) -> Iterator[Finding]:
-    """Find unusual polarities, and pairs of a target and an aspect with two labels in one text."""
-    earlier: dict[tuple[Draft, str, str], tuple[str, int]] = {}
-    for line, draft, opinion in labelled:
-        polarity = opinion.polarity
-        if polarity not in POLARITIES:
-            near = nearest_polarity(polarity)
-            hint = f"did you mean {near!r}?" if near else f"expected one of {', '.join(POLARITIES)}"
-            yield Finding("unknown_polarity", line, f"polarity {polarity!r}; {hint}")
-        pair = draft, opinion.target, opinion.aspect
-        if pair in earlier:
-            before, place = earlier[pair]
-            where = f"the same {unit}" if place == line else f"{unit} {place}"
-            target = "the unnamed target" if opinion.target == UNNAMED else repr(opinion.target)
-            subject = f"{opinion.aspect!r} of {target} is {polarity}"
-            if before == polarity:
-                yield Finding("repeated", line, f"{subject}, as in {where}")
-            else:
-                yield Finding("conflicting", line, f"{subject}, but {before} in {where}")
-        earlier[pair] = polarity, line
-
-
-def _aspects(counts: Mapping[str, int], lines: Mapping[str, int]) -> Iterator[Finding]:
-    """Find aspects that differ only in case, spaces, hyphens, underscores or a final s, and those with few opinions."""
     families: defaultdict[str, list[str]] = defaultdict(list)
-    for name in counts:
-        families[_JOINS.sub("", name.casefold()).removesuffix("s")].append(name)
+    for name in aspects:  # together where they differ only in case, spaces, hyphens, underscores or a final s
+        families[re.sub(r"[\s_\-\u2010-\u2015]+", "", name.casefold()).removesuffix("s")].append(name)
+    lines = reading.aspects
     for names in families.values():
         if len(names) > 1:
-            ordered = sorted(names, key=lambda name: (-counts[name], lines[name]))
-            *listed, last = (f"{name!r} ({counts[name]:,})" for name in ordered)
+            ordered = sorted(names, key=lambda name: (-aspects[name], lines[name]))
+            *listed, last = (f"{name!r} ({aspects[name]:,})" for name in ordered)
             yield Finding("aspect_spellings", lines[ordered[-1]], f"{', '.join(listed)} and {last}")
-        if sum(counts[name] for name in names) < FEWEST:
+        if sum(aspects[name] for name in names) < FEWEST:
             for name in names:
-                yield Finding("rare_aspect", lines[name], f"aspect {name!r} has {_count(counts[name])}")
+                yield Finding("rare_aspect", lines[name], f"aspect {name!r} has {_opinions(aspects[name])}")
+    for name, count in polarities.items():  # misspelt ones are findings already
+        if count < FEWEST and (name in POLARITIES or not nearest_polarity(name)):
+            yield Finding("rare_polarity", reading.polarities[name], f"polarity {name!r} has {_opinions(count)}")
+
+
+def _opinions(count: int) -> str:
+    return {0: "no opinion", 1: "1 opinion"}.get(count, f"{count:,} opinions")
 
 
 def nearest_polarity(polarity: str) -> str | None:
@@ -271,28 +232,16 @@ def nearest_polarity(polarity: str) -> str | None:
 
 
 def nearest_words(name: str, text: str) -> str | None:
-    """Return the words of a text that are spelt most like a name, as many as it has or one more or less, if close."""
-    size = len(tokenise(name))
-    tokens = tokenise(text)[:_SEARCHED]
-    windows: dict[str, str] = {}
-    for count in range(max(1, size - 1), size + 2):
-        for first, last in zip(tokens, tokens[count - 1 :], strict=False):
-            if first.text[0].isalnum() and last.text[-1].isalnum():
-                words = text[first.start : last.end]
-                windows.setdefault(words.casefold(), words)
+    """Return the words of a text that are spelt most like a name, as many as it has, if any are close."""
+    words = [word.strip(".,;:!?\"'()") for word in text.split()[:_SEARCHED]]
+    size = len(name.split())
+    windows = {" ".join(words[n : n + size]).casefold(): " ".join(words[n : n + size]) for n in range(len(words))}
     near = get_close_matches(name.casefold(), windows, n=1, cutoff=_CLOSE)
     return windows[near[0]] if near else None
 
 
-def _count(opinions: int) -> str:
-    return {0: "no opinion", 1: "1 opinion"}.get(opinions, f"{opinions:,} opinions")
-
-
 def mostly_implied(dataset: Dataset) -> bool:
-    """Return whether more than half of its targets are not named in their texts.
-
-    A model that is trained on it takes a target that a text does not name to be what the text is about.
-    """
+    """Return whether more than half of the targets are not named; a model that learns from it takes texts so."""
     named = [bool(target.mentions) for _, target in dataset.groups()]
     return 2 * named.count(False) > len(named)
 
@@ -302,29 +251,17 @@ def any_named(dataset: Dataset) -> bool:
     return any(target.mentions for _, target in dataset.groups())
 
 
-def warn_if_implied(dataset: Dataset, *, implied: bool) -> None:
-    """Warn where most targets are not named in their texts, and a model answers `none` for these in use."""
-    if not implied and mostly_implied(dataset):
-        named = [bool(target.mentions) for _, target in dataset.groups()]
-        warnings.warn(
-            f"{dataset.split} of {dataset.name}: {named.count(False):,} of {len(named):,} targets are not named in "
-            "their texts; in use the model answers `none` for these unless you say --implied (in Python implied=True)",
-            DataWarning,
-            stacklevel=3,
-        )
-
-
 def notes_on(dataset: Dataset, *, start: bool = False) -> tuple[str, ...]:
     """Return what to know of a small split: that its figures mean little, or that no model can `start` from it."""
     opinions = sum(len(example.opinions) for example in dataset.examples)
     if opinions >= (FEW_TO_START if start else FEW):
         return ()
     texts = len({example.text for example in dataset.examples})
-    counted = f"{opinions:,} opinion{'s' * (opinions != 1)} in {texts:,} text{'s' * (texts != 1)}"
     meaning = f"figures of fewer than {FEW} opinions say little"
     if start:
         advice = "leave `kind` out of the configuration, and the reader in the box is fine-tuned, which needs far fewer"
         meaning = f"few for a model that starts from nothing; {advice}"
+    counted = f"{_opinions(opinions)} in {texts:,} text{'s' * (texts != 1)}"
     return (f"{dataset.split} of {dataset.name} has {counted}: {meaning}",)
 
 

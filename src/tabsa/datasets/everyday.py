@@ -16,16 +16,15 @@ from tabsa.datasets.locate import find
 from tabsa.errors import DataNotFoundError
 from tabsa.schema import Dataset
 
-_PARTS: Final = ("train", "dev", "test")
-SPLITS: Final = (*_PARTS, "dev-seen", "dev-unseen", "test-seen", "test-unseen")
+SPLITS: Final = (*own.SPLITS, "dev-seen", "dev-unseen", "test-seen", "test-unseen")
 _CLONE: Final = Path(__file__).parents[3] / "repro" / "everyday"  # where a clone of the repository has it
 
 
-def load(split: str, *, data_dir: Path | None = None, aspects: Sequence[str] | None = None) -> Dataset:
+def load(name: str, split: str, *, data_dir: Path | None = None, aspects: Sequence[str] | None = None) -> Dataset:
     """Read one split; `aspects` are by default every wording that occurs, some thousands."""
-    splits = _read(tuple((part, path := _file(part, data_dir), path.stat().st_mtime_ns) for part in _PARTS))
+    splits = _read(tuple((part, path := _file(part, data_dir), path.stat().st_mtime_ns) for part in own.SPLITS))
     part, _, domains = split.partition("-")
-    dataset = own.dataset_of("everyday", splits, part, aspects)
+    dataset = own.dataset_of(name, splits, part, aspects)
     if not domains:
         return dataset
     trained = {draft.tags["domain"] for draft in splits["train"]}

@@ -1,17 +1,16 @@
 """Where data lies, what can be fetched, and from where (`files/catalogue.toml`)."""
 
 import os
-import sys
 import tomllib
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from tabsa.errors import DataError, DataNotFoundError, FetchError, first_line
+from tabsa.errors import DataNotFoundError, FetchError, first_line
 from tabsa.files import read_text
 
 ENVIRONMENT: Final = "TABSA_DATA"
@@ -25,36 +24,17 @@ def data_folders(data_dir: Path | str | None = None) -> list[Path]:
 
     The folder given (which must exist), `$TABSA_DATA`, `../shared/data` (from the current folder), the user's cache.
     """
-    folders = []
-    if data_dir is not None:
-        folders.append(expanded(Path(data_dir)))
-        if not folders[0].is_dir():
-            state = "is a file" if exists(folders[0]) else "does not exist"
-            raise DataNotFoundError(f"the data folder {data_dir} {state}; expected a folder that holds datasets")
-    if named := os.environ.get(ENVIRONMENT):
-        folders.append(expanded(Path(named)))
-    folders.append(Path("../shared/data"))
-    with suppress(DataError):  # without a home folder there are still the other places
-        folders.append(cache_folder())
-    return folders
+    given = [] if data_dir is None else [expanded(Path(data_dir))]
+    if given and not given[0].is_dir():
+        raise DataNotFoundError(f"the data folder {data_dir} is not there; expected a folder that holds datasets")
+    named = os.environ.get(ENVIRONMENT)
+    return [*given, *([expanded(Path(named))] if named else []), Path("../shared/data"), cache_folder()]
 
 
 def cache_folder() -> Path:
     """Return the user's cache, which `tabsa data fetch` fills; it may not exist yet."""
-    try:
-        home = Path.home()
-    except RuntimeError as e:
-        raise DataError(f"cannot tell where your home folder is; set HOME or {ENVIRONMENT}") from e
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = home / "Library" / "Caches"
-    else:
-        base = home / ".cache"
-        # The XDG specification has a relative path ignored.
-        if (named := Path(os.environ.get("XDG_CACHE_HOME", ""))).is_absolute():
-            base = named
-    return base / "tabsa"
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))  # the specification has a relative path ignored
+    return (named if named.is_absolute() else expanded(Path("~/.cache"))) / "tabsa"
 
 
 def find(relative: str, data_dir: Path | str | None = None) -> Path:
@@ -106,39 +86,25 @@ class Entry:
     citation: str
     files: tuple[File, ...]
     archive: File | None = None
-    datasets: tuple[str, ...] = ()  # the names that these files load under
+    datasets: Sequence[str] = ()  # the names that these files load under
+    home: str | None = None  # where it is, if it is in no data folder
 
     @property
     def fetchable(self) -> bool:
-        """Whether it has a public home that may be downloaded from."""
-        return self.archive is not None or all(file.url is not None for file in self.files)
+        """True where it has a public home that may be downloaded from."""
+        return self.archive is not None or (bool(self.files) and all(file.url is not None for file in self.files))
 
 
 @cache
 def catalogue() -> dict[str, Entry]:
     """Return all that is known by name, whether it can be fetched or not."""
     listed = tomllib.loads(read_text(Path(__file__).parent / "files" / "catalogue.toml"))
-    return {name: _entry(name, **values) for name, values in listed.items()}
-
-
-def _entry(
-    name: str,
-    *,
-    folder: str,
-    files: Sequence[Mapping[str, Any]],
-    home: str | None = None,
-    archive: Mapping[str, Any] | None = None,
-    datasets: Sequence[str] = (),
-    **about: str,
-) -> Entry:
-    def known(file: Mapping[str, Any], url: str | None) -> File:
-        path = f"{folder}/{file['name']}"
-        return File(path, file.get("size"), file.get("sha256"), f"{url}/{file['name']}" if url else None)
-
-    parts = tuple(known(file, None if archive else home) for file in files)
-    return Entry(
-        name, files=parts, archive=known(archive, home) if archive else None, datasets=tuple(datasets), **about
-    )
+    entries = {}
+    for name, values in listed.items():
+        values["files"] = tuple(File(**file) for file in values.get("files", ()))
+        values["archive"] = File(**values["archive"]) if "archive" in values else None
+        entries[name] = Entry(name, **values)
+    return entries
 
 
 def entry(name: str) -> Entry:
@@ -158,6 +124,8 @@ def fetch(name: str, folder: Path, *, progress: bool = False) -> list[Path]:
     """
     wanted = entry(name)
     paths = [folder / file.path for file in wanted.files]
+    if wanted.home:
+        raise FetchError(f"{name} cannot be fetched: it is in {wanted.home}")
     if not wanted.fetchable:
         places = ", ".join(map(str, paths))
         raise FetchError(f"{name} cannot be fetched (licence: {wanted.licence}); put your own copy at {places}")

@@ -4,16 +4,15 @@ A split is one of the files: `mams-categories-train`, `newsmtsc-train`, ... Most
 name, which is then the only target; a category that a text has no opinion on was not found there. Conflict is `mixed`.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from tabsa.datasets import own
 from tabsa.datasets.locate import find
-from tabsa.datasets.selection import Merger, choose_aspects
-from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Dataset, Example, Opinion, Span, Target
+from tabsa.schema import MIXED, Dataset
 from tabsa.tables.fields import member
-from tabsa.tables.reading import read_good_rows
+from tabsa.tables.rows import Row, typed_rows
 
 _WITH_DEV: Final = (
     "mams-categories", "mams-terms", "memd-books", "memd-clothing", "memd-hotel", "memd-laptop", "memd-restaurant",
@@ -28,47 +27,31 @@ SPLITS: Final = (
 )
 
 
-def load(split: str, *, data_dir: Path | None = None, aspects: Sequence[str] | None = None) -> Dataset:
+def load(name: str, split: str, *, data_dir: Path | None = None, aspects: Sequence[str] | None = None) -> Dataset:
     """Read one of the sets; its aspects and labels are those of all its own files."""
-    name, _, part = split.rpartition("-")
-    files = {}
-    for other in ("train", "dev"):
-        if f"{name}-{other}" in SPLITS:
-            path = find(f"open/{name}-{other}.jsonl", data_dir)
-            files[other] = [_example(row.values, row.where) for row in read_good_rows(path)]
-    opinions = [opinion for examples in files.values() for example in examples for opinion in example.opinions]
-    known = tuple(dict.fromkeys(opinion.aspect for opinion in opinions))
-    chosen = choose_aspects(aspects, known=known, default=known)
-    found = {opinion.polarity for opinion in opinions}
-    labels = (NONE, *(label for label in (POSITIVE, NEGATIVE, NEUTRAL, MIXED) if label in found))
-    examples = [
-        replace(example, opinions=tuple(opinion for opinion in example.opinions if opinion.aspect in chosen))
-        for example in files[part]
-    ]
-    return Dataset("open", split, chosen, labels, tuple(examples))
+    parts = [part for part in SPLITS if part.rpartition("-")[0] == split.rpartition("-")[0]]
+    paths = {part: find(f"open/{part}.jsonl", data_dir) for part in parts}
+    return own.dataset_of(
+        name, {part: own.drafts_of(path, _rows(typed_rows(path))) for part, path in paths.items()}, split, aspects
+    )
 
 
-def _example(values: Mapping[str, object], where: str) -> Example:
-    """Read a row; of mentions that overlap the longest stays, and a target that has none left goes."""
-    spans = {
-        member(target, "name", str, where): [Span(*pair) for pair in member(target, "mentions", list, where)]
-        for target in member(values, "targets", list, where)
-    }
-    taken: list[Span] = []
-    for span in sorted((span for own in spans.values() for span in own), key=lambda span: span.start - span.end):
-        if all(span.end <= other.start or other.end <= span.start for other in taken):
-            taken.append(span)
-    apart = {name: tuple(span for span in own if span in taken) for name, own in spans.items()}
-    targets = [Target(name, own) for name, own in apart.items() if own] or [Target(UNNAMED, implied=True)]
-    names = {target.name for target in targets}
-    opinions = []
-    for entry in member(values, "opinions", list, where):
-        polarity = member(entry, "polarity", str, where)
-        opinion = Opinion(
-            entry.get("target") or UNNAMED,
-            member(entry, "aspect", str, where),
-            MIXED if polarity == "conflict" else polarity,
-        )
-        opinions += [opinion] if opinion.target in names else []
-    text = member(values, "text", str, where)
-    return Example(member(values, "id", str, where), text, tuple(targets), Merger().merge(opinions))
+def _rows(rows: Iterable[Row]) -> Iterator[Row]:
+    """Rows as the user's own are; of mentions that overlap the longest stays, and a target that has none left goes."""
+    for where, values, number in rows:
+        targets = member(values, "targets", list, where)
+        taken: list[list[int]] = []
+        for start, end in sorted(
+            (span for one in targets for span in one["mentions"]), key=lambda span: span[0] - span[1]
+        ):
+            if all(end <= other[0] or other[1] <= start for other in taken):
+                taken.append([start, end])
+        apart = [one | {"mentions": [span for span in one["mentions"] if span in taken]} for one in targets]
+        named = [one for one in apart if one["mentions"]] or [None]
+        names = {one["name"] if one else None for one in named}
+        opinions = [
+            one | {"polarity": MIXED if one["polarity"] == "conflict" else one["polarity"]}
+            for one in member(values, "opinions", list, where)
+            if one["target"] in names
+        ]
+        yield Row(where, values | {"targets": named, "opinions": opinions}, number)

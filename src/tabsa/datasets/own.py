@@ -1,6 +1,6 @@
 """The user's own data: a table (CSV, TSV, JSON Lines, Excel, Parquet), a folder with one such file a split, or a frame.
 
-Flat, one opinion a row: columns text, target, aspect, polarity, and if there are any id, start and end.
+Flat, one opinion a row: columns text, target, aspect, polarity, and if there is one id.
 Nested, one text a row: `{"id", "text", "targets": [...], "opinions": [{"target", "aspect", "polarity"}, ...]}`.
 Both may list the `aspects` that were asked of a text, and have its `domain` and `kind`. A target that the text does not
 name is null, or empty. A flat row with an aspect and no polarity was not asked; of `asked_only` rows nothing else was.
@@ -17,9 +17,10 @@ from tabsa.datasets.locate import exists
 from tabsa.datasets.records import DEFAULT_COLUMNS, Columns, Named, Record, no_target_note, parse_row, settled_columns
 from tabsa.datasets.selection import ALL, Merger, choose_aspects, share
 from tabsa.errors import DataError, DataNotFoundError, DataWarning, unknown_name
-from tabsa.schema import NEGATIVE, NONE, POSITIVE, UNNAMED, Dataset, Example, Opinion, Span, Target
+from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Dataset, Example, Opinion, Span, Target
 from tabsa.tables.fields import is_blank
-from tabsa.tables.reading import INPUT_SUFFIXES, Row, read_good_rows
+from tabsa.tables.kinds import INPUT_SUFFIXES
+from tabsa.tables.rows import Row, typed_rows
 from tabsa.text.targets import TargetFinder
 from tabsa.text.tokens import ordered_mentions
 
@@ -116,32 +117,13 @@ class Draft:
         return [one.name for one in targets if not one.mentions and self.targets[one.name].mentions is None]
 
 
-class Drafts:
-    """A file's examples: rows with the same id are one; where there are no ids, rows with the same text."""
-
-    def __init__(self) -> None:
-        self._by_key: dict[str, Draft] = {}
-        self._has_ids: bool | None = None
-
-    def add(self, record: Record, where: str) -> Draft:
-        """Return the example that the row belongs to; a DataError where it does not go with the rows before it."""
-        if self._has_ids is None:
-            self._has_ids = bool(record.id)
-        if bool(record.id) != self._has_ids:
-            raise DataError(f"{where}: some rows have an id and some have not; give every row an id, or none")
-        draft = self._by_key.setdefault(record.id or record.text, Draft(record.id, record.text, where))
-        if draft.text != record.text:
-            raise DataError(
-                f"{where}: id {record.id!r} has another text than in {draft.where}; give each text its own id"
-            )
-        draft.add(record)
-        return draft
-
-    def finished(self) -> list[Draft]:
-        """Return the examples, once all rows are in; those without an id are numbered from 1."""
-        for number, draft in enumerate(self._by_key.values(), start=1):
-            draft.id = draft.id or str(number)
-        return list(self._by_key.values())
+def gather(drafts: dict[str, Draft], record: Record, where: str) -> Draft:
+    """Add a row to the example it belongs to, by its id or else its text; examples without an id are numbered."""
+    draft = drafts.setdefault(record.id or record.text, Draft(record.id or str(len(drafts) + 1), record.text, where))
+    if draft.text != record.text:
+        raise DataError(f"{where}: id {record.id!r} has another text than in {draft.where}; give each text its own id")
+    draft.add(record)
+    return draft
 
 
 def _joined(first: Named, second: Named) -> Named:
@@ -163,15 +145,9 @@ def _finder(names: tuple[tuple[str, tuple[str, ...]], ...]) -> TargetFinder:
 def load(
     path: Path, split: str, *, aspects: Sequence[str] | None = None, columns: Columns = DEFAULT_COLUMNS
 ) -> Dataset:
-    """Read one split of the user's own file or folder.
+    """Read one split of the user's own file, or of a folder that holds train.EXT, dev.EXT and test.EXT (or some).
 
-    Args:
-        path: a file, or a folder that holds train.EXT, dev.EXT and test.EXT (or some of them).
-        split: "all" is the whole of a single file; "train", "dev" and "test" are about 80, 10 and 10 percent of it,
-            held apart by a hash of the text. Of a folder, one of the splits it has a file for.
-        aspects: the aspects to take, in this order; by default all that are judged or asked in any split, in order of
-            appearance.
-        columns: the file's names for its columns.
+    Of a file, "all" is the whole; "train", "dev" and "test" are about 80, 10 and 10 percent, by a hash of the text.
     """
     return dataset_of(str(path), read_splits(_files(path), columns), split, aspects)
 
@@ -181,7 +157,7 @@ def read_splits(files: Mapping[str, Path], columns: Columns = DEFAULT_COLUMNS) -
     splits: dict[str, list[Draft]] = {}
     for part, path in files.items():
         torn: list[str] = []
-        splits[part] = _drafts(path, read_good_rows(path, on_torn=torn.append), columns, torn)
+        splits[part] = drafts_of(path, typed_rows(path, on_torn=torn.append), columns, torn)
     if ALL in splits:
         splits |= {split: [] for split in SPLITS}
         for draft in splits[ALL]:
@@ -215,26 +191,19 @@ def frame_dataset(frame: object, columns: Columns = DEFAULT_COLUMNS) -> Dataset:
         return Dataset("examples", ALL, aspects, labels_of(opinions), tuple(rows))
     if not all(isinstance(row, Mapping) for row in rows):
         raise DataError("the data has rows of other kinds; expected a frame, mappings or Examples alone")
-    table = [
-        Row(f"row {number}", {str(key): None if _is_missing(value) else value for key, value in row.items()}, number)
-        for number, row in enumerate(rows, 1)
-    ]
-    return dataset_of("the frame", {ALL: _drafts("the frame", table, columns)}, ALL, None)
+    table = [Row(f"row {n}", {str(key): value for key, value in row.items()}, n) for n, row in enumerate(rows, 1)]
+    return dataset_of("the frame", {ALL: drafts_of("the frame", table, columns)}, ALL, None)
 
 
-def _frame_rows(frame: object) -> list[Any]:
+def _frame_rows(frame: Any) -> list[Any]:
     for method in ("to_dicts", "to_pylist"):  # of Polars, of Arrow
         if hasattr(frame, method):
             return list(getattr(frame, method)())
-    if hasattr(frame, "to_dict") and hasattr(frame, "columns"):
-        return list(frame.to_dict("records"))
+    if hasattr(frame, "to_dict") and hasattr(frame, "columns"):  # of pandas, which has several ways to be empty
+        return list(frame.astype(object).where(frame.notna(), None).to_dict("records"))
     if isinstance(frame, str | bytes | Mapping) or not isinstance(frame, Iterable):
         raise DataError(f"the data is a {type(frame).__name__}; expected a frame, rows or Examples")
     return list(frame)
-
-
-def _is_missing(value: object) -> bool:
-    return (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")  # of pandas
 
 
 def _files(path: Path) -> dict[str, Path]:
@@ -243,13 +212,11 @@ def _files(path: Path) -> dict[str, Path]:
         raise DataNotFoundError(f"no file or folder {path}; expected a data file ({formats}) or a folder of splits")
     if not path.is_dir():
         return {ALL: path}
-    files = {}
-    for split in SPLITS:
-        found = [path / f"{split}{suffix}" for suffix in INPUT_SUFFIXES if (path / f"{split}{suffix}").is_file()]
-        if len(found) > 1:
-            raise DataError(f"{path} has both {found[0].name} and {found[1].name}; keep one file a split")
-        if found:
-            files[split] = found[0]
+    places = [(split, path / f"{split}{suffix}") for split in SPLITS for suffix in INPUT_SUFFIXES]
+    found = [(split, file) for split, file in places if file.is_file()]
+    files = dict(found)
+    if len(files) < len(found):
+        raise DataError(f"{path} has {', '.join(file.name for _, file in found)}; keep one file a split")
     if not files:
         raise DataNotFoundError(
             f"no split in the folder {path}; expected train.csv, dev.csv, test.csv (or {', '.join(INPUT_SUFFIXES[1:])})"
@@ -257,9 +224,11 @@ def _files(path: Path) -> dict[str, Path]:
     return files
 
 
-def _drafts(path: Path | str, table: Iterable[Row], columns: Columns, torn: Sequence[str] = ()) -> list[Draft]:
+def drafts_of(
+    path: Path | str, table: Iterable[Row], columns: Columns = DEFAULT_COLUMNS, torn: Sequence[str] = ()
+) -> list[Draft]:
     """Gather the rows of a table, text by text; `torn` are lines that break off, known when all are read."""
-    rows = Drafts()
+    drafts: dict[str, Draft] = {}
     settled, empty = None, 0
     for row in table:
         if all(map(is_blank, row.values.values())):
@@ -269,12 +238,11 @@ def _drafts(path: Path | str, table: Iterable[Row], columns: Columns, torn: Sequ
             if settled != columns:
                 warnings.warn(f"{path} has {no_target_note(row.values)}", DataWarning, stacklevel=5)
         record = parse_row(row.values, settled, row.where)
-        rows.add(record, row.where)
+        gather(drafts, record, row.where)
         empty += bool(record.unlabelled) and not record.withdrawn
-    drafts = rows.finished()
     if not drafts:
         raise DataError(f"{path} holds no rows; expected at least one text")
-    asking = [draft for draft in drafts if draft.asks]
+    asking = [draft for draft in drafts.values() if draft.asks]
     if not asking:
         which = "its text has no" if len(drafts) == 1 else f"none of its {len(drafts):,} texts has a"
         raise DataError(f"{path}: {which} label yet; fill in the column {columns.polarity!r}")
@@ -292,23 +260,21 @@ def _drafts(path: Path | str, table: Iterable[Row], columns: Columns, torn: Sequ
 
 def _aspects(name: str, wanted: Sequence[str] | None, occurring: tuple[str, ...]) -> tuple[str, ...]:
     """Return those wanted, even where they do not occur: a model's aspects are more than a small test file has."""
-    wanted = ALL if wanted is None else wanted
-    named = (wanted,) if isinstance(wanted, str) else tuple(wanted)
-    if not occurring and named == (ALL,):
-        raise DataError(
-            f"{name} holds no opinion, so its aspects are unknown; fill in aspect and polarity, or name the aspects"
-        )
-    absent = [aspect for aspect in named if aspect not in (ALL, *occurring)]
-    if absent:
+    if wanted is None or wanted == ALL or list(wanted) == [ALL]:
+        if not occurring:
+            raise DataError(f"{name} holds no opinion, so its aspects are unknown; fill in aspect and polarity")
+        return occurring
+    chosen = choose_aspects(wanted, known=(*occurring, *wanted), default=occurring)
+    if absent := [aspect for aspect in chosen if aspect not in occurring]:
         message = f"{name}: no opinion on {', '.join(absent)}; its aspects are {', '.join(occurring) or 'none'}"
         warnings.warn(message, DataWarning, stacklevel=4)
-    return choose_aspects(wanted, known=(*occurring, *absent), default=occurring)
+    return chosen
 
 
 def labels_of(opinions: Iterable[Opinion]) -> tuple[str, ...]:
     """Return `none`, then the polarities there are, those that have a meaning here first."""
     occurring = dict.fromkeys(opinion.polarity for opinion in opinions)
-    known = [polarity for polarity in (POSITIVE, NEGATIVE) if polarity in occurring]
+    known = [polarity for polarity in (POSITIVE, NEGATIVE, NEUTRAL, MIXED) if polarity in occurring]
     return tuple(dict.fromkeys((NONE, *known, *occurring)))
 
 

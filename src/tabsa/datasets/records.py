@@ -70,67 +70,48 @@ def parse_row(values: Mapping[str, object], columns: Columns, where: str) -> Rec
     text = member(values, columns.text, str, where)
     if not text.strip():
         raise DataError(f"{where}: {columns.text!r} is empty; expected the text that is judged")
-    unlabelled: tuple[tuple[str, str], ...] = ()
+    targets: list[Named] = []
+    labels = [(values, where)]
     if _is_nested(values, columns):
-        targets, opinions = _nested(values, columns, where)
-    else:
-        targets, opinions, unlabelled = _flat(values, columns, where)
-    aspects = None
-    if not is_blank(values.get("aspects")):
-        aspects = _names(values, "aspects", where)
-        if not aspects:
-            raise DataError(f"{where}: 'aspects' has no name in it; name the aspects asked, or leave it out")
-    tags = {tag: value for tag in _TAGS if tag in values and (value := _optional(values, tag, where))}
-    asked_only = _flag(values, "asked_only", where)
-    withdrawn = bool(unlabelled) and _flag(values, "withdrawn", where)
-    name = _identifier(values, columns.id, where)
-    return Record(name, text, targets, opinions, unlabelled, aspects, tags, asked_only, withdrawn)
+        listed = enumerate(_items(values, "targets", where), start=1)
+        targets = [_named(target, f"{where}, target {number}") for number, target in listed]
+        judged = [(item, f"{where}, opinion {n}") for n, item in enumerate(_items(values, "opinions", where), start=1)]
+        labels = [(members(item, place), place) for item, place in judged]
+    opinions, unlabelled = [], []
+    for fields, place in labels:
+        target = _optional(fields, columns.target, place) if columns.target else UNNAMED
+        aspect = _optional(fields, columns.aspect, place)
+        polarity = _optional(fields, columns.polarity, place).lower()
+        if aspect and polarity:
+            opinions.append(Opinion(target, aspect, _SHORT.get(polarity, polarity)))
+        elif aspect:
+            unlabelled.append((target, aspect))
+        elif polarity not in ("", NONE):
+            raise DataError(f"{place}: polarity {polarity!r} has no {columns.aspect!r}; name the aspect that is judged")
+        # Where no row has a target, each is about one thing; where some have, an empty one may only bring a text.
+        if (target or aspect or not columns.target) and target not in {one.name for one in targets}:
+            targets.append(Named(target, None, _names(fields, "aliases", place)) if target else _UNNAMED)
+    return Record(
+        _identifier(values, columns.id, where),
+        text,
+        targets=tuple(targets),
+        opinions=tuple(opinions),
+        unlabelled=tuple(unlabelled),
+        aspects=_names(values, "aspects", where) or None,
+        tags={tag: value for tag in _TAGS if tag in values and (value := _optional(values, tag, where))},
+        asked_only=_flag(values, "asked_only", where),
+        withdrawn=bool(unlabelled) and _flag(values, "withdrawn", where),
+    )
 
 
 def _is_nested(names: Collection[str], columns: Columns) -> bool:
     return columns.target not in names and ("targets" in names or "opinions" in names)
 
 
-def _flat(
-    values: Mapping[str, object], columns: Columns, where: str
-) -> tuple[tuple[Named, ...], tuple[Opinion, ...], tuple[tuple[str, str], ...]]:
-    target = _optional(values, columns.target, where) if columns.target else UNNAMED
-    aspect = _optional(values, columns.aspect, where)
-    opinion = _opinion(values, target, columns, where)
-    opinions = (opinion,) if opinion else ()
-    unlabelled = ((target, aspect),) if aspect and not opinion else ()
-    ends = [values.get("start"), values.get("end")]
-    mentions = None if all(map(is_blank, ends)) else (_span(ends, where),)
-    if target:
-        return (Named(target, mentions, _names(values, "aliases", where)),), opinions, unlabelled
-    if mentions:
-        raise DataError(f"{where}: {columns.target!r} is empty; name the target that is mentioned")
-    # Where no row has a target, each is about one thing; where some have, an empty one may only bring a text.
-    return (_UNNAMED,) if aspect or not columns.target else (), opinions, unlabelled
-
-
-def _nested(
-    values: Mapping[str, object], columns: Columns, where: str
-) -> tuple[tuple[Named, ...], tuple[Opinion, ...]]:
-    """Read a row a text: its opinions, and its targets with those that only opinions name."""
-    opinions = []
-    for number, item in enumerate(_items(values, "opinions", where), start=1):
-        place = f"{where}, opinion {number}"
-        fields = members(item, place)
-        opinion = _opinion(fields, _optional(fields, columns.target, place), columns, place)
-        if opinion is None:
-            raise DataError(f"{place} is incomplete; expected a target, an aspect and a polarity")
-        opinions.append(opinion)
-    targets = [
-        _UNNAMED if target is None else _named(target, f"{where}, target {number}")
-        for number, target in enumerate(_items(values, "targets", where), start=1)
-    ]
-    names = {target.name for target in targets}
-    judged = dict.fromkeys(opinion.target for opinion in opinions if opinion.target not in names)
-    return (*targets, *(Named(name) if name else _UNNAMED for name in judged)), tuple(opinions)
-
-
 def _named(target: object, where: str) -> Named:
+    """Read a target of a nested row: a name, an object with its mentions or aliases, or null where it has no name."""
+    if target is None:
+        return _UNNAMED
     fields = {"name": target} if isinstance(target, str) else members(target, where)
     name = member(fields, "name", str, where).strip()
     if not name:
@@ -141,15 +122,22 @@ def _named(target: object, where: str) -> Named:
     return Named(name, mentions, _names(fields, "aliases", where))
 
 
-def _opinion(values: Mapping[str, object], target: str, columns: Columns, where: str) -> Opinion | None:
-    """Read an opinion, `none` too; None where there is no aspect, or no polarity: then it was not asked."""
-    aspect = _optional(values, columns.aspect, where)
-    polarity = _optional(values, columns.polarity, where).lower()
-    if aspect and polarity:
-        return Opinion(target, aspect, _SHORT.get(polarity, polarity))
-    if not aspect and polarity not in ("", NONE):
-        raise DataError(f"{where}: polarity {polarity!r} has no {columns.aspect!r}; name the aspect that is judged")
-    return None
+def _span(pair: object, where: str) -> Span:
+    """Read a mention from two numbers; a table with gaps in a column of numbers has 3.0 for 3."""
+    if isinstance(pair, list) and len(pair) == 2 and all(map(_is_whole, pair)):
+        return Span(int(pair[0]), int(pair[1]))
+    raise DataError(f"{where}: the mention {pair!r} is not two whole numbers, its start and its end")
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, int) or (isinstance(number, float) and number.is_integer())
+
+
+def _identifier(values: Mapping[str, object], column: str, where: str) -> str:
+    value = values.get(column)
+    if _is_whole(value) and not isinstance(value, bool):
+        return f"{value:.0f}"
+    return "" if is_blank(value) else member(values, column, str, where).strip()
 
 
 def _names(values: Mapping[str, object], column: str, where: str) -> tuple[str, ...]:
@@ -163,32 +151,10 @@ def _names(values: Mapping[str, object], column: str, where: str) -> tuple[str, 
 
 def _flag(values: Mapping[str, object], column: str, where: str) -> bool:
     """Read true or false; in a table of text yes or no."""
-    given = values.get(column)
-    if not is_blank(given) and str(given).strip().lower() not in _FLAGS:
-        raise DataError(f"{where}: {column!r} is {given!r}; expected yes or no")
-    return not is_blank(given) and _FLAGS[str(given).strip().lower()]
-
-
-def _span(pair: object, where: str) -> Span:
-    """Read a mention from two numbers; a spreadsheet or a table with gaps writes them as text or as 3.0."""
-    try:
-        start, end = (float(number) for number in (pair if isinstance(pair, list) else ()))
-        if not (start.is_integer() and end.is_integer()):
-            raise ValueError(pair)
-    except (TypeError, ValueError, OverflowError) as e:
-        raise DataError(f"{where}: the mention {pair!r} is not two whole numbers, its start and its end") from e
-    return Span(int(start), int(end))
-
-
-def _identifier(values: Mapping[str, object], column: str, where: str) -> str:
-    value = values.get(column)
-    if is_blank(value):
-        return ""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)  # a table with gaps in a column of numbers has 3.0 for 3
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return member(values, column, str, where).strip()
+    word = "no" if is_blank(values.get(column)) else str(values[column]).strip().lower()
+    if word not in _FLAGS:
+        raise DataError(f"{where}: {column!r} is {values[column]!r}; expected yes or no")
+    return _FLAGS[word]
 
 
 def _optional(values: Mapping[str, object], column: str, where: str) -> str:

@@ -17,22 +17,13 @@ from tabsa.schema import NEGATIVE, NEUTRAL, NONE, POSITIVE, Dataset, Example, Op
 
 SPLITS: Final = ("train", "dev", "train+dev", "test")
 ASPECTS: Final = ("food", "service", "price", "ambience", "anecdotes/miscellaneous")
-CONFLICT: Final = "conflict"
-LABELS: Final = (NONE, POSITIVE, NEGATIVE, NEUTRAL, CONFLICT)
+LABELS: Final = (NONE, POSITIVE, NEGATIVE, NEUTRAL, "conflict")
 TARGET: Final = "restaurant"
 _DEV_SHARE: Final = 0.1
 
 
 def load(name: str, split: str, *, data_dir: Path | None = None, aspects: Sequence[str] | None = None) -> Dataset:
-    """Read one split, in one of two ways.
-
-    Args:
-        name: "semeval2014" has the four polarities of the data. "semeval2014-3way" leaves out the opinions whose
-            polarity is conflict, so that positive, negative and neutral remain.
-        split: one of `SPLITS`; "train+dev" is the whole training set.
-        data_dir: the first folder to look in for the folder semeval2014.
-        aspects: some of `ASPECTS`; by default all five.
-    """
+    """Read one split: of "semeval2014" with its four polarities, of "semeval2014-3way" without `conflict`."""
     chosen = choose_aspects(aspects, known=ASPECTS, default=ASPECTS)
     labels = LABELS if name == "semeval2014" else LABELS[:-1]
     path = find(f"semeval2014/Restaurants_{'Test_Gold' if split == 'test' else 'Train'}.xml", data_dir)

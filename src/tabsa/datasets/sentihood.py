@@ -27,14 +27,7 @@ ALL_ASPECTS: Final = (
 
 
 def load(name: str, split: str, *, data_dir: Path | None = None, aspects: Sequence[str] | None = None) -> Dataset:
-    """Read one split of the file set `name`; opinions on aspects that are not wanted are left out.
-
-    Args:
-        name: "sentihood" or "sentihood-original", which is also the folder's name.
-        split: one of `SPLITS`.
-        data_dir: the first folder to look in for the file set.
-        aspects: some of `ALL_ASPECTS`, or "all" for the twelve; by default the four of the benchmark.
-    """
+    """Read one split of the file set `name`; opinions on other aspects than those wanted are left out."""
     chosen = choose_aspects(aspects, known=ALL_ASPECTS, default=BENCHMARK_ASPECTS)
     path = find(f"{name}/sentihood-{split}.json", data_dir)
     records = parse_json(read_text(path), str(path))

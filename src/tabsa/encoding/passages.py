@@ -48,7 +48,7 @@ class Passage:
 
     @property
     def size(self) -> int:
-        """Its number of tokens."""
+        """How much there is to read: its tokens."""
         return len(self.tokens)
 
 

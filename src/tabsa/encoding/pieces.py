@@ -43,7 +43,7 @@ class PiecePassage(Passage):
 
     @property
     def size(self) -> int:
-        """Its number of word pieces."""
+        """How much there is to read: its word pieces."""
         return len(self.pieces)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.checkpoint.model_folder import ModelFolder
-from tabsa.datasets.checking import warn_if_implied
+from tabsa.datasets.checking import mostly_implied, warn_of
 from tabsa.datasets.loading import load as load_dataset
 from tabsa.datasets.loading import named_columns
 from tabsa.datasets.own import frame_dataset
@@ -60,7 +60,9 @@ def evaluate(
         model=predictor.folder.path.resolve().name,
         history=_history(predictor.folder),
     )
-    warn_if_implied(dataset, implied=predictor.implied)
+    if not predictor.implied and mostly_implied(dataset):
+        note = "most targets are not named in their texts; in use the model answers `none` for these unless you say"
+        warn_of([f"{dataset.split} of {dataset.name}: {note} --implied (in Python implied=True)"])
     return report
 
 

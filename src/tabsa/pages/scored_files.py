@@ -13,7 +13,8 @@ from tabsa.errors import DataError, DataNotFoundError, unknown_name
 from tabsa.pages.dates import is_day_first, looks_dated
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED
 from tabsa.tables.fields import is_blank, is_whole
-from tabsa.tables.reading import INPUT_SUFFIXES, Row, Values, as_text, read_rows, suffix_of
+from tabsa.tables.kinds import INPUT_SUFFIXES, input_suffix_of
+from tabsa.tables.rows import Row, Values, as_text, every_row
 
 LONG, WIDE, OWN = "long", "wide", "wide, a row's own targets"
 _KNOWN: Final = frozenset((NONE, POSITIVE, NEGATIVE, NEUTRAL, MIXED, "conflict"))
@@ -248,7 +249,7 @@ class ScoredFile:
     def __init__(self, path: Path, given: ColumnNames) -> None:
         self.path = path
         self.unreadable = 0
-        rows = read_rows(path)
+        rows = every_row(path)
         self._first = list(islice(rows, _FIRST))
         self._rest = rows
         readable = [row for row in self._first if isinstance(row, Row) and is_whole(row.values)]
@@ -330,7 +331,7 @@ def _number(value: object) -> float | None:
 def find_scored_files(source: Path) -> list[Path]:
     """List the tables of a file, a folder with all below it, or a pattern; not files of rejects and hidden ones."""
     if source.is_file():
-        suffix_of(source, INPUT_SUFFIXES)
+        input_suffix_of(source)
         return [source]
     if source.is_dir():
         inside = ((path, path.relative_to(source).parts) for path in source.rglob("*"))

@@ -1,0 +1,91 @@
+"""The paper's delayed memory over contextual words: a reader whose states are read by chains, not by attention.
+
+Each target has a chain tied to its slot, as in the paper; a further one is for what the text only implies, and there
+are free ones. The words are the encoder's states, brought to the memory's size. A question chooses among its target's
+chain and the free ones:
+
+    p = softmax over j of k_j . W_att q        u = sum of p_j h_j        y = R tanh(H (W_up u + q))
+"""
+
+from typing import ClassVar, Final
+
+import torch
+from torch import Tensor
+
+from tabsa.errors import ModelError
+from tabsa.models.reader.encoder import ReadTexts
+from tabsa.models.reader.reader_config import ContextualEntNetConfig
+from tabsa.models.reader.reader_network import QuestionBatch, Reader
+from tabsa.nn.context import Context, constant, dropout, normal, parameter, xavier
+from tabsa.nn.memory import DelayWeights, MemoryCell, MemoryWeights
+from tabsa.nn.scan import reverse, scan
+from tabsa.nn.transformer import linear
+
+_TIED: Final = 4  # chains tied to slots; targets after these share the chain of what is implied
+
+
+class ContextualEntNet(Reader):
+    """An encoder with the delayed memory."""
+
+    config: ContextualEntNetConfig
+    capturable = False
+    cell: ClassVar[MemoryCell] = MemoryCell()
+    memory: Tensor  # registered by name, one a direction
+
+    def add_head(self, starts: list[torch.Generator], d: int) -> None:
+        """The memory's weights, one set a direction."""
+        config = self.config
+        if config.along or config.through:
+            raise ModelError("a memory reads the encoder's last states; expected neither 'along' nor 'through'")
+        size, ways = config.size, 2 if config.directions == "both" else 1
+        self.down = parameter(starts, d, size, init=xavier)
+        self.down_bias = parameter(starts, size, init=constant(0))
+        self.keys = parameter(starts, _TIED + 1 + config.chains, size, init=normal(0.1))
+        for name in ("memory", "key", "word", "delay_new"):
+            self.register_parameter(name, parameter(starts, ways, size, size, init=xavier))
+        self.delay_inputs = parameter(starts, ways, size, 3 * size, init=xavier)
+        self.delay_gates = parameter(starts, ways, size, 2 * size, init=xavier)
+        self.delay_bias = parameter(starts, ways, 3 * size, init=constant(0))
+        self.delay_vector = parameter(starts, ways, size, init=normal(0.1))
+        self.slope = parameter(starts, ways, size, init=constant(0.25))
+        self.attend = parameter(starts, d, size, init=xavier)
+        self.up = parameter(starts, size, d, init=xavier)
+        self.up_bias = parameter(starts, d, init=constant(0))
+
+    def memories(self, states: Tensor, lengths: Tensor, context: Context) -> Tensor:
+        """The chains after reading, both directions summed: (S, B, n, size)."""
+        ways = self.memory.shape[1]
+        words = linear(states, self.down, self.down_bias).float()  # (S, B, T, size)
+        words = dropout(words, self.config.dropout, context, shape=(words.shape[1], 1, words.shape[3]))
+        readings = [words, reverse(words, lengths)][:ways]
+        spread = lengths.unsqueeze(1).expand(-1, ways, -1).flatten(0, 1)
+        keys = self.keys.unsqueeze(1).expand(-1, ways, -1, -1).flatten(0, 1)
+        with torch.autocast(words.device.type, enabled=False):
+            read = scan(
+                self.cell, self.weights(), torch.stack(readings, dim=1).flatten(0, 1), keys, spread,
+                path=context.path, products=context.products, gates=False,
+            )  # fmt: skip
+        return read.memory.view(-1, ways, *read.memory.shape[1:]).sum(1)
+
+    def weights(self) -> MemoryWeights:
+        """For G = S x directions groups."""
+
+        def flat(name: str) -> Tensor:
+            tensor: Tensor = getattr(self, name)
+            return tensor.flatten(0, 1)
+
+        delay = DelayWeights(*(flat(f"delay_{part}") for part in ("inputs", "gates", "new", "bias", "vector")))
+        return MemoryWeights(flat("memory"), flat("key"), flat("word"), flat("slope"), delay=delay)
+
+    def answer(self, batch: QuestionBatch, reading: ReadTexts, question: Tensor, context: Context) -> Tensor:
+        """What the chains say to each question."""
+        memory = self.memories(reading.states, batch.lengths, context)  # (S, B, n, size)
+        query = question.flatten(1, 2) @ self.attend.to(question.dtype)
+        scores = (query @ self.keys.transpose(1, 2).to(query.dtype)).view(*question.shape[:3], -1).float()
+        slot = torch.where((batch.targets >= 0) & (batch.targets < _TIED), batch.targets, _TIED)
+        # A tied chain is its own target's alone.
+        chains = torch.arange(self.keys.shape[1], device=scores.device)
+        others = (chains < _TIED + 1) & (chains != slot.unsqueeze(-1))
+        shares = scores.masked_fill(others, -torch.inf).softmax(-1)  # (S, B, M, n)
+        summary = shares @ memory
+        return self.classify(linear(summary, self.up, self.up_bias) + question, context)

@@ -1,0 +1,67 @@
+"""Columns with other names, as commands and runs take them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from table_rows import write_rows
+from tabsa.config import override
+from tabsa.datasets.records import Columns
+from tabsa.errors import ConfigError
+
+NAMES = {"text": "Review", "target": "Product", "aspect": "Topic", "polarity": "Label"}
+OPTIONS = [part for role, name in NAMES.items() for part in (f"--{role}-column", name)]
+ROWS = [
+    {"text": "The Pixel is dear.", "target": "Pixel", "aspect": "price", "polarity": "neg"},
+    {"text": "The Pixel is dear.", "target": "Pixel", "aspect": "safety", "polarity": "none"},
+    {"text": "A safe Nokia.", "target": "Nokia", "aspect": "safety", "polarity": "pos"},
+]
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Path:
+    return write_rows(tmp_path / "survey.csv", [{NAMES[role]: value for role, value in row.items()} for row in ROWS])
+
+
+def test_evaluate_takes_them(survey, tiny_model, command_line, tmp_path):
+    arguments = ("evaluate", tiny_model, "--data", survey, "--split", "all", "--bootstrap", 0, "--json")
+    code, out, err = command_line(*arguments, *OPTIONS)
+    assert code == 0, err
+    plain = write_rows(tmp_path / "plain.csv", ROWS)
+    expected = json.loads(command_line(*(plain if part is survey else part for part in arguments))[1])
+    assert json.loads(out) == expected | {"data": str(survey)}
+    code, out, err = command_line(*arguments)
+    assert (code, out) == (1, "")
+    assert err == (
+        f"error: {survey} has no column 'text'; it has Review, Product, Topic, Label; perhaps it is 'Review'; name it "
+        "with --text-column, or in a configuration as data.columns.text\n"
+    )
+
+
+def test_evaluate_takes_them_in_python(survey, tiny_model):
+    import tabsa
+
+    report = tabsa.evaluate(tiny_model, survey, "all", columns=NAMES, bootstrap=0)
+    assert report.counts["opinions"] == 2
+
+
+def test_evaluate_warns_of_targets_that_use_would_not_answer(tiny_model, command_line, tmp_path):
+    rows = [{name: value for name, value in row.items() if name != "target"} for row in ROWS]
+    path = write_rows(tmp_path / "reviews.csv", rows)
+    code, _, err = command_line("evaluate", tiny_model, "--data", path, "--split", "all", "--bootstrap", 0)
+    assert code == 0, err
+    assert "has no column 'target'" in err
+    assert "most targets are not named in their texts; in use the model answers `none` for these unless you say" in err
+
+
+def test_a_run_names_them():
+    pytest.importorskip("torch")
+    from tabsa.training.config import DataConfig, run_config
+
+    config = run_config({"kind": "lr", "data": {"name": "my.csv", "columns": {"text": "Review"}}})
+    assert config.data.columns == Columns(text="Review") == config.data.own_columns
+    assert DataConfig().own_columns is None
+    assert run_config(override({"kind": "lr"}, ["data.columns.polarity=Label"])).data.columns.polarity == "Label"
+    with pytest.raises(ConfigError, match=r"unknown key 'data\.columns\.txt'; did you mean 'text'\?"):
+        run_config({"kind": "lr", "data": {"columns": {"txt": "Review"}}})
