@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from machine import machine
 
-from tabsa.models.reader.encoder import EncoderShape, random_weights
-from tabsa.models.reader.reader_config import ReaderConfig
+from tabsa.models.reader.encoder import random_weights
+from tabsa.models.reader.reader_config import EncoderShape, ReaderConfig
 from tabsa.models.reader.reader_network import QuestionBatch, Reader
 from tabsa.training import optimisers
 from tabsa.training.loop import cross_entropy

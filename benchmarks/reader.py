@@ -1,7 +1,7 @@
 """Sentences a second of a reader, all targets and twelve aspects, against a BERT-base pair classifier in the same run.
 
     python benchmarks/reader.py --encoder FOLDER     # an encoder's folder; question layers with random weights
-    python benchmarks/reader.py --encoder FOLDER --depth 10 --along 4 --layers 0    # as in `ReaderConfig`
+    python benchmarks/reader.py --encoder FOLDER --depth 10 --late-interaction 4    # as in `ReaderConfig`
     python benchmarks/reader.py --model FOLDER       # a trained reader
 
 Speed does not depend on what the weights are. On Sentihood's test split where it is found, else `places`, repeated:
@@ -36,9 +36,9 @@ from tabsa.datasets.sentihood import ALL_ASPECTS
 from tabsa.inference.predictor import Predictor
 from tabsa.models.export import export
 from tabsa.models.reader.encoder import read_encoder
-from tabsa.models.reader.reader_config import ReaderConfig
+from tabsa.models.reader.reader_config import ReaderConfig, reader_options, reader_shape
 from tabsa.models.reader.reader_network import Reader
-from tabsa.models.reader.reader_storage import dimensions, reader_options, write_reader_folder
+from tabsa.models.reader.reader_storage import write_reader_folder
 from tabsa.training.questions import LABELS
 
 RESULTS = Path(__file__).parent / "results" / "reader.json"
@@ -112,15 +112,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--encoder", type=Path)
     parser.add_argument("--model", type=Path)
-    for name in ("depth", "along", "layers"):
-        parser.add_argument(f"--{name}", type=int, default=getattr(ReaderConfig(), name))
+    for name, default in (("depth", 0), ("late-interaction", 4)):
+        parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--sentences", type=int, default=1491)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as place:
-        config = ReaderConfig(depth=options.depth, along=options.along, layers=options.layers)
+        config = ReaderConfig(depth=options.depth, late_interaction=options.late_interaction)
         path = options.model or untrained(options.encoder, Path(place) / "reader", config)
         folder = read_folder(path)
         for precision in ("float32", "int8"):
@@ -143,12 +143,13 @@ def measure(options: argparse.Namespace, folder: object, size: int) -> None:
     runs = {name: (len(texts), partial(score, model, texts, targets, ALL_ASPECTS)) for name, model in models.items()}
     int8 = models["reader int8"]
     runs["reader int8, 24 aspects"] = len(texts), partial(score, int8, texts, targets, twice)
-    sizes = dimensions(folder)
+    shape = reader_shape(folder)
+    sizes = shape.encoder
     cut = [[*int8.engine.cut(text, own)] for text, own in zip(texts, targets, strict=True)]
     read = [passage for passages in cut for passage in passages]
     pieces = sum(len(passage.pieces) + 2 for passage in read)
     d = sizes.size
-    whole = sizes.layers - bool(sizes.along)  # the last one only makes keys and values where questions go along
+    whole = sizes.layers - 1  # the last one only makes keys and values
     needed = 2.0 * pieces * (whole * (4 * d * d + 2 * d * sizes.inner) + (sizes.layers - whole) * 2 * d * d)
     for name, model in models.items():
         runs[f"{name}, engine alone"] = len(texts), partial(model.engine.read_passages, read, ALL_ASPECTS)
@@ -171,7 +172,7 @@ def measure(options: argparse.Namespace, folder: object, size: int) -> None:
         "machine": machine(),
         "command": "python benchmarks/reader.py " + ("--model" if options.model else "--encoder"),
         "encoder": str(folder.config.model.get("encoder") or (options.encoder or options.model).name),
-        "depth": sizes.layers, "along": sizes.along, "layers": sizes.question_layers,
+        "depth": sizes.layers, "late_interaction": shape.late_interaction,
         "sentences": len(texts), "pieces": pieces, "threads": threads, "folder_bytes": size,
         "sentences_per_second": found, "operations_per_second": products, "share_of_products": shares,
     }  # fmt: skip

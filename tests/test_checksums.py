@@ -13,7 +13,8 @@ from tabsa.checkpoint.checksums import CHECKSUMS
 from tabsa.checkpoint.model_folder import ANSWERING, read_folder, shipped_models
 from tabsa.errors import ModelError
 from tabsa.models.export import export
-from tabsa.scoring import Request, request_identity
+from tabsa.scoring.request import Request
+from tabsa.scoring.single import request_identity
 from unchecked import unchecked
 
 TEXT, TARGETS = "Camden is cheap but not safe.", ["Camden"]

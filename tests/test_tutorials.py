@@ -188,10 +188,10 @@ def test_nothing_is_wrong_with_a_labelled_file(name: str, texts: int, columns: d
 
 
 def test_no_text_that_is_judged_is_learnt_from() -> None:
-    from tabsa.tables.rows import typed_rows
+    from tabsa.tables.reading import read_good_rows
 
     def texts(*names: str) -> list[str]:
-        rows = [row.values for name in names for row in typed_rows(FOLDER / "files" / name)]
+        rows = [row.values for name in names for row in read_good_rows(FOLDER / "files" / name)]
         return [str(row.get("text") or row["review"]) for row in rows]
 
     for learnt, judged in [

@@ -15,8 +15,7 @@ from tabsa.encoding.pieces import PiecePassage, padded_aspects
 from tabsa.encoding.target_words import passage_words, target_word
 from tabsa.inference.predictor import Predictor
 from tabsa.models.folder_network import load_model
-from tabsa.models.reader.encoder import EncoderShape
-from tabsa.models.reader.reader_config import ReaderConfig
+from tabsa.models.reader.reader_config import EncoderShape, ReaderConfig
 from tabsa.models.reader.reader_network import QuestionBatch, Reader, load_weights
 from tabsa.nn.context import EVALUATION
 from tabsa.schema import Span
@@ -41,12 +40,10 @@ def over(words: list[Span], spans: list[tuple[int, int]], values: Weights) -> We
 def reader_attention(predictor: Predictor, passage: PiecePassage, slot: int, aspect: str, words: list[Span]) -> Weights:
     """The share of each word in the last layer that the question goes through, the mean over its heads."""
     engine = predictor.engine
-    targets, kept = engine.open_states(passage)
+    opened = engine.opened(passage)
     inputs = {
-        **{name: value.numpy() for name, value in kept.items()},
-        "lengths": np.array([len(passage.pieces) + 2]),
-        "texts": np.array([0]),
-        "targets": targets[slot : slot + 1],
+        **opened.inputs,
+        "targets": opened.targets[slot : slot + 1],
         "aspects": engine.aspect_vectors([aspect, aspect]),
     }
     (shares,) = engine.sessions[1].run(["attention"], inputs)

@@ -143,8 +143,8 @@ def begin_anew(tuning: fine_tuning.FineTuning) -> None:
         for name, tensor in again.named_parameters():
             if name in names:
                 own[name].copy_(tensor)
-        for name, tensor in model.along[-1].named_parameters():
-            tensor.copy_(dict(model.along[-2].named_parameters())[name])
+        for name, tensor in model.late_interaction[-1].named_parameters():
+            tensor.copy_(dict(model.late_interaction[-2].named_parameters())[name])
     trainer = tuning.trainer
     trainer.progress.best = [-np.inf] * len(trainer.seeds)
 

@@ -16,6 +16,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import contextual  # noqa: F401  # makes its system known
 import numpy as np
 import torch
 from safetensors.numpy import load_file as load_arrays

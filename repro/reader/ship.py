@@ -30,7 +30,8 @@ from tabsa.inference.evaluating import evaluate, predict_questions
 from tabsa.inference.predictor import Predictor
 from tabsa.models.export import export
 from tabsa.models.reader.encoder import read_encoder
-from tabsa.models.reader.reader_storage import reader_options, write_reader_folder
+from tabsa.models.reader.reader_config import reader_options
+from tabsa.models.reader.reader_storage import write_reader_folder
 from tabsa.schema import NONE
 from tabsa.text.aspects import EVERYDAY
 from tabsa.training.config import read_config
@@ -125,8 +126,8 @@ negative, neutral (spoken of, not judged), mixed, or nothing.
 
 - asked by default: {", ".join(config.aspects)}
 - the first {config.model["shape"]["layers"]} layers of bge-small-en-v1.5; questions go through the last
-  {config.model["along"]} of them and hear the text there; {size / 1e6:.0f} MB, weights in int8, word pieces in 4 bits,
-  learnt that way (quantisation-aware training)
+  {config.model["late_interaction"]} of them and attend to the text there; {size / 1e6:.0f} MB, weights in int8, word
+  pieces in 4 bits, learnt that way (quantisation-aware training)
 - distilled from two seeds of `reader-large` (mpnet-base) on 218,000 drawn texts with 2.4 million questions: Sentihood,
   SemEval-2014, `places`, `everyday`, written sentences and public sets of reviews and news (repro/reader/README.md); no
   test split and none of the domains marked unseen below

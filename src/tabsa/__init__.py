@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tabsa.evaluation.report import Report
     from tabsa.inference.predictor import Predictor
     from tabsa.inference.results import Prediction
-    from tabsa.scoring.job import Progress
+    from tabsa.scoring.single import Progress
     from tabsa.training.callbacks import Callback
 
 __version__ = "0.1.0"
@@ -94,8 +94,8 @@ def score(
         options: fields of `tabsa.scoring.request.Request`, such as `text_column`, `target_column` and `layout`.
     """
     from tabsa.inference.predictor import Predictor
-    from tabsa.scoring.job import score as score_table
     from tabsa.scoring.request import Request
+    from tabsa.scoring.single import score_table
 
     if targets is not None and not isinstance(targets, Mapping):
         targets = dict.fromkeys(targets, ())

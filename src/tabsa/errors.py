@@ -28,6 +28,9 @@ class TabsaError(Exception):
 
     kind = "error"
 
+    def __init_subclass__(cls, *, kind: str = "") -> None:
+        cls.kind = kind or cls.kind
+
     def __init__(self, message: str, *, code: str = "", **fields: object) -> None:
         super().__init__(_one_line(message))
         self.code, self.fields = code or self.kind, fields
@@ -41,10 +44,8 @@ def _one_line(message: str) -> str:
     return "".join(f"\\x{ord(mark):02x}" if mark < " " or "\x7f" <= mark < "\xa0" else mark for mark in line)
 
 
-class DataError(TabsaError):
+class DataError(TabsaError, kind="bad_data"):
     """A data file is malformed, or holds something unexpected."""
-
-    kind = "bad_data"
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> DataError:
@@ -55,34 +56,24 @@ def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> 
     return DataError(f"unknown {what} {name!r}{hint} expected one of {', '.join(names)}{also}")
 
 
-class DataNotFoundError(DataError):
+class DataNotFoundError(DataError, kind="data_not_found"):
     """A dataset is not where data is looked for."""
 
-    kind = "data_not_found"
 
-
-class FetchError(TabsaError):
+class FetchError(TabsaError, kind="fetch_failed"):
     """A download failed, or gave other bytes than expected."""
 
-    kind = "fetch_failed"
 
-
-class ConfigError(TabsaError):
+class ConfigError(TabsaError, kind="bad_config"):
     """A configuration names an unknown key or a wrong value."""
 
-    kind = "bad_config"
 
-
-class ModelError(TabsaError):
+class ModelError(TabsaError, kind="bad_model"):
     """A model folder cannot be read, or does not fit the request."""
 
-    kind = "bad_model"
 
-
-class OutputError(TabsaError):
+class OutputError(TabsaError, kind="bad_output"):
     """A result cannot be written."""
-
-    kind = "bad_output"
 
 
 def first_line(error: Exception) -> str:

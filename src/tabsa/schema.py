@@ -27,7 +27,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Who or what is judged: a name, and where the text mentions it.
+    """A thing that may be judged: a name, and where the text mentions it.
 
     A text says nothing of a target that it does not mention, unless that is `implied`: what the text is about and does
     not name.

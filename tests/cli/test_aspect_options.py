@@ -168,12 +168,12 @@ def test_a_run_is_not_resumed_with_other_aspects(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("tabsa.tables.saving.FileOutput.finish", killed)
+        patch.setattr("tabsa.tables.outputs.FileOutput.finish", killed)
         assert command_line(*score, "-a", "camera", "-a", "wifi")[0] == 130
     assert (tmp_path / "out.csv.state.json").exists()
     code, _, stderr = command_line(*score, "-a", "camera", "--resume")
     assert code == 1
-    assert "the list of aspects is not what it was" in stderr
+    assert "'aspects' is not what it was" in stderr
     assert command_line(*score, "--resume")[0] == 1  # the model's own are others, too
     assert (
         command_line(*score, "-a", " camera ", "--aspects", "camera, wifi", "--resume")[0] == 0

@@ -13,7 +13,7 @@ from tabsa.text.aspects import EVERYDAY
 __all__ = ["open_model"]  # a fixture
 
 TABLE = ["lr", "lstm-final", "lstm-loc", "lstm-ta-sa", "sentic-lstm", "entnet", "delayed-entnet"]
-OPEN = ["reader", "reader-large", "delayed-entnet-contextual"]
+OPEN = ["reader", "reader-large"]
 NAMES = [*TABLE, *OPEN]
 
 

@@ -163,7 +163,7 @@ def test_progress_is_shown_on_a_terminal(tabsa: Tabsa, tmp_path: Path, monkeypat
     terminal = io.StringIO()
     monkeypatch.setattr("tabsa.cli.score.err", Console(file=terminal, force_terminal=True, width=80))
     assert tabsa(COMMENTS, tmp_path / "out.csv", "-t", "Camden", "--chunk", 5)[0] == 0
-    assert re.search(r"\d+ rows .*[\d,]+ rows/s", terminal.getvalue())
+    assert re.search(r"\d+ rows, [\d,]+ rows/s", terminal.getvalue())
 
 
 def test_scoring_loads_only_what_it_needs(tmp_path: Path, tiny_model: Path) -> None:
@@ -187,7 +187,10 @@ def test_scoring_loads_only_what_it_needs(tmp_path: Path, tiny_model: Path) -> N
     [
         (["no.csv", "out.csv", "-t", "a"], "no file no.csv; expected the table to score"),
         ([COMMENTS, "out.xls", "-t", "a"], "cannot tell the format of out.xls by its name; expected one of .csv, "),
-        ([COMMENTS, "out.csv", "-t", "a", "--text-column", "txt"], "unknown column of "),
+        (
+            [COMMENTS, "out.csv", "-t", "a", "--text-column", "txt"],
+            f"{COMMENTS} has no column 'txt' (did you mean 'text'?); ",
+        ),
         ([COMMENTS, "out.csv", "-t", "a", "-a", "prices"], "the model does not know the aspect 'prices' ("),
         ([COMMENTS, "out.csv", "-t", "Camden", "-t", "camden"], "'camden' stands for two targets"),
         ([COMMENTS, "out.csv", "--targets", "no.txt"], "cannot read no.txt: No such file"),
@@ -224,18 +227,21 @@ def test_a_users_mistake_is_one_line(
             ["in.csv", "stopped.csv"],
             "a run into stopped.csv was stopped before its end; go on with --resume, or start again with --overwrite",
         ),
-        (["in.csv", "stopped.csv", "--resume"], "stopped.csv.state.json is damaged; start again with --overwrite"),
+        (
+            ["in.csv", "stopped.csv", "--resume"],
+            "cannot resume stopped.csv: its record is damaged; start again with --overwrite",
+        ),
         (
             ["in.csv", "out.csv", "--rejects", "out.csv"],
-            "out.csv cannot hold both the output and the rejects; give --rejects another name",
+            "out.csv is in the way of out.csv and the files beside it; give --rejects another name",
         ),
         (
             ["in.csv", "out.csv", "--rejects", "out.csv.part"],
-            "out.csv.part is in the way of the files beside out.csv; give --rejects another name",
+            "out.csv.part is in the way of out.csv and the files beside it; give --rejects another name",
         ),
         (
             ["in.csv", "out.csv", "--rejects", "./out.csv.state.json"],
-            "out.csv.state.json is in the way of the files beside out.csv; give --rejects another name",
+            "out.csv.state.json is in the way of out.csv and the files beside it; give --rejects another name",
         ),
     ],
 )
@@ -244,7 +250,7 @@ def test_options_that_help_are_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.csv").write_text("text\nCamden is nice\n")
-    (tmp_path / "two.csv").write_text("a,b\nCamden is nice,Camden\n")
+    (tmp_path / "two.csv").write_text("a,b\nCamden,Brixton\n")
     (tmp_path / "taken.csv").write_text("text,Camden/price\nCamden is nice,5\n")
     (tmp_path / "there.csv").write_text("mine")
     (tmp_path / "stopped.csv.part").touch()
@@ -272,7 +278,7 @@ def test_a_stopped_run_says_how_to_go_on(tabsa: Tabsa, tmp_path: Path, monkeypat
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tabsa.scoring.score", interrupted)
+    monkeypatch.setattr("tabsa.scoring.single.score_table", interrupted)
     code, _, stderr = tabsa(COMMENTS, tmp_path / "out.csv", "-t", "Camden")
     assert code not in (0, 2)
     assert "warning: stopped; the same command with --resume goes on from here\n" in stderr

@@ -60,7 +60,7 @@ def run(*arguments: object, capsys: Any) -> tuple[int, str, str]:
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    model = small_reader(along=2, layers=0, rounded=True, sizes={"layers": 3, "size": 64, "inner": 64})
+    model = small_reader(late_interaction=2, rounded=True, sizes={"layers": 3, "size": 64, "inner": 64})
     return write_reader(tmp_path_factory.mktemp("base") / "base", model, "int8").path
 
 

@@ -61,7 +61,8 @@ def test_aspect_auc_by_hand() -> None:
     none = np.array([[0.2, 0.9], [0.4, 0.4], [0.4, 0.3], [0.9, 0.3]])
     probabilities = np.stack([none, 1 - none, 0 * none], axis=-1)
     # First aspect: none are .4 and .9 against .2 and .4: pairs 1, .5, 1, 1. Second: .9 and .3 against .4 and .3.
-    assert_allclose(metrics.aspect_auc(GOLD, probabilities), ((3.5 / 4) + (1 + 1 + 0 + 0.5) / 4) / 2)
+    found = metrics.all_metrics(GOLD, probabilities)["sun"]["aspect_auc"]
+    assert_allclose(found, ((3.5 / 4) + (1 + 1 + 0 + 0.5) / 4) / 2)
 
 
 def test_sentiment_by_hand() -> None:
@@ -70,13 +71,7 @@ def test_sentiment_by_hand() -> None:
     probabilities = np.stack([1 - positive - negative, positive, negative], axis=-1)
     # Opinions: (0, 0) positive with .6; (1, 0) negative with 3/7; (1, 1) positive with .5; (3, 1) negative with 1/3.
     assert metrics.sentiment_accuracy(GOLD, probabilities) == 1 / 4
-    assert metrics.sentiment_auc(GOLD, probabilities) == 0
-
-
-def test_sentiment_does_not_ask_whether_an_opinion_was_found() -> None:
-    probabilities = np.array([[[0.98, 0.005, 0.015]]])
-    assert metrics.predicted_labels(probabilities) == [[0]]
-    assert metrics.sentiment_accuracy(np.array([[2]]), probabilities) == 1
+    assert metrics.all_metrics(GOLD, probabilities)["ma"]["sentiment_auc"] == 0
 
 
 def test_no_probability_for_any_polarity_counts_as_positive() -> None:
@@ -95,23 +90,16 @@ def test_detection_by_hand() -> None:
     assert found == (3 / 4, 3 / 4, 3 / 4)  # hits (0,0) (1,0) (3,1); missed (1,1); invented (3,0)
 
 
-def test_detection_without_opinions_is_undefined() -> None:
-    nothing = np.zeros((2, 1), dtype=int)
-    assert np.isnan(metrics.detection(nothing, nothing)).all()
-    precision, recall, f1 = metrics.detection(nothing + 1, nothing)
-    assert np.isnan(precision)
-    assert recall == f1 == 0
-
-
 # ---- undefined figures
 
 
 def test_an_aspect_with_one_class_is_left_out_of_the_mean() -> None:
     gold = np.array([[0, 1], [0, 0]])
     probabilities = np.array([[[0.5, 0.5, 0], [0.2, 0.8, 0]], [[0.5, 0.5, 0], [0.7, 0.3, 0]]])
-    assert metrics.aspect_auc(gold, probabilities) == 1
+    figures = metrics.all_metrics(gold, probabilities)["sun"]
+    assert figures["aspect_auc"] == 1
     assert np.isnan(metrics.aspect_auc(gold[:, :1], probabilities[:, :1]))
-    assert np.isnan(metrics.sentiment_auc(gold, probabilities))
+    assert np.isnan(figures["sentiment_auc"])
 
 
 def test_without_opinions_what_needs_them_is_undefined() -> None:
@@ -120,11 +108,6 @@ def test_without_opinions_what_needs_them_is_undefined() -> None:
     undefined = {name for name, score in scores["sun"].items() if np.isnan(score)}
     assert undefined == {"macro_f1", "aspect_auc", "sentiment_accuracy", "sentiment_auc"}
     assert scores["ma"]["macro_f1"] == 1
-
-
-def test_without_groups_everything_is_undefined() -> None:
-    scores = metrics.all_metrics(np.zeros((0, 4), dtype=int), np.zeros((0, 4, 3)))
-    assert np.isnan([score for family in scores.values() for score in family.values()]).all()
 
 
 # ---- against the slow implementation
@@ -204,12 +187,6 @@ def test_weights_are_what_repeating_groups_gives(seed: int) -> None:
                 many = weighted[family][name]
                 assert many.shape == (7,)
                 assert_allclose(many[i], repeated[family][name], atol=1e-12)
-
-
-def test_a_perfect_predictor_scores_one() -> None:
-    gold = np.array([[0, 1], [1, 2], [2, 0], [0, 0], [0, 1]])
-    for scores in metrics.all_metrics(gold, one_hot(gold)).values():
-        assert all(score == 1 for score in scores.values()), scores
 
 
 # ---- anchors on the benchmark itself

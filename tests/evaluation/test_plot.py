@@ -42,13 +42,6 @@ def test_it_can_be_written(make):
     assert stream.getvalue().startswith(b"\x89PNG")
 
 
-def test_no_window_and_no_state_is_left_behind():
-    pytest.importorskip("matplotlib")
-    before = "matplotlib.pyplot" in sys.modules
-    evaluate(*many([1, 2]), bootstrap=0).plot()
-    assert ("matplotlib.pyplot" in sys.modules) == before
-
-
 def test_without_matplotlib_it_is_one_clear_line(monkeypatch):
     report = evaluate(*many([1, 2]), bootstrap=0)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)

@@ -20,7 +20,7 @@ from tabsa.evaluation.calibration import calibration_error
 from tabsa.evaluation.metrics import question_metrics
 from tabsa.evaluation.report import Report, evaluate
 from tabsa.schema import Dataset, Example, Opinion, Target
-from tabsa.tables.rows import typed_rows
+from tabsa.tables.reading import read_good_rows
 
 # ---- gold labels
 
@@ -378,7 +378,7 @@ def test_no_mistakes_make_a_table_without_rows(tmp_path, name):
     if name.endswith("parquet"):
         pytest.importorskip("pyarrow")
     path = evaluate(DATA, one_hot(GOLD), bootstrap=0).write_errors(tmp_path / name)
-    assert list(typed_rows(path)) == []
+    assert list(read_good_rows(path)) == []
     if name == "e.csv":
         assert path.read_text("utf-8") == ",".join(COLUMNS) + "\n"
 
@@ -387,9 +387,9 @@ def test_the_target_that_is_not_named_is_null(tmp_path):
     example = Example("1", 'dear, "and"\nfar', (Target("", implied=True),), (Opinion("", "price", "negative"),))
     data = Dataset("mine", "all", ("price",), DATA.labels, [example])
     report = evaluate(data, np.array([[[0.9, 0.05, 0.05]]]), bootstrap=0)
-    (row,) = typed_rows(report.write_errors(tmp_path / "e.jsonl"))
+    (row,) = read_good_rows(report.write_errors(tmp_path / "e.jsonl"))
     assert row.values["target"] is None
-    (row,) = typed_rows(report.write_errors(tmp_path / "e.csv"))
+    (row,) = read_good_rows(report.write_errors(tmp_path / "e.csv"))
     assert (row.values["target"], row.values["text"]) == ("", example.text)
 
 
@@ -402,7 +402,7 @@ def test_a_label_named_as_a_column_gets_another_name(tmp_path):
         for e in DATA.examples
     ]
     data = replace(DATA, labels=("none", "text", "negative"), examples=renamed)
-    (row, *_) = typed_rows(
+    (row, *_) = read_good_rows(
         evaluate(data, np.tile([1.0, 0, 0], (4, 2, 1)), bootstrap=0).write_errors(tmp_path / "e.csv")
     )
     assert list(row.values) == [*COLUMNS[:7], "none", "p_text", "negative"]

@@ -19,8 +19,9 @@ from tabsa.datasets.checking import check
 from tabsa.errors import TabsaError
 from tabsa.pages.counting import summarise
 from tabsa.pages.scored_files import ColumnNames
-from tabsa.scoring import Layout, Request, score
-from tabsa.scoring.suggesting import suggest_table
+from tabsa.scoring.labelling import suggest_table
+from tabsa.scoring.request import Layout, Request
+from tabsa.scoring.single import score_table
 
 _ENDS = (".csv", ".csv", ".tsv", ".jsonl", ".jsonl", ".ndjson", ".csv.gz", ".jsonl.gz", ".xlsx", ".parquet")
 _COLUMNS = {
@@ -156,7 +157,7 @@ class Tables:
         if case["way"] == "suggest":
             suggest_table(source, out, model, request, 2)
             return
-        progress = score(source, out, model, request)
+        progress = score_table(source, out, model, request)
         if progress.counts.scored + progress.counts.rejected != progress.counts.rows:
             raise Broken("rows are neither scored nor rejected")
         if not out.exists():

@@ -10,9 +10,8 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from tabsa.encoding.pieces import PieceReader
-from tabsa.models.reader.contextual import ContextualEntNet
-from tabsa.models.reader.encoder import EncoderShape, random_weights
-from tabsa.models.reader.reader_config import ContextualEntNetConfig, ReaderConfig
+from tabsa.models.reader.encoder import random_weights
+from tabsa.models.reader.reader_config import EncoderShape, ReaderConfig
 from tabsa.models.reader.reader_network import QuestionBatch, Reader
 from tabsa.text.wordpieces import WordPieces
 
@@ -65,14 +64,14 @@ def moved(model, scale=0.2):
     return model
 
 
-def make_reader(kind="bert", *, contextual=False, seeds=(3, 4), labels=4, sizes=None, **options) -> Reader:
-    """A Reader, or the delayed memory over the same encoder; the encoder's weights are the same for every seed."""
+def make_reader(
+    kind="bert", *, network=Reader, config=ReaderConfig, seeds=(3, 4), labels=4, sizes=None, **options
+) -> Reader:
+    """A reader whose questions go through two layers; the encoder's weights are the same for every seed."""
     own = shape(kind, **(sizes or {}))
     weights = random_weights(own, np.random.default_rng(7))
-    if contextual:
-        config = ContextualEntNetConfig(**{"size": 10, "chains": 2, "dropout": 0.3} | options)
-        return ContextualEntNet(config, own, weights, labels, seeds)
-    return Reader(ReaderConfig(**{"dropout": 0.3} | options), own, weights, labels, seeds)
+    late = 0 if options.get("cross_encode") or network is not Reader else 2
+    return network(config(**{"dropout": 0.3, "late_interaction": late} | options), own, weights, labels, seeds)
 
 
 def question_batch(

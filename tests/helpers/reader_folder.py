@@ -11,9 +11,10 @@ from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import padded_aspects
 from tabsa.models.export import export
+from tabsa.models.reader.reader_config import reader_options
 from tabsa.models.reader.reader_engine import ReaderEngine
 from tabsa.models.reader.reader_network import QuestionBatch, Reader, load_weights
-from tabsa.models.reader.reader_storage import reader_options, write_reader_folder
+from tabsa.models.reader.reader_storage import write_reader_folder
 from tabsa.nn.context import EVALUATION
 
 ASPECTS = ("price", "battery life", "good/bad-service")

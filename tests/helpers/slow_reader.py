@@ -110,22 +110,21 @@ def encode(shape, p, pieces):
 
 def answer(model, batch, seed, text, question):
     """The logits of one question about one text."""
-    p, shape, along = of_seed(model, seed), model.encoder.shape, model.config.along
-    encoder, last = part(p, "encoder."), shape.layers - bool(along)  # with `along` the last layer is no text's
+    p, shape, late = of_seed(model, seed), model.encoder.shape, model.config.late_interaction
+    encoder, last = part(p, "encoder."), shape.layers - bool(late)  # then the last layer is no text's
     read = levels(shape, encoder, batch.pieces[seed, text, : batch.lengths[seed, text]].tolist())
-    row = int(batch.asked[seed, text, question])
+    row = int(batch.aspect_rows[seed, text, question])
     words = batch.aspects[seed, row, : batch.aspect_lengths[seed, row]].tolist()
     a = sum(levels(shape, encoder, words)[last]) / len(words)
     slot = int(batch.targets[seed, text, question])
-    states, entered = read[last], read[shape.layers - along]
+    states, entered = read[last], read[shape.layers - late]
     places = [n for n in range(len(states)) if int(batch.slots[seed, text, n]) == slot] if slot >= 0 else [0]
     t = sum(entered[n] for n in places) / len(places)
     q = np.concatenate([t, a, t * a]) @ p["question"] + p["question_bias"]
-    for number in range(shape.layers - along, shape.layers):
+    for number in range(shape.layers - late, shape.layers):
         own = part(encoder, f"layers.{number}.")
         q = block_beside(q[None], read[number], own, shape.heads, shape.epsilon)[0]
-    q = (_remembered if hasattr(model, "memories") else _heard)(model, p, seed, states, q, slot)
-    return classify(p, q)
+    return classify(p, _remembered(model, p, states, q, slot) if hasattr(model, "memories") else q)
 
 
 def classify(p, q):
@@ -144,18 +143,7 @@ def answer_beside(model, seed, pieces, asked, places):
     return classify(p, sum(states) / len(states))
 
 
-def _heard(model, p, seed, states, q, slot):
-    """The question after its layers of attention to the text."""
-    for number in range(model.config.layers):
-        own = part(p, f"layers.{number}.")
-        k, v = np.split(states @ own["keys_values"] + own["keys_values_bias"], 2, axis=1)
-        query = q @ own["query"] + own["query_bias"]
-        heard = attend(query[None], k, v, model.encoder.shape.heads)[0] @ own["out"] + own["out_bias"]
-        q = feed_forward(layer_norm(q + heard, own["norm"], own["norm_bias"], 1e-6), own, 1e-6)
-    return q
-
-
-def _remembered(model, p, seed, states, q, slot):
+def _remembered(model, p, states, q, slot):
     """The question with what its chains keep of the text: four chains of slots, that of all others, and free ones."""
     words = states @ p["down"] + p["down_bias"]
     mine = slot if 0 <= slot < 4 else 4

@@ -13,7 +13,7 @@ from tabsa.inference.suggesting import _vectors
 from tabsa.text.sentences import split_sentences
 
 
-@pytest.fixture(scope="module", params=[{"along": 2, "layers": 0}, {"layers": 1}], ids=str)
+@pytest.fixture(scope="module", params=[{"late_interaction": 2}, {"late_interaction": 1}], ids=str)
 def reader(request, tmp_path_factory):
     folder = write_reader(tmp_path_factory.mktemp("reader"), small_reader(**request.param), "int8")
     return Predictor(read_folder(folder.path), precision="float32")

@@ -11,7 +11,7 @@ import slow_reader
 from encoder_folder import write_encoder as write
 from reader_factory import moved, shape
 from tabsa.errors import ModelError
-from tabsa.models.reader.encoder import Encoder, random_weights, read_encoder, read_shape, weight_sizes
+from tabsa.models.reader.encoder import Encoder, random_weights, read_encoder, read_shape
 from tabsa.nn.context import EVALUATION, Context
 
 
@@ -30,7 +30,7 @@ def test_a_folder_is_read_under_our_names(kind, prefix, tmp_path):
     own, weights = write(tmp_path, kind, f"{kind}." if prefix else "")
     found, arrays = read_encoder(tmp_path)
     assert found == own
-    assert {name: array.shape for name, array in arrays.items()} == weight_sizes(own)
+    assert {name: array.shape for name, array in arrays.items()} == own.weight_sizes()
     for name, array in arrays.items():
         assert array.dtype == np.float32
         np.testing.assert_allclose(array, weights[name], atol=1e-6, err_msg=name)

@@ -16,7 +16,7 @@ from tabsa.encoding.passages import Passage
 from tabsa.errors import ModelError
 from tabsa.models.reader import reader_engine as engine_module
 from tabsa.models.reader.reader_engine import ReaderEngine
-from tabsa.models.reader.reader_storage import dimensions, write_reader_folder
+from tabsa.models.reader.reader_storage import write_reader_folder
 from tabsa.models.registry import system_of
 from tabsa.schema import Span, Target
 from tabsa.text.targets import TargetFinder
@@ -36,10 +36,12 @@ def path(model, tmp_path_factory):
 
 
 @pytest.fixture(
-    scope="module", params=[{}, {"along": 2, "layers": 0}, {"kind": "mpnet", "along": 1, "layers": 1}], ids=str
+    scope="module",
+    params=[{}, {"kind": "mpnet", "late_interaction": 1}],
+    ids=str,
 )
 def any_path(request, tmp_path_factory):
-    """Readers whose questions go through layers of their own, the encoder's, or both."""
+    """Readers of both kinds of encoder."""
     return write_reader(tmp_path_factory.mktemp("reader"), small_reader(**request.param), "int8").path
 
 
@@ -111,7 +113,7 @@ def test_no_answer_depends_on_what_is_read_beside_it(any_path, precision):
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_what_fills_a_batch_is_not_heard(tmp_path, kind, precision):
     """Whatever the vector of the padding piece is: behind a text's end stands its first piece again."""
-    model = small_reader(kind, along=1)
+    model = small_reader(kind, late_interaction=1)
     before = ReaderEngine(write_reader(tmp_path / "before", model, precisions=[precision]), 1, precision)
     with torch.no_grad():
         model.encoder.words[:, 0] = 50 * torch.randn(32, generator=torch.Generator().manual_seed(1))
@@ -163,7 +165,7 @@ def test_several_threads_may_ask_at_once(any_path):
 
 
 def test_a_long_text_is_read_in_several_passages(tmp_path):
-    model = small_reader(sizes={"longest": 512, "layers": 1}, layers=1)
+    model = small_reader(late_interaction=1, sizes={"longest": 512, "layers": 1})
     engine = ReaderEngine(write_reader(tmp_path, model), 2)
     words = " ".join(WORDS * 50)
     text = f"Camden is dear. {words} Hull"
@@ -251,10 +253,9 @@ def change(path, values):
         ({"model.shape.heads": 5}, "5 heads"),
         ({"model.shape.epsilon": 0}, "'epsilon'"),
         ({"model.shape.layers": True}, "'layers'"),
-        ({"model.layers": -1}, "'layers'"),
-        ({"model.along": -1}, "'along' of the model is -1; expected a whole number from 0"),
-        ({"model.along": None}, "'along' of the model is None"),
-        ({"model.along": 3}, "'along' of the model is 3; its encoder has 2 layers"),
+        ({"model.late_interaction": 0}, "'late_interaction' of the model is 0; expected a whole number from 1"),
+        ({"model.late_interaction": None}, "'late_interaction' of the model is None"),
+        ({"model.late_interaction": 3}, "'late_interaction' of the model is 3; its encoder has 2 layers"),
         ({"model.shape.inner": 47}, "does not fit config.json"),
         ({"model.shape.layers": 3}, "has no 'encoder.layers.2.qkv'"),
         ({"model.shape.kind": "mpnet", "model.shape.buckets": 8}, "'max_length' is 64"),
@@ -270,19 +271,8 @@ def test_a_configuration_that_fits_no_reader(folder, values, message):
     assert message in refused(lambda: ask(folder))
 
 
-def test_questions_of_an_older_folder_go_along_no_layers(folder):
-    before = ask(folder)
-    config = json.loads((folder / "config.json").read_text())
-    for name in ("along", "depth", "through"):
-        del config["model"][name]
-    (folder / "config.json").write_text(json.dumps(config))
-    assert same(ask(folder), before)
-    assert dimensions(read_folder(folder)).along == 0
-
-
-@pytest.mark.parametrize("values", [{"model.along": 1}, {"model.along": 1, "model.layers": 1}, {"model.layers": 1}])
-def test_graphs_of_another_configuration(folder, values):
-    change(folder, values)
+def test_graphs_of_another_configuration(folder):
+    change(folder, {"model.late_interaction": 1})
     assert "read.onnx does not fit the folder's other files" in refused(lambda: ask(folder))
 
 

@@ -1,58 +1,24 @@
-"""Predictions as a page: opinions, what carries them, gates; and that no text breaks out of its place."""
+"""Predictions as a page: opinions, what carries them, gates."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from prediction_factory import FOUND, TEXT, made_up
 from seen_page import Page
-from tabsa.errors import OutputError
 from tabsa.inference.results import Evidence, SentenceAnswer, WordWeight
-from tabsa.pages.evidence_page import evidence_page, write_explanation
+from tabsa.pages.evidence_page import evidence_page
 from tabsa.schema import Span
 from tabsa.text.sentences import split_sentences
 from tabsa.text.tokens import word_spans
-
-
-def test_the_page_needs_nothing_else():
-    source = evidence_page([made_up()])
-    page = Page(source)
-    assert not re.search(r"https?:|//|url\(|@import", source.replace("<!doctype html>", ""))
-    assert not [e for e in page.elements if e[0] in ("script", "link", "img", "iframe", "object")]
-    assert not [a for _, a, _ in page.elements if set(a) & {"src", "href", "onclick", "onload"}]
-    policy = next(a["content"] for name, a, _ in page.elements if a.get("http-equiv") == "Content-Security-Policy")
-    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
-
-
-def test_a_script_in_a_text_or_a_name_is_text():
-    text = "Camden <script>alert('x')</script> & \"Croydon\" </td></table> <i>Oslo</i>"
-    targets = ["Camden", "Croydon", "<i>Oslo</i>", '"onclick="x']
-    source = evidence_page([made_up(text=text, targets=targets)], title="<script>alert(2)</script>")
-    assert "<script" not in source
-    assert "<i>Oslo" not in source
-    page = Page(source)
-    assert page.all("blockquote")[0][1] == text
-    assert page.all("title")[0][1] == "<script>alert(2)</script>"
-    assert not [a for _, a, _ in page.elements if "onclick" in a]
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.text(max_size=60), st.text(min_size=1, max_size=12).filter(lambda name: name.strip() and name.isprintable()))
-def test_any_text_makes_a_sound_page(text, name):
-    source = evidence_page([made_up(text=f"{text} Camden {name}", targets=["Camden"])])
-    assert "Camden" in Page(source).all("blockquote")[0][1]
-    source.encode("utf-8")
 
 
 def test_opinions_stand_in_a_table_of_targets_by_aspects():
     prediction = made_up()
     page = Page(evidence_page([prediction]))
     columns = [text for _, text in page.all("th", scope="col")][:4]
-    assert columns == ["", "general", "price", "safety"]
+    assert columns == ["target", "general", "price", "safety"]
     assert [text.split() for _, text in page.all("td", class_="positive")] == [["▲", "positive", "85%"]]
     assert [text.split() for _, text in page.all("td", class_="negative")] == [["▼", "negative", "85%"]] * 2
     assert len(page.all("td", class_="silent")) == 3
@@ -88,11 +54,8 @@ def test_what_is_not_there_is_in_words(prediction, message):
 
 def shades(page: Page) -> dict[str, list[tuple[str, str, str]]]:
     """The shades under each label, in the order of the words."""
-    source = [
-        (name, a, text) for name, a, text in page.elements if name in ("span", "dt") and ("style" in a or name == "dt")
-    ]
     found, label = {}, ""
-    for name, attributes, text in source:
+    for name, attributes, text in page.elements:
         if name == "dt":
             label = text
         elif attributes.get("class") == "gate":
@@ -138,17 +101,15 @@ def test_a_long_text_has_its_passages_and_several_texts_are_numbered():
         assert f"Read for {', '.join(passage.targets)}" in source
         assert text[passage.start : passage.end] in [shown for _, shown in page.all("dd")]
     assert [text for _, text in page.all("h2")] == ["Text 1 of 2", "Text 2 of 2"]
-    identifiers = [a["id"] for _, a, _ in page.elements if "id" in a]
-    assert len(identifiers) == len(set(identifiers))
 
 
 # ---- evidence
 
 
-def explained(text: str = "Camden is not <b>safe</b>. It is dear.", **changes):
-    """A prediction whose evidence is made up: each word weighs what is given."""
+def explained():
+    """A prediction whose evidence is made up."""
+    text, weights = "Camden is not <b>safe</b>. It is dear.", {"not": 0.3, "safe": 0.5, "dear": -0.2}
     prediction = made_up(text=text, targets=["Camden"], found={("Camden", "safety"): "negative"}, directions=0)
-    weights = {"not": 0.3, "safe": 0.5, "dear": -0.2} | changes
     words = tuple(WordWeight(span, weights.get(text[slice(*span)], 0.0)) for span in word_spans(text, [Span(0, 6)]))
     first, second = split_sentences(text)
     own = {"none": 0.1, "positive": 0.1, "negative": 0.8}
@@ -160,52 +121,14 @@ def explained(text: str = "Camden is not <b>safe</b>. It is dear.", **changes):
     return replace(prediction, explain=explain)
 
 
-def test_words_are_shaded_by_what_they_carry():
-    page = Page(evidence_page([explained()]))
-    shades = {text: a["style"] for a, text in page.all("span", class_="for")}
-    assert shades == {"not": "--w:0.300", "safe": "--w:0.500"}
-    assert [text for _, text in page.all("span", class_="against")] == ["dear"]
-    assert [a["title"] for a, _ in page.all("span", class_="against")] == ["-20 points"]
-    (shown,) = page.all("p", class_="carried")
-    assert shown[1] == "Camden is not <b>safe</b>. It is dear."
+def test_words_phrases_and_sentences_that_carry_it():
+    source = evidence_page([explained()])
+    page = Page(source)
+    assert {text: a["style"] for a, text in page.all("span", class_="for")} == {"not": "--w:0.300", "safe": "--w:0.500"}
+    assert [(text, a["title"]) for a, text in page.all("span", class_="against")] == [("dear", "-20 points")]
+    assert page.all("p", class_="carried")[0][1] == "Camden is not <b>safe</b>. It is dear."
     assert [text for _, text in page.all("q")] == ["not <b>safe"]
-
-
-def test_sentences_that_carry_it_have_answers_of_their_own():
-    page = Page(evidence_page([explained()]))
     items = [" ".join(text.split()) for _, text in page.all("li")][-2:]
     assert items == ["Camden is not <b>safe</b>. ▼ negative 80%", "It is dear. silent by itself"]
-    assert "One sentence was not read for Camden" in evidence_page([explained()])
-
-
-def test_evidence_and_gates_stand_apart():
-    gated = replace(made_up(), explain=explained().explain)
-    headings = [text for _, text in Page(evidence_page([gated])).all("h3")]
-    assert headings == ["What carries each answer", "What the memory wrote"]
-    assert "<h3>What the memory wrote" not in evidence_page([explained()])
-    assert "<h3>What carries" not in evidence_page([made_up()])
-
-
-def test_evidence_is_escaped():
-    source = evidence_page([explained(text="Camden <script>x</script> is bad. And </q> dear.")])
-    assert "<script" not in source
-    assert Page(source).all("p", class_="carried")[0][1] == "Camden <script>x</script> is bad. And </q> dear."
-
-
-# ---- the file
-
-
-def test_it_is_a_page_whole_or_not_at_all(tmp_path):
-    path = write_explanation(made_up(text="Camden \ud800 is dear", targets=["Camden"]), tmp_path / "new" / "a.HTML")
-    assert "</mark> \ufffd is dear" in path.read_text("utf-8")
-    assert [p.name for p in path.parent.iterdir()] == ["a.HTML"]
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot write"):
-        write_explanation(made_up(), tmp_path / "file" / "a.html")
-
-
-@pytest.mark.parametrize("name", ["a.png", "a.svg", "a", "a.html.gz"])
-def test_another_extension_is_one_clear_line(tmp_path, name):
-    with pytest.raises(OutputError, match=r"expected a name that ends in \.html \(a browser prints it\)"):
-        write_explanation(made_up(), tmp_path / name)
-    assert not list(tmp_path.iterdir())
+    assert "One sentence was not read for Camden" in source
+    assert [text for _, text in page.all("h3")] == ["What carries each answer"]

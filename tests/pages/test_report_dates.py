@@ -13,6 +13,7 @@ import scored_tables as made
 from tabsa.pages.counting import summarise
 from tabsa.pages.dates import bucket_name, bucket_of, is_day_first, next_start, parse_date, start_of, starts
 from tabsa.pages.scored_files import ColumnNames
+from tabsa.pages.summary import Times
 
 APRIL = date(2024, 4, 3)
 
@@ -30,84 +31,63 @@ def test_dates_are_read(written: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["", "soon", "2024-13-01", "2024-02-30", "5", 5, None, True, [1], "99/99/2024", "x 3"]
+    "written", ["", "soon", "2024-13-01", "2024-02-30", "5", 5, None, True, [1], "99/99/2024", "x 3", "2024" * 20]
 )
 def test_what_is_no_date_is_none(written: object) -> None:
     assert parse_date(written) is None
 
 
-def test_days_and_months_are_told_apart_by_other_rows() -> None:
-    assert parse_date("3/4/2024", day_first=True) == APRIL
-    assert is_day_first(["3/4/2024", "13/4/2024"]) is True
-    assert is_day_first(["3/4/2024", "4/13/2024"]) is False
-    assert is_day_first(["3/4/2024"]) is None
-    assert is_day_first(["3.4.2024"]) is True
-
-
-@given(st.dates(date(1950, 1, 1), date(2150, 1, 1)), st.sampled_from(["day", "week", "month", "quarter", "year"]))
-def test_a_day_lies_in_its_bucket(day: date, bucket: str) -> None:
-    start = start_of(day, bucket)
-    assert start <= day < next_start(start, bucket)
-    assert start_of(start, bucket) == start
-    assert bucket_name(start, bucket)
-
-
 @given(st.dates(date(1990, 1, 1), date(2060, 1, 1)), st.dates(date(1990, 1, 1), date(2060, 1, 1)))
-def test_buckets_have_no_gaps_and_are_not_too_many(one: date, other: date) -> None:
+def test_buckets_hold_their_days_have_no_gaps_and_are_not_too_many(one: date, other: date) -> None:
     days = [one, other]
     bucket = bucket_of(days)
     found = starts(days, bucket)
-    assert found[0] <= min(days)
-    assert max(days) < next_start(found[-1], bucket)
     assert all(next_start(a, bucket) == b for a, b in itertools.pairwise(found))
     assert len(found) <= 72
+    for day in days:
+        start = start_of(day, bucket)
+        assert start in found
+        assert start <= day < next_start(start, bucket)
+        assert bucket_name(start, bucket) == bucket_name(start_of(start, bucket), bucket)
 
 
 @pytest.mark.parametrize(
-    ("days", "bucket"), [(10, "day"), (100, "week"), (700, "month"), (2000, "quarter"), (9000, "year")]
-)
-def test_the_range_picks_the_bucket(days: int, bucket: str) -> None:
-    assert bucket_of([date(2000, 1, 1), date.fromordinal(date(2000, 1, 1).toordinal() + days)]) == bucket
+    ("days", "bucket", "name"),
+    [
+        (10, "day", "2000-01-01"), (100, "week", "week of 1999-12-27"), (700, "month", "2000-01"),
+        (2000, "quarter", "2000 Q1"), (9000, "year", "2000"),
+    ],
+)  # fmt: skip
+def test_the_range_picks_the_bucket(days: int, bucket: str, name: str) -> None:
+    first = date(2000, 1, 1)
+    assert bucket_of([first, date.fromordinal(first.toordinal() + days)]) == bucket
+    assert bucket_name(start_of(first, bucket), bucket) == name
 
 
-def plain_series(texts: list[made.Answered], target: str | None = None) -> Counter[tuple[str, str]]:
-    return Counter(
-        (one.date[:7], polarity)
-        for one in texts
-        for (name, _), (polarity, _) in one.said.items()
-        if polarity != "none" and target in (None, name)
-    )
-
-
-def test_counts_over_time_are_those_of_a_plain_count(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("most", "bucket"), [(400_000, "month"), (300, "month"), (20, "year")])
+def test_counts_over_time_are_those_of_a_plain_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, bucket: str
+) -> None:
+    monkeypatch.setattr("tabsa.pages.counting._MOST_DAYS", most)
     texts = made.answered(7, 200)
-    times = summarise(made.long(tmp_path / "t.csv", texts)).times
-    assert times is not None
-    assert times.bucket == "month"
-    for target in (None, *made.TARGETS):
-        found = Counter(
-            {
-                (name, polarity): number
-                for name, tally in zip(times.names, times.series(target), strict=True)
-                for polarity, number in tally.counts.items()
-            }
+    times = times_of(made.long(tmp_path / "t.csv", texts))
+    assert times.bucket == bucket
+    for target, aspect in itertools.product((None, *made.TARGETS), (None, *made.ASPECTS)):
+        expected = Counter(
+            (one.date[: 7 if bucket == "month" else 4], polarity)
+            for one in texts
+            for (name, on), (polarity, _) in one.said.items()
+            if polarity != "none" and target in (None, name) and aspect in (None, on)
         )
-        assert +found == plain_series(texts, target)
+        series = zip(times.names, times.series(target, aspect), strict=True)
+        found = Counter({(name, p): number for name, tally in series for p, number in tally.counts.items()})
+        assert +found == expected
 
 
-def test_too_many_days_are_counted_by_month_and_by_year(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = made.answered(7, 200)
-    path = made.long(tmp_path / "t.csv", texts)
-    monkeypatch.setattr("tabsa.pages.counting._MOST_DAYS", 300)
-    times = summarise(path).times
+def times_of(path: Path, columns: ColumnNames | None = None) -> Times:
+    times = summarise(path, columns=columns).times
     assert times is not None
-    assert times.bucket == "month"
-    assert sum(tally.n for tally in times.series()) == sum(plain_series(texts).values())
-    monkeypatch.setattr("tabsa.pages.counting._MOST_DAYS", 20)
-    times = summarise(path).times
-    assert times is not None
-    assert times.bucket == "year"
-    assert sum(tally.n for tally in times.series()) == sum(plain_series(texts).values())
+    return times
 
 
 def rows(column: str, values: list[object]) -> list[dict[str, object]]:
@@ -116,29 +96,24 @@ def rows(column: str, values: list[object]) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("column", ["date", "Review_Date", "created_at", "when", "posted"])
 def test_the_column_of_dates_is_found_by_its_name(tmp_path: Path, column: str) -> None:
-    summary = summarise(made.write(tmp_path / "t.jsonl", rows(column, ["2024-01-01", "never", *["2024-02-01"] * 18])))
-    assert summary.columns["date"] == column
-    assert summary.times is not None
-    assert summary.times.undated == 1
-    assert summary.times.starts[0] == start_of(date(2024, 1, 1), summary.times.bucket)
+    path = made.write(tmp_path / "t.jsonl", rows(column, ["2024-01-01", "never", *["2024-02-01"] * 18]))
+    assert (times_of(path).column, times_of(path).undated) == (column, 1)
 
 
 def test_a_column_of_dates_by_any_name(tmp_path: Path) -> None:
-    assert summarise(made.write(tmp_path / "t.csv", rows("x", ["2024-01-01", "2024-02-01"]))).columns["date"] == "x"
+    assert times_of(made.write(tmp_path / "t.csv", rows("x", ["2024-01-01", "2024-02-01"]))).column == "x"
     for values in (["12", "13"], ["20240101", "20240201"], ["1712145600", "1712145601"], ["2024", "2023"]):
         assert summarise(made.write(tmp_path / "t.csv", rows("x", values))).times is None
-    times = summarise(made.write(tmp_path / "t.csv", rows("x", ["2024", "2023"])), columns=ColumnNames(date="x")).times
-    assert times is not None
-    assert next(start.year for start in times.starts) == 2023
+    assert times_of(tmp_path / "t.csv", ColumnNames(date="x")).starts[0].year == 2023
 
 
-def test_day_first_is_told_or_found(tmp_path: Path) -> None:
-    path = made.write(tmp_path / "t.csv", rows("date", ["3/4/2024", "13/4/2024"]))
-    times = summarise(path).times
-    assert times is not None
-    assert times.starts == tuple(date(2024, 4, day) for day in range(3, 14))
-    path = made.write(tmp_path / "t.csv", rows("date", ["3/4/2024", "3/5/2024"]))
-    for day_first, months in ((True, [4, 5]), (False, [3])):
-        times = summarise(path, columns=ColumnNames(day_first=day_first)).times
-        assert times is not None
-        assert sorted({start.month for start in times.starts if start.day > 1 or day_first}) == months
+@pytest.mark.parametrize(
+    ("written", "day_first"),
+    [(["3/4/2024", "13/4/2024"], True), (["3/4/2024", "4/13/2024"], False), (["3/4/2024"], None), (["3.4.2024"], True)],
+)
+def test_day_first_is_found_or_given(tmp_path: Path, written: list[object], day_first: bool | None) -> None:
+    assert is_day_first(written) is day_first
+    path = made.write(tmp_path / "t.csv", rows("date", written))
+    assert times_of(path).starts[0] == date(2024, *((4, 3) if day_first else (3, 4)))
+    if len(written) == 1:
+        assert times_of(path, ColumnNames(day_first=True)).starts == (APRIL,)

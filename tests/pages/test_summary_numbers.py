@@ -3,7 +3,7 @@
 import csv
 import json
 from collections import Counter
-from datetime import date
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,52 +14,49 @@ from tabsa.inference.predictor import load
 from tabsa.pages.counting import summarise
 from tabsa.pages.scored_files import ColumnNames
 from tabsa.pages.summary import Summary
-from tabsa.scoring import Layout, Request, score
+from tabsa.scoring.request import Layout, Request
+from tabsa.scoring.single import score_table
+
+ANSWER = {"text": "a", "target": "x", "aspect": "y", "polarity": "positive"}
+
+
+def counts(summary: Summary) -> dict[tuple[str, str], Counter[str]]:
+    return {pair: +Counter(cell.tally.counts) for pair, cell in summary.cells.items()}
 
 
 def same(summary: Summary, texts: list[made.Answered], *, none: bool = True) -> None:
-    """Whether every number is that of a plain count."""
+    """Check that every number is that of a plain count."""
     expected = made.counted(texts)
-    found = {pair: Counter(cell.tally.counts) for pair, cell in summary.cells.items()}
     if not none:
         expected = {pair: Counter({p: n for p, n in c.items() if p != "none"}) for pair, c in expected.items()}
-    assert {pair: +counts for pair, counts in found.items() if +counts} == {p: c for p, c in expected.items() if +c}
+    assert {p: c for p, c in counts(summary).items() if c} == {p: c for p, c in expected.items() if +c}
     opined = [one for one in texts if any(polarity != "none" for polarity, _ in one.said.values())]
-    assert summary.texts_with_opinion == len(opined)
-    assert summary.texts == (len(texts) if none else len(opined))
-    assert summary.total.n == sum(n for c in expected.values() for p, n in c.items() if p != "none")
+    assert (summary.texts_with_opinion, summary.texts) == (len(opined), len(texts) if none else len(opined))
     by_target = Counter(dict.fromkeys(summary.targets, 0))
-    for (target, _), counts in expected.items():
-        by_target[target] += sum(n for p, n in counts.items() if p != "none")
+    for (target, _), found in expected.items():
+        by_target[target] += sum(n for p, n in found.items() if p != "none")
+    assert summary.total.n == by_target.total()
     assert {t: tally.n for t, tally in summary.target_totals.items()} == by_target
     assert [by_target[target] for target in summary.targets] == sorted(by_target.values(), reverse=True)
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv.gz", "t.jsonl", "t.parquet"])
-def test_every_layout_and_format_gives_the_same(tmp_path: Path, seed: int, name: str) -> None:
-    texts = made.answered(seed)
-    long = summarise(made.long(tmp_path / name, texts))
-    same(long, texts)
-    wide = summarise(made.wide(tmp_path / name, texts))
-    same(wide, texts)
-    own = summarise(made.own(tmp_path / name, texts))
-    same(own, texts)
+def test_every_layout_and_format_gives_the_same(tmp_path: Path, name: str) -> None:
+    texts = made.answered(1)
+    long, wide, own = (summarise(write(tmp_path / name, texts)) for write in (made.long, made.wide, made.own))
     few = summarise(made.long(tmp_path / name, texts, every=False))
     same(few, texts, none=False)
     assert (long.layout, wide.layout, own.layout) == ("long", "wide", "wide, a row's own targets")
     assert (long.has_silent, wide.has_silent, few.has_silent) == (True, True, False)
-    plain = long.to_dict()
-    for other in (wide, own):
-        assert {k: v for k, v in other.to_dict().items() if k not in ("layout", "rows", "cells")} == {
-            k: v for k, v in plain.items() if k not in ("layout", "rows", "cells")
-        }
-        key = lambda cell: (cell["target"], cell["aspect"])  # noqa: E731
-        assert sorted(other.to_dict()["cells"], key=key) == sorted(plain["cells"], key=key)
+    plain = [{k: v for k, v in one.to_dict().items() if k not in ("layout", "rows")} for one in (long, wide, own)]
+    for one, found in zip((long, wide, own), plain, strict=True):
+        same(one, texts)
+        found["cells"].sort(key=lambda cell: (cell["target"], cell["aspect"]))
+        assert json.loads(json.dumps(found, allow_nan=False)) == plain[0]
 
 
 @pytest.mark.parametrize("prefix", ["tabsa/", "my_"])
-def test_a_prefix_is_told_or_found(tmp_path: Path, prefix: str) -> None:
+def test_a_prefix_is_given_or_found(tmp_path: Path, prefix: str) -> None:
     texts = made.answered(5)
     same(summarise(made.long(tmp_path / "l.csv", texts, prefix=prefix)), texts)
     wide = made.wide(tmp_path / "w.csv", texts, prefix=prefix)
@@ -69,8 +66,7 @@ def test_a_prefix_is_told_or_found(tmp_path: Path, prefix: str) -> None:
 
 
 def test_two_sets_of_answers_in_one_table(tmp_path: Path) -> None:
-    row = {"text": "a", "target": "x", "aspect": "y", "polarity": "positive"}
-    row |= {f"my_{name}": value for name, value in row.items() if name != "text"}
+    row = ANSWER | {f"my_{name}": value for name, value in ANSWER.items() if name != "text"}
     path = made.write(tmp_path / "t.csv", [row | {"confidence": 1, "my_confidence": 1}])
     with pytest.raises(DataError, match="more than one column of answers: 'polarity', 'my_polarity'") as error:
         summarise(path)
@@ -82,65 +78,47 @@ def test_two_sets_of_answers_in_one_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", Layout)
-@pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "out.parquet"])
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
 def test_what_score_writes(tmp_path: Path, tiny_model: Path, layout: Layout, name: str) -> None:
     model = load(tiny_model, threads=1)
     texts = ["Camden is nice but dear, and Brixton awful.", "Brixton is safe. Very cheap.", "nothing", "Camden"]
     lines = [json.dumps({"id": n, "posted": f"2024-0{n + 1}-01", "text": text}) for n, text in enumerate(texts)]
     (tmp_path / "in.jsonl").write_text("\n".join([*lines, '{"id": 9}']), "utf-8")
     request = Request(targets={"Camden": (), "Brixton": ()}, layout=layout, every=True, probabilities=True)
-    score(tmp_path / "in.jsonl", tmp_path / name, model, request)
+    score_table(tmp_path / "in.jsonl", tmp_path / name, model, request)
     summary = summarise(tmp_path / name)
     expected: dict[tuple[str, str], Counter[str]] = {}
     for text in texts:
         for opinion in model.predict(text, ["Camden", "Brixton"]).opinions:
             expected.setdefault((opinion.target, opinion.aspect), Counter())[opinion.polarity] += 1
-    assert {pair: +Counter(cell.tally.counts) for pair, cell in summary.cells.items()} == expected
+    assert counts(summary) == expected
     assert (summary.texts, summary.rejected, dict(summary.reasons)) == (4, 1, {"no text in 'text'": 1})
     assert summary.columns == {"text": "text", "id": "id", "date": "posted"}
-    assert summary.times is not None
-    assert summary.times.starts[0] == date(2024, 1, 1)
 
 
 def test_own_targets_and_no_target_at_all(tmp_path: Path, tiny_model: Path) -> None:
     model = load(tiny_model, threads=1)
-    rows: list[dict[str, object]] = [
-        {"text": "Camden is nice but dear, and Brixton awful.", "who": "Camden;Brixton"},
-        {"text": "Brixton is safe. Very cheap.", "who": "Brixton"},
-    ]
-    made.write(tmp_path / "in.csv", rows)
-    counts = []
+    texts = {"Camden;Brixton": "Camden is nice but dear, and Brixton awful.", "Brixton": "Brixton is safe. Very cheap."}
+    made.write(tmp_path / "in.csv", [{"text": text, "who": who} for who, text in texts.items()])
+    found = []
     for layout in Layout:
-        request = Request(target_column="who", layout=layout, every=True)
-        score(tmp_path / "in.csv", tmp_path / f"{layout}.csv", model, request)
-        summary = summarise(tmp_path / f"{layout}.csv")
-        counts.append({pair: +Counter(cell.tally.counts) for pair, cell in summary.cells.items()})
-    assert counts[0] == counts[1]
-    assert {target for target, _ in counts[0]} == {"Camden", "Brixton"}
-    for layout in Layout:
+        out = tmp_path / f"{layout}.csv"
+        score_table(tmp_path / "in.csv", out, model, Request(target_column="who", layout=layout, every=True))
+        found.append(counts(summarise(out)))
         out = tmp_path / f"unnamed-{layout}.csv"
-        score(tmp_path / "in.csv", out, model, Request(targets={}, implied=True, layout=layout, text_column="text"))
-        assert summarise(out).targets == ("",)
+        score_table(
+            tmp_path / "in.csv", out, model, Request(targets={}, implied=True, layout=layout, text_column="text")
+        )
         assert summarise(out).to_dict()["targets"] == [None]
+    assert found[0] == found[1]
+    assert {target for target, _ in found[0]} == {"Camden", "Brixton"}
 
 
 def test_a_cell_with_several_answers_needs_to_know_whose(tmp_path: Path) -> None:
-    path = made.write(tmp_path / "t.csv", [{"text": "a", "price": "positive;negative"}])
-    with pytest.raises(DataError, match="no column tells whose they are") as error:
-        summarise(path)
-    assert error.value.code == "whose_answers"
     path = made.write(tmp_path / "t.csv", [{"text": "a b", "x": "u;v", "y": "p;q", "price": "positive;negative"}])
-    with pytest.raises(DataError, match="no column tells"):
+    with pytest.raises(DataError, match="no column tells whose they are"):
         summarise(path)
     assert summarise(path, columns=ColumnNames(target="y")).targets == ("p", "q")
-
-
-def test_rows_of_a_text_need_not_stand_together(tmp_path: Path) -> None:
-    texts = made.answered(2)
-    path = made.long(tmp_path / "t.jsonl", texts)
-    lines = path.read_text("utf-8").splitlines()
-    path.write_text("\n".join(sorted(lines, key=lambda line: line[::-1])), "utf-8")
-    same(summarise(path), texts)
 
 
 def test_many_tables_are_one(tmp_path: Path) -> None:
@@ -158,106 +136,71 @@ def test_many_tables_are_one(tmp_path: Path) -> None:
         assert summary.files == ("a.csv", "b.jsonl")
         assert summary.reasons == {"has N fields; the header has N": 2}
         assert {one.file for cell in summary.cells.values() for one in cell.quotes} == {"a.csv", "b.jsonl"}
-    assert summarise(folder / "a.csv").texts == 20
+    made.long(folder / "c.csv", texts[:20])
+    assert summarise(folder).texts == len(texts) + 20  # the same id in two tables is two texts
 
 
-def test_texts_are_told_apart_where_ids_repeat_or_are_not_there(tmp_path: Path) -> None:
-    answer = {"target": "x", "aspect": "y", "polarity": "positive"}
-    pairs = [("a", "one"), ("a", "two"), ("a", "two"), ("b", "two")]
-    rows = [{"id": identity, "text": text, **answer} for identity, text in pairs]
+def test_texts_are_told_apart_wherever_their_rows_stand(tmp_path: Path) -> None:
+    texts = made.answered(2)
+    path = made.long(tmp_path / "t.jsonl", texts)
+    path.write_text("\n".join(sorted(path.read_text("utf-8").splitlines(), key=lambda line: line[::-1])), "utf-8")
+    same(summarise(path), texts)
+    rows = [ANSWER | {"id": i, "text": text} for i, text in (("a", "one"), ("a", "two"), ("a", "two"), ("b", "two"))]
     assert summarise(made.write(tmp_path / "t.csv", rows)).texts == 3
-    without = [{"text": text, **answer} for _, text in pairs]
-    assert summarise(made.write(tmp_path / "u.csv", without)).texts == 2
-
-
-def test_the_same_id_in_two_tables_is_two_texts(tmp_path: Path) -> None:
-    texts = made.answered(3, 10)
-    made.long(tmp_path / "a.csv", texts)
-    made.long(tmp_path / "b.csv", texts)
-    assert summarise(tmp_path).texts == 20
+    assert summarise(made.write(tmp_path / "u.csv", [row | {"id": None} for row in rows])).texts == 2
 
 
 def test_what_no_score_wrote_is_one_clear_line(tmp_path: Path) -> None:
-    path = made.write(tmp_path / "t.csv", [{"id": 1, "text": "a", "stars": 4}])
-    with pytest.raises(DataError, match="holds no answers, only 'id', 'text', 'stars'; expected a table that") as error:
-        summarise(path)
-    assert error.value.code == "not_scored"
-    with pytest.raises(DataNotFoundError, match=r"no file .*nope\.csv"):
-        summarise(tmp_path / "nope.csv")
     (tmp_path / "empty.csv").write_text("id,text,target,aspect,polarity\n")
-    with pytest.raises(DataError, match="holds no rows"):
-        summarise(tmp_path / "empty.csv")
+    made.write(tmp_path / "plain.csv", [{"id": 1, "text": "a", "stars": 4}])
+    for name, error, words in (
+        ("plain.csv", DataError, "holds no answers, only 'id', 'text', 'stars'; expected a table that"),
+        ("empty.csv", DataError, "holds no rows"),
+        ("nope.csv", DataNotFoundError, r"no file .*nope\.csv"),
+        ("*.parquet", DataNotFoundError, "no table in"),
+    ):
+        with pytest.raises(error, match=words):
+            summarise(tmp_path / name)
     with pytest.raises(DataError, match=r"unknown column of .*'txt'; did you mean 'text'"):
-        summarise(made.long(tmp_path / "l.csv", made.answered(0)), columns=ColumnNames(text="txt"))
-    with pytest.raises(DataNotFoundError, match="no table in"):
-        summarise(tmp_path / "*.parquet")
+        summarise(tmp_path / "plain.csv", columns=ColumnNames(text="txt"))
 
 
-def test_silence_is_told_where_the_table_tells_it(tmp_path: Path) -> None:
-    texts = made.answered(1, targets=made.TARGETS[:2])
-    quiet = [
-        made.Answered(
-            one.id,
-            one.date,
-            one.text,
-            one.said
-            | {("Nowhere", aspect): ("none", 1.0) for aspect in made.ASPECTS}
-            | {("Camden", "wifi"): ("none", 1.0)},
-        )
-        for one in texts
-    ]
+def test_silence_is_known_where_the_table_holds_it(tmp_path: Path) -> None:
+    silence = {("Nowhere", "price"): ("none", 1.0), ("Camden", "wifi"): ("none", 1.0)}
+    quiet = [replace(one, said=one.said | silence) for one in made.answered(1, targets=made.TARGETS[:2])]
     summary = summarise(made.long(tmp_path / "t.jsonl", quiet))
-    assert summary.silent_targets == ("Nowhere",)
-    assert summary.silent_aspects == ("wifi",)
-    silent = summary.to_dict()["silent"]
-    assert silent["texts"] == summary.texts - summary.texts_with_opinion
+    silent = {"texts": summary.texts - summary.texts_with_opinion, "targets": ["Nowhere"], "aspects": ["wifi"]}
+    assert summary.to_dict()["silent"] == silent
     few = summarise(made.long(tmp_path / "u.jsonl", quiet, every=False))
     assert few.to_dict()["silent"] == {"texts": None, "targets": [], "aspects": []}
 
 
 def test_polarities_of_ones_own(tmp_path: Path) -> None:
-    rows = [
-        {"text": "a", "target": "x", "aspect": "y", "polarity": p, "confidence": 0.9} for p in ("good", "bad", "none")
-    ]
+    rows = [ANSWER | {"polarity": polarity, "confidence": 0.5} for polarity in ("net", "bad", "none")]
     summary = summarise(made.write(tmp_path / "t.csv", rows))
-    assert summary.polarities == ("positive", "negative", "bad", "good")
-    assert summary.cell("x", "y").tally.n == 2
-    assert summary.cell("x", "y").tally.share is None
-    assert summary.cell("x", "y").tally.verdict == "unclear"
+    assert summary.polarities == ("positive", "negative", "bad", "net")
+    cell = summary.cell("x", "y")
+    assert (cell.tally.n, cell.unsure, cell.tally.share, cell.tally.verdict) == (2, 2, None, "unclear")
+    (row,) = csv.DictReader(summary.write_csv(tmp_path / "r.csv").open(encoding="utf-8", newline=""))
+    assert (row["polarity net"], row["net"], row["share_positive"]) == ("1", "0.0", "")
 
 
-def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tabsa.pages.counting._PROGRESS_EVERY", 10)
-    seen: list[int] = []
-    summarise(made.wide(tmp_path / "t.csv", made.answered(0, 35)), on_progress=seen.append)
-    assert seen == [10, 20, 30]
-
-
-def test_json_can_be_written(tmp_path: Path) -> None:
-    summary = summarise(made.wide(tmp_path / "t.csv", made.answered(0)))
-    assert json.loads(json.dumps(summary.to_dict(), allow_nan=False)) == summary.to_dict()
-
-
-def test_the_table_holds_every_cell(tmp_path: Path) -> None:
-    texts = made.answered(12, 100)
-    summary = summarise(made.wide(tmp_path / "t.csv", texts))
-    summary.write_csv(tmp_path / "r.csv")
-    rows = list(csv.DictReader((tmp_path / "r.csv").open(encoding="utf-8", newline="")))
-    counts = made.counted(texts)
-    assert {(row["target"], row["aspect"]) for row in rows} == set(counts)
+def test_the_table_of_numbers_holds_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tabsa.pages.counting._PROGRESS_EVERY", 40)
+    texts, seen = made.answered(12, 100), []
+    summary = summarise(made.wide(tmp_path / "t.csv", texts), on_progress=seen.append)
+    assert seen == [40, 80]
+    rows = list(csv.DictReader(summary.write_csv(tmp_path / "r.csv").open(encoding="utf-8", newline="")))
+    expected = made.counted(texts)
+    assert [(row["target"], row["aspect"]) for row in rows] == [
+        (t, a) for t in summary.targets for a in summary.aspects
+    ]
     for row in rows:
-        expected = counts[row["target"], row["aspect"]]
-        assert {label: int(row[label]) for label in made.LABELS} == {label: expected[label] for label in made.LABELS}
-        tally = summary.cell(row["target"], row["aspect"]).tally
-        assert int(row["opinions"]) == tally.n
-        assert float(row["share_positive"]) == pytest.approx(tally.share, abs=1e-6)
-        assert (float(row["low"]), float(row["high"])) == pytest.approx(tally.interval, abs=1e-6)
+        pair = row["target"], row["aspect"]
+        tally = summary.cells[pair].tally
+        assert {label: int(row[label]) for label in made.LABELS} == {
+            label: expected[pair][label] for label in made.LABELS
+        }
+        figures = (float(row[name]) for name in ("opinions", "share_positive", "low", "high"))
+        assert [*figures] == pytest.approx([tally.n, tally.share, *tally.interval], abs=1e-6)
         assert row["verdict"] == tally.verdict
-
-
-def test_a_polarity_that_is_called_as_a_column(tmp_path: Path) -> None:
-    row = {"text": "a", "target": "x", "aspect": "y", "polarity": "net", "confidence": 0.9}
-    summary = summarise(made.write(tmp_path / "t.csv", [row]))
-    summary.write_csv(tmp_path / "r.csv")
-    (found,) = csv.DictReader((tmp_path / "r.csv").open(encoding="utf-8", newline=""))
-    assert (found["polarity net"], found["net"], found["share_positive"]) == ("1", "0.0", "")

@@ -27,20 +27,6 @@ def test_wilson_is_the_root_of_its_equation(positive: int, negative: int) -> Non
         assert abs(share - end) == pytest.approx(1.959963984540054 * math.sqrt(end * (1 - end) / n), abs=1e-9)
 
 
-@pytest.mark.parametrize(("successes", "trials"), [(0, 1), (1, 1), (2, 3), (200, 300), (5, 10), (99, 100), (0, 50)])
-def test_wilson_is_scipys(successes: int, trials: int) -> None:
-    stats = pytest.importorskip("scipy.stats", reason="needs scipy: pip install 'tabsa[train]'")
-    expected = stats.binomtest(successes, trials).proportion_ci(0.95, method="wilson")
-    assert wilson(successes, trials) == pytest.approx((expected.low, expected.high), abs=1e-9)
-
-
-def test_two_of_three_is_not_two_hundred_of_three_hundred() -> None:
-    few, many = tally(2, 1), tally(200, 100)
-    assert few.share == many.share
-    assert (few.verdict, many.verdict) == ("few", "positive")
-    assert tally(100, 200).verdict == "negative"
-
-
 def test_numbers_of_a_tally() -> None:
     one = tally(6, 2, neutral=3, mixed=1, none=40)
     assert (one.n, one.judged, one.share, one.net) == (12, 8, 0.75, 4 / 12)

@@ -29,7 +29,7 @@ LABELS = ["positive", "negative", "none", "negative", "none", "positive"]
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory) -> str:
-    model = small_reader(along=1, layers=0, rounded=True, sizes={"layers": 2})
+    model = small_reader(late_interaction=1, rounded=True, sizes={"layers": 2})
     return str(write_reader(tmp_path_factory.mktemp("base") / "base", model, "int8", ("int8",)).path)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from tabsa.errors import DataWarning
 from tabsa.inference.predictor import Predictor, load
-from tabsa.scoring import Progress, Request, rejects_file, score
-from tabsa.scoring.many import find_parts
+from tabsa.scoring.request import Request
+from tabsa.scoring.single import Progress, rejects_file, score_table
 
 TARGETS = {"Camden": (), "Brixton": ()}
 ROWS = [["id", "text", "stars"]] + [
@@ -24,7 +24,7 @@ FORMS = {
     "semicolons": (";", "utf-8"),
     "excel": (";", "cp1252"),
     "unicode text": ("\t", "utf-16"),
-    "no mark": ("|", "utf-16-be"),
+    "bars": ("|", "utf-8"),
 }
 
 
@@ -55,7 +55,7 @@ def run(source: Path, out: Path, model: Predictor, stop: int = 0, **options: boo
             raise StoppedError
 
     request = Request(targets=TARGETS, chunk=4)
-    score(source, out, model, request, on_progress=count, on_guess=lambda _: None, **options)
+    score_table(source, out, model, request, on_progress=count, on_guess=lambda _: None, **options)
     return out.read_bytes(), rejects_file(out).read_bytes()
 
 
@@ -94,14 +94,5 @@ def test_a_workbook_gives_the_same(tmp_path: Path, model: Predictor, expected: t
 def test_what_was_guessed_is_a_warning(tmp_path: Path, model: Predictor) -> None:
     source = write(tmp_path / "in.csv", ";", "cp1252")
     with pytest.warns(DataWarning, match=r"in\.csv: read as Windows-1252, separated by semicolons$") as told:
-        score(source, tmp_path / "out.csv", model, Request(targets=TARGETS))
+        score_table(source, tmp_path / "out.csv", model, Request(targets=TARGETS))
     assert len(told) == 1
-
-
-def test_workbooks_among_many_tables(tmp_path: Path) -> None:
-    folder = tmp_path / "in"
-    folder.mkdir()
-    for name in ("a.csv", "b.xlsx", "~$b.xlsx", "c.xls"):
-        (folder / name).write_bytes(b"x")
-    assert [part.name for part in find_parts(folder, tmp_path / "out")] == ["a.csv", "b.csv"]
-    assert [part.name for part in find_parts(folder, tmp_path / "out", "jsonl")] == ["a.jsonl", "b.jsonl"]

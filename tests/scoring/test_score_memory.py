@@ -10,9 +10,10 @@ PEAK = """
 import sys
 from pathlib import Path
 from tabsa import load
-from tabsa.scoring import Request, score
+from tabsa.scoring.request import Request
+from tabsa.scoring.single import score_table
 source, out, model = map(Path, sys.argv[1:])
-score(source, out, load(model, threads=1), Request(targets={"Camden": (), "Brixton": ()}, probabilities=True))
+score_table(source, out, load(model, threads=1), Request(targets={"Camden": (), "Brixton": ()}, probabilities=True))
 print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 """
 

@@ -13,8 +13,9 @@ import pytest
 
 from tabsa.errors import OutputError
 from tabsa.inference.predictor import Predictor, load
-from tabsa.scoring import Layout, Request, score
-from tabsa.tables.saving import FileOutput
+from tabsa.scoring.request import Layout, Request
+from tabsa.scoring.single import score_table
+from tabsa.tables.outputs import FileOutput
 
 BOTH = {"Camden": (), "Brixton": ()}
 FORMATS = ["out.csv", "out.jsonl", "out.csv.gz", "out.parquet"]
@@ -47,7 +48,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def expected(source: Path, out: str, model: Predictor, request: Request) -> dict[str, bytes]:
     folder = source.parent / "expected"
     folder.mkdir()
-    score(source, folder / out, model, request)
+    score_table(source, folder / out, model, request)
     assert sorted(files(folder)) == [out, f"{out}.rejects.jsonl"]
     return files(folder)
 
@@ -98,13 +99,13 @@ def test_a_run_that_dies_at_every_point_comes_to_the_same_end(tmp_path, model, d
         folder.mkdir()
         deadly(point)
         try:
-            score(source, folder / out, model, request)
+            score_table(source, folder / out, model, request)
         except Killed:
             deadly(0)
             if (folder / f"{out}.part").exists() or (folder / f"{out}.state.json").exists():
-                score(source, folder / out, model, request, resume=True)
+                score_table(source, folder / out, model, request, resume=True)
             else:
-                score(source, folder / out, model, request, overwrite=True)
+                score_table(source, folder / out, model, request, overwrite=True)
             assert files(folder) == whole, point
         else:
             break
@@ -123,12 +124,12 @@ def test_what_a_killed_run_was_about_to_rename_is_removed(tmp_path, model, deadl
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("tabsa.tables.saving.finish_file", die)
+        patch.setattr("tabsa.tables.outputs.finish_file", die)
         with pytest.raises(Killed):
-            score(source, folder / out, model, request)
+            score_table(source, folder / out, model, request)
     for name in (f".{out}.1234abcd.tmp", f".{out}.state.json.1234abcd.tmp"):
         (folder / name).write_bytes(b"half of it")
-    score(source, folder / out, model, request, resume=True)
+    score_table(source, folder / out, model, request, resume=True)
     assert files(folder) == whole
 
 
@@ -143,7 +144,7 @@ def test_a_run_may_die_again_and_again(tmp_path, model, deadly):
     while True:
         deadly(choose.randrange(4, 30))
         try:
-            progress = score(source, folder / "out.csv", model, request, resume=True)
+            progress = score_table(source, folder / "out.csv", model, request, resume=True)
         except Killed:
             deaths += 1
         else:
@@ -216,7 +217,7 @@ def stopped(tmp_path, model):
         raise Killed
 
     with pytest.raises(Killed):
-        score(source, out, model, request, on_progress=stop)
+        score_table(source, out, model, request, on_progress=stop)
     assert (tmp_path / "out.csv.part").exists()
     return source, out, request
 
@@ -224,36 +225,34 @@ def stopped(tmp_path, model):
 def test_a_stopped_run_is_not_replaced_unless_told(stopped, model):
     source, out, request = stopped
     with pytest.raises(OutputError, match=r"a run into .*out\.csv was stopped before its end") as error:
-        score(source, out, model, request)
+        score_table(source, out, model, request)
     assert error.value.code == "job_exists"
-    assert score(source, out, model, request, overwrite=True).resumed == 0
+    assert score_table(source, out, model, request, overwrite=True).resumed == 0
     assert sorted(files(out.parent)) == ["in.csv", "out.csv", "out.csv.rejects.jsonl"]
 
 
 def test_resuming_asks_for_the_same_again(stopped, model):
     source, out, request = stopped
     other = Request(targets={"Camden": ()}, chunk=5)
-    with pytest.raises(OutputError, match="the list of targets is not what it was when the run began"):
-        score(source, out, model, other, resume=True)
+    with pytest.raises(OutputError, match="'targets' is not what it was when the run began"):
+        score_table(source, out, model, other, resume=True)
     other = Request(targets=BOTH, chunk=5, layout=Layout.LONG)
-    with pytest.raises(OutputError, match=r"cannot resume .*out\.csv: the layout is not what it was"):
-        score(source, out, model, other, resume=True)
+    with pytest.raises(OutputError, match=r"cannot resume .*out\.csv: 'layout' is not what it was"):
+        score_table(source, out, model, other, resume=True)
     other = Request(targets=BOTH, chunk=5, keep=["text"])
-    with pytest.raises(OutputError, match="the list of kept columns is not what it was"):
-        score(source, out, model, other, resume=True)
+    with pytest.raises(OutputError, match="'keep' is not what it was"):
+        score_table(source, out, model, other, resume=True)
     other = Request(targets=BOTH, chunk=5, implied=True)
-    with pytest.raises(
-        OutputError, match=r"cannot resume .*out\.csv: whether targets may be implied is not what it was"
-    ):
-        score(source, out, model, other, resume=True)
-    with pytest.raises(OutputError, match=r"cannot resume .*out\.csv: the precision is not what it was"):
-        score(source, out, load(model.folder.path, precision="int8"), request, resume=True)
-    with pytest.raises(OutputError, match="the rejects file is not what it was"):
-        score(source, out, model, request, resume=True, rejects=out.with_name("bad.jsonl"))
+    with pytest.raises(OutputError, match=r"cannot resume .*out\.csv: 'implied' is not what it was"):
+        score_table(source, out, model, other, resume=True)
+    with pytest.raises(OutputError, match=r"cannot resume .*out\.csv: 'precision' is not what it was"):
+        score_table(source, out, load(model.folder.path, precision="int8"), request, resume=True)
+    with pytest.raises(OutputError, match="'rejects' is not what it was"):
+        score_table(source, out, model, request, resume=True, rejects=out.with_name("bad.jsonl"))
     with source.open("a") as stream:
         stream.write("20,more\n")
-    with pytest.raises(OutputError, match="the input is not what it was when the run began") as error:
-        score(source, out, model, request, resume=True)
+    with pytest.raises(OutputError, match="'input' is not what it was when the run began") as error:
+        score_table(source, out, model, request, resume=True)
     assert error.value.code == "job_differs"
 
 
@@ -262,7 +261,7 @@ def test_parts_that_were_tampered_with_are_one_clear_line(stopped, model):
     part, state = out.with_name("out.csv.part"), out.with_name("out.csv.state.json")
     part.write_bytes(part.read_bytes()[:-1])
     with pytest.raises(OutputError, match=r"out\.csv\.part is shorter than its state says") as error:
-        score(source, out, model, request, resume=True)
+        score_table(source, out, model, request, resume=True)
     assert error.value.code == "job_unusable"
     for content, match in [
         ("{", "is damaged"),
@@ -273,15 +272,15 @@ def test_parts_that_were_tampered_with_are_one_clear_line(stopped, model):
     ]:
         state.write_text(content)
         with pytest.raises(OutputError, match=match) as error:
-            score(source, out, model, request, resume=True)
+            score_table(source, out, model, request, resume=True)
         assert error.value.code == "job_unusable"
 
 
 def test_resuming_where_there_is_nothing_starts(tmp_path, model):
     source, out = write(tmp_path / "in.csv", 20), tmp_path / "out.csv"
-    assert score(source, out, model, Request(targets=BOTH), resume=True).resumed == 0
+    assert score_table(source, out, model, Request(targets=BOTH), resume=True).resumed == 0
     with pytest.raises(OutputError, match=r"out\.csv exists, and there is no stopped run to resume") as error:
-        score(source, out, model, Request(targets=BOTH), resume=True)
+        score_table(source, out, model, Request(targets=BOTH), resume=True)
     assert error.value.code == "output_exists"
 
 
@@ -293,9 +292,9 @@ def test_two_runs_do_not_write_one_output(tmp_path, model):
     def start_another(_: object) -> None:
         for options in ({"resume": True}, {"overwrite": True}):
             with pytest.raises(OutputError, match=r"another run is writing .*out\.csv"):
-                score(source, out, model, request, **options)
+                score_table(source, out, model, request, **options)
 
-    score(source, out, model, request, on_progress=start_another)
+    score_table(source, out, model, request, on_progress=start_another)
     assert out.read_text().count("\n") > 18
 
 
@@ -307,5 +306,5 @@ def test_a_failure_before_anything_is_saved_leaves_nothing(tmp_path, model, monk
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OutputError, match=r"cannot write .*out\.csv: No space left on device"):
-        score(source, tmp_path / "out.csv", model, Request(targets=BOTH))
+        score_table(source, tmp_path / "out.csv", model, Request(targets=BOTH))
     assert list(files(tmp_path)) == ["in.csv"]

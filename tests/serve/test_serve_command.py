@@ -105,7 +105,7 @@ def test_the_key_may_lie_in_a_file_but_not_on_the_command_line(
     file = tmp_path / "key"
     monkeypatch.delenv("TABSA_API_KEY", raising=False)
     monkeypatch.setenv("TABSA_API_KEY_FILE", str(file))
-    assert "cannot be read" in str(failure("--model", str(tiny_model)))
+    assert "cannot read" in str(failure("--model", str(tiny_model)))
     file.write_text("\n")
     assert "is empty" in str(failure("--model", str(tiny_model)))
     file.write_text("s3cret\n")

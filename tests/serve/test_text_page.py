@@ -110,7 +110,7 @@ def test_the_grid_holds_what_the_predictor_says(page: Page, reader: Predictor) -
     expected = {(o.target, o.aspect): o for o in reader.predict(HOTELS, ["Regent", "Astoria"]).opinions}
     heard = {aspect for (_, aspect), o in expected.items() if o.polarity != "none"}
     assert {aspect for _, aspect in page.grid()} == heard  # what the text is silent on is folded
-    page.click(".silent-on button")
+    page.click(".folded button")
     grid = page.grid()
     assert grid.keys() == expected.keys()
     for pair, (word, percent) in grid.items():
@@ -169,6 +169,15 @@ def test_who_is_not_in_the_text_is_not_read_and_can_be_said_to_be_meant(page: Pa
     assert page.text_of(".grid .target small") == "not named, but meant"
     page.click("#targets .chip")
     page.answered("what it is about")
+
+
+def test_who_is_not_in_the_text_is_folded_where_there_are_several(page: Page) -> None:
+    page.ask(PHONES, "Pixel 9", aspects="heat")
+    page.add("target", "Leith", "Hull")
+    until(lambda: page.text_of(".folded").startswith("Not in the text: Leith, Hull."))
+    assert page.grid().keys() == {("Pixel 9", "heat")}
+    page.click(".folded button")
+    page.answered("Pixel 9", "Leith", "Hull")
 
 
 def test_a_table_of_many_goes_down_the_page(page: Page) -> None:

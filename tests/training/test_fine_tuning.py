@@ -25,10 +25,9 @@ from tabsa.training.kept_texts import keep_texts
 from tabsa.training.sources import asked_run, asked_training
 
 SHAPES = [
-    {"along": 2, "layers": 0, "sizes": {"layers": 3}},
-    {"along": 1, "layers": 1, "sizes": {"layers": 2}},
-    {"layers": 2},
-    {"kind": "mpnet", "along": 2, "layers": 0, "sizes": {"layers": 3}},
+    {"late_interaction": 2, "sizes": {"layers": 3}},
+    {"late_interaction": 1, "sizes": {"layers": 2}},
+    {"kind": "mpnet", "late_interaction": 2, "sizes": {"layers": 3}},
 ]
 QUICK = {"training": {"rate": 0.01, "epochs": 6, "batch_size": 8}, "model": {"dropout": 0.0}}
 WORDS = {"good": "positive", "bad": "negative"}
@@ -52,7 +51,7 @@ def labelled(count=48, implied=False, labels=WORDS) -> Dataset:
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    model = small_reader(along=2, layers=0, rounded=True, sizes={"layers": 3, "size": 64, "inner": 64})
+    model = small_reader(late_interaction=2, rounded=True, sizes={"layers": 3, "size": 64, "inner": 64})
     return write_reader(tmp_path_factory.mktemp("base") / "base", model, "int8")
 
 
@@ -69,7 +68,7 @@ def test_what_was_kept_is_answered_as_the_whole_reader_answers(tmp_path, options
     kept = keep_texts(engine, data, LABELS)
     path = KeptReader(small_reader(**options | {"untied": True}).config, model.shape, len(LABELS), [1])
     own = weights_of(model)
-    load_weights(path, own | untied_weights(own, model.shape.layers, model.config.along))
+    load_weights(path, own | untied_weights(own, model.shape.layers, model.config.late_interaction))
     with torch.no_grad():
         found = list(held_answers(path, kept, [Fold(np.array([0]), np.arange(len(kept)))]))
     said = np.zeros((len(kept.questions.targets), len(LABELS)))
@@ -108,7 +107,7 @@ def tabsa_config(options):
 
 
 def small_shape(base):
-    from tabsa.models.reader.encoder import EncoderShape
+    from tabsa.models.reader.reader_config import EncoderShape
 
     return EncoderShape(**base.config.model["shape"])
 
@@ -135,7 +134,7 @@ def test_a_label_starts_as_the_bases_of_that_name(base):
     np.testing.assert_array_equal(found["output"][:, 1], base.weights["output"][:, known])
     np.testing.assert_allclose(found["output"][:, 2], base.weights["output"][:, 1:].mean(1), rtol=1e-6)
     assert found["output"].shape[1] == 3
-    np.testing.assert_array_equal(found["along.1.out"], base.weights["encoder.layers.2.out"])
+    np.testing.assert_array_equal(found["question_layers.1.out"], base.weights["encoder.layers.2.out"])
 
 
 def test_few_labels_are_crossed_and_many_held_out(base):
@@ -193,7 +192,7 @@ def test_the_encoder_is_kept_as_it_was(base, tuned):
     for name in before:
         if name.startswith("encoder."):
             np.testing.assert_array_equal(before[name], after[name], err_msg=name)
-    assert after["along.0.query"].dtype == np.float16
+    assert after["question_layers.0.query"].dtype == np.float16
 
 
 def test_the_folder_says_how_it_was_made(tuned):

@@ -88,7 +88,7 @@ def test_the_same_seed_gives_the_same_bits(prepared: Prepared) -> None:
         ("sentence", "adamw", {"weight_decay": 0.1, "rate": 0.01, "warmup": 3}),
         ("sentence", "ftrl", {"kind": "entnet"}),
         ("sentence", "adam", {"shuffle_targets": True, "ema": 0.9}),
-        ("sentence", "adagrad", {"model": {"gate": "vector", "keys": "tied", "chains": 2}}),
+        ("sentence", "adagrad", {"model": {"keys": "tied", "chains": 2}}),
     ],
 )
 def test_a_seed_goes_the_same_way_alone_and_in_a_group(

@@ -152,7 +152,7 @@ def test_a_batch_is_its_texts_padded():
                 assert (batch.labels[seed, text, len(asked) :] == UNLABELLED).all()
                 for n, (target, words, label) in enumerate(asked):
                     assert (batch.targets[seed, text, n], batch.labels[seed, text, n]) == (target, label)
-                    row = int(batch.asked[seed, text, n])
+                    row = int(batch.aspect_rows[seed, text, n])
                     length = int(batch.aspect_lengths[seed, row])
                     assert batch.aspects[seed, row, :length].tolist() == words
                     assert (batch.aspects[seed, row, length:] == ready.pieces.padding).all()

@@ -66,7 +66,7 @@ def table(tmp_path_factory) -> Path:
 def run_of(encoder: Path, table: Path, **sections):
     base = {
         "kind": "reader",
-        "model": {"encoder": str(encoder), "dropout": 0.0},
+        "model": {"encoder": str(encoder), "late_interaction": 1, "dropout": 0.0},
         "data": {"name": str(table), "max_length": 60},
         "training": {
             "epochs": 2, "batch_size": 8, "optimiser": "adamw", "rate": 0.003, "select": "opinion_f1", "ema": 0.5
@@ -123,7 +123,7 @@ def test_it_learns_and_resumes(encoders, table, tmp_path):
         np.testing.assert_array_equal(resumed.weights[name], array)
 
 
-@pytest.mark.parametrize("way", ["model.along=1", "model.through=true"])
+@pytest.mark.parametrize("way", ["model.late_interaction=1", "model.cross_encode=true"])
 def test_a_small_reader_learns_from_large_ones_with_another_tokeniser(encoders, table, tmp_path, way):
     """Teachers are trained first and answer in their own pieces; what they say is learnt."""
     of = run_of(
@@ -144,11 +144,8 @@ def test_a_small_reader_learns_from_large_ones_with_another_tokeniser(encoders, 
 
 
 def test_what_has_no_folder_is_refused(encoders, table):
-    of = replace(run_of(encoders["bert"], table), kind="delayed-entnet-contextual")
-    with pytest.raises(ConfigError, match="no model folder"):
-        start(of, (1,), None)
     through = run_of(encoders["bert"], table)
-    through = replace(through, model=replace(through.model, through=True))
+    through = replace(through, model=replace(through.model, cross_encode=True))
     with pytest.raises(ConfigError, match="is a teacher, and has no model folder"):
         start(through, (1,), None)
     with pytest.raises(ConfigError, match="no folder 'nowhere'"):

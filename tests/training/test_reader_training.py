@@ -176,7 +176,8 @@ def toy(monkeypatch, **training):
 
 def test_a_toy_task_is_learnt(monkeypatch):
     of = toy(monkeypatch, ema=0.9, r_drop=0.2, validate_every=2)
-    model = make_reader(seeds=(1, 2), labels=3, dropout=0.1, sizes={"vocabulary": VOCABULARY, "longest": 64})
+    sizes = {"vocabulary": VOCABULARY, "longest": 64}
+    model = make_reader(seeds=(1, 2), labels=3, dropout=0.1, late_interaction=1, sizes=sizes)
     trainer = ReaderTrainer(of, prepared(of), model)
     heard = []
     validations = [*trainer.run(lambda update, losses: heard.append((update, losses)))]
@@ -267,17 +268,17 @@ def words_of(ready, slot, aspect):
 
 def test_a_text_and_its_question_that_are_too_long_are_refused():
     ready, data = drawn_texts()
-    longest = int(Batches(ready, data, through=True).packed.places.max()) + 1
-    Batches(ready, data, through=True, longest=longest)
+    longest = int(Batches(ready, data, cross_encode=True).packed.places.max()) + 1
+    Batches(ready, data, cross_encode=True, longest=longest)
     with pytest.raises(DataError, match=f"have over {longest - 1} pieces; try a lower 'data.max_length'"):
-        Batches(ready, data, through=True, longest=longest - 1)
+        Batches(ready, data, cross_encode=True, longest=longest - 1)
 
 
 def test_a_batch_that_is_read_through_has_its_questions_behind_its_texts():
     ready, data = drawn_texts()
     silent = int(np.flatnonzero(np.diff(data.first) == 0)[0])
     rows = np.array([[0, silent, 17, 2], [5, 13, 1, silent]])
-    batch = Batches(ready, data, through=True).batch(rows)
+    batch = Batches(ready, data, cross_encode=True).batch(rows)
     assert batch.pieces.shape[2] == batch.lengths.max()
     assert batch.targets.shape[2] == np.diff(data.first)[rows].max()
     for place in np.ndindex(2, 4):
@@ -299,7 +300,7 @@ def test_a_batch_that_is_read_through_has_its_questions_behind_its_texts():
 
 
 def through_reader(kind, seeds=(1, 2), **options):
-    return make_reader(kind, seeds=seeds, through=True, sizes={"vocabulary": VOCABULARY, "longest": 64}, **options)
+    return make_reader(kind, seeds=seeds, cross_encode=True, sizes={"vocabulary": VOCABULARY, "longest": 64}, **options)
 
 
 @pytest.mark.parametrize("kind", ["bert", "mpnet"])
@@ -329,7 +330,7 @@ def test_answers_of_what_reads_through_are_those_of_one_text_at_a_time(kind):
 @pytest.mark.parametrize("kind", ["bert", "mpnet"])
 def test_padding_what_is_read_through_to_a_graphs_shape_changes_nothing(kind):
     ready, data = drawn_texts()
-    batch = Batches(ready, data, through=True).batch(np.array([[0, 1, 17], [2, 20, 30]]))
+    batch = Batches(ready, data, cross_encode=True).batch(np.array([[0, 1, 17], [2, 20, 30]]))
     model = through_reader(kind)
     trainer = ReaderTrainer(config(distillation={"weight": 0.4}), ready, model)
     room = more_room(room_of(batch), Room(208, 8, 3, 12))
@@ -365,10 +366,10 @@ def test_long_texts_are_rounded_to_longer_steps(length, rounded):
 @pytest.mark.parametrize(
     "options",
     [
-        {"through": True},
-        {"along": 1, "layers": 0},
-        {"along": 2, "layers": 1},
-        {"along": 1, "layers": 0, "depth": 1},
+        {"cross_encode": True},
+        {"late_interaction": 1},
+        {"late_interaction": 2},
+        {"late_interaction": 1, "depth": 1},
     ],
     ids=str,
 )
@@ -383,7 +384,7 @@ def test_questions_that_go_through_the_encoder_are_learnt(kind, options, monkeyp
         losses = [validation.loss[seed] for validation in validations]
         assert losses[-1] < losses[0] / 3
         assert trainer.progress.best_figures[seed]["questions"]["opinion_f1"] > 0.9
-    unheard = ("question", "layers.", "encoder.distances") if "through" in options else ()
+    unheard = ("question", "layers.", "encoder.distances") if "cross_encode" in options else ()
     if "depth" in options:  # the one layer is the questions', which stand nowhere
         unheard = ("encoder.distances",)
     for name, tensor in model.named_parameters():

@@ -33,14 +33,14 @@ def command(
     from tabsa.pages.rendering import check_page_name
 
     check_page_name(page)
-    asked = asked_aspects(aspect_lists, aspects)
+    wanted = asked_aspects(aspect_lists, aspects)
     predictor = load(model)
     reviews = load_data(str(_REVIEWS if predictor.open_aspects else _OF_PLACES), "all").examples
     predictions = list(
         predictor.predict_many(
             [review.text for review in reviews],
             targets_of_each=[review.targets for review in reviews],
-            aspects_of_each=[review.aspects if asked is None else asked for review in reviews],
+            aspects_of_each=[review.aspects if wanted is None else wanted for review in reviews],
             explain=True,
         )
     )

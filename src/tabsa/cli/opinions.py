@@ -1,4 +1,4 @@
-"""A prediction for people: the text with its targets, a table of opinions, and what the text is silent on."""
+"""A prediction for people: the text with its targets, a table of opinions, and silences."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -22,14 +22,14 @@ def show(prediction: "Prediction", *, every: bool = False, evidence: bool = Fals
     prediction = prediction.for_people()
     shown = list(prediction.opinions) if every else prediction.found()
     out.print(_marked(prediction))
-    words = [_carried(prediction, opinion) for opinion in shown] if evidence else None
+    words = [_phrases(prediction, opinion) for opinion in shown] if evidence else None
     out.print(_table(shown, words) if shown else "\n [bold]no opinion found[/bold]\n")
     for line in _silences(prediction, every=every):
         out.print(line)
 
 
 def _marked(prediction: "Prediction") -> "Text":
-    """The text with the mentions of targets in bold."""
+    """Return the text with the mentions of targets in bold."""
     from rich.text import Text
 
     text = Text(printable(prediction.text))
@@ -39,8 +39,8 @@ def _marked(prediction: "Prediction") -> "Text":
     return text
 
 
-def _carried(prediction: "Prediction", opinion: "PredictedOpinion") -> str:
-    """The phrases that carry an answer, each with its points."""
+def _phrases(prediction: "Prediction", opinion: "PredictedOpinion") -> str:
+    """Return the phrases that carry an answer, each with its points."""
     if opinion.polarity == NONE:
         return ""
     found = prediction.evidence(opinion.target, opinion.aspect)
@@ -66,14 +66,14 @@ def _table(opinions: list["PredictedOpinion"], words: list[str] | None = None) -
         style = _STYLES.get(opinion.polarity, "cyan")
         name = Text("" if opinion.target == previous else printable(opinion.target), "bold")
         judged = Text(f"{_SIGNS.get(opinion.polarity, '●')} {printable(opinion.polarity)}", style)
-        row = [name, printable_text(opinion.aspect), judged, _bar(opinion.confidence, style)]
+        row = [name, Text(printable(opinion.aspect)), judged, _bar(opinion.confidence, style)]
         table.add_row(*row, *([] if words is None else [Text(words[number])]))
         previous = opinion.target
     return table
 
 
 def _bar(share: float, style: str) -> "Text":
-    """A bar as long as the share, and the share in per cent."""
+    """Return a bar as long as the share, and the share in per cent."""
     from rich.text import Text
 
     block = "#" if out.options.ascii_only else "━"
@@ -81,7 +81,7 @@ def _bar(share: float, style: str) -> "Text":
 
 
 def _silences(prediction: "Prediction", *, every: bool) -> Iterator["Text"]:
-    """A line for each target that the text does not mention, or is silent on."""
+    """Yield a line for each target that the text does not mention, or is silent on."""
     from rich.text import Text
 
     unmentioned = prediction.unmentioned()
@@ -104,10 +104,3 @@ def _silences(prediction: "Prediction", *, every: bool) -> Iterator["Text"]:
             what = "one sentence was" if missed == 1 else f"{missed} sentences were"
             words = f": {what} not read for it: it is not named there, nor in what comes before"
             yield Text.assemble((printable(target), "bold dim"), (words, "dim"))
-
-
-def printable_text(text: str) -> "Text":
-    """`printable` for a cell, where `[` must not start a style."""
-    from rich.text import Text
-
-    return Text(printable(text))

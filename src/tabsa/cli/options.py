@@ -1,97 +1,113 @@
-"""Options that several commands share, each declared once."""
+"""Options that several commands share, each declared once, and the reading of targets and aspects."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
 if TYPE_CHECKING:
     from tabsa.datasets.records import Columns
 
+
+def optional(metavar: str, about: str, *names: str, **limits: Any) -> Any:
+    """Declare an option that is None unless it is given; without names, it is called as its parameter."""
+    return typer.Option(*names, metavar=metavar, help=about, show_default=False, **limits)
+
+
+TARGET_METAVAR = "NAME[=ALIAS,...]"
 ModelName: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--model",
-        metavar="NAME|FOLDER",
-        help="The model: a name of `tabsa models`, a folder, or hub:OWNER/NAME. [default: reader]",
-        show_default=False,
+    optional(
+        "NAME|FOLDER", "The model: a name of `tabsa models`, a folder, or hub:OWNER/NAME. [default: reader]", "--model"
     ),
 ]
 Precision: TypeAlias = Annotated[
     Literal["auto", "float32", "int8"],
+    typer.Option("--precision", help="Of the model's products: int8 is faster and needs a graph exported in it."),
+]
+Implied: TypeAlias = Annotated[
+    bool | None,
     typer.Option(
-        "--precision",
-        help="Of the model's products: int8 is faster and needs a graph exported in it; auto takes it where the model "
-        "was trained for it.",
+        "--implied/--no-implied",
+        help="Take a text that does not name a target to be about it. [default: as the model was taught]",
+        show_default=False,
     ),
 ]
 Aspects: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    optional(
+        "ASPECT",
+        "An aspect: any words if the model is open, else one that it knows; repeatable. [default: the model's own]",
         "--aspect",
         "-a",
-        metavar="ASPECT",
-        help="An aspect to ask for: any words if the model is open, else one that it knows; repeatable. "
-        "[default: the model's own]",
-        show_default=False,
     ),
 ]
 AspectLists: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        "--aspects",
-        metavar="LIST|FILE|A,B",
-        help="Several aspects: everyday, places, restaurants, hotels, phones or laptops; or a file with one a line; "
+    optional(
+        "LIST|FILE|A,B",
+        "Several aspects: everyday, places, restaurants, hotels, phones or laptops; or a file with one a line; "
         "or words with commas.",
-        show_default=False,
+        "--aspects",
     ),
 ]
-DataDir: TypeAlias = Annotated[
-    Path | None, typer.Option("--data-dir", metavar="DIR", help="Look for data here first.", show_default=False)
-]
+DataDir: TypeAlias = Annotated[Path | None, optional("DIR", "Look for data here first.", "--data-dir")]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, figures as fractions.")]
 RunSettings: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one option of the configuration; repeatable."),
 ]
 Device: TypeAlias = Annotated[str, typer.Option("--device", help="cpu, cuda, or auto: cuda where there is one.")]
+Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+EscapeFormulas: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas", help="In CSV, put an apostrophe before text that a spreadsheet would take for a formula."
+    ),
+]
+Threads: TypeAlias = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Threads of the model; 0 is one a core, or with workers one each.")
+]
 
-# What the columns of one's own labelled file are called; `labelled_columns` puts them together.
+# Columns of one's own labelled file; `labelled_columns` puts them together.
 LabelledTextColumn: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--text-column", metavar="C", help="The column of texts. [default: text]", show_default=False),
+    str | None, optional("C", "The column of texts. [default: text]", "--text-column")
 ]
 LabelledTargetColumn: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--target-column",
-        metavar="C",
-        help="The column of targets, if there is one. [default: target]",
-        show_default=False,
-    ),
+    str | None, optional("C", "The column of targets, if any. [default: target]", "--target-column")
 ]
 LabelledAspectColumn: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--aspect-column", metavar="C", help="The column of aspects. [default: aspect]", show_default=False),
+    str | None, optional("C", "The column of aspects. [default: aspect]", "--aspect-column")
 ]
 LabelledPolarityColumn: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--polarity-column", metavar="C", help="The column of polarities. [default: polarity]", show_default=False
-    ),
+    str | None, optional("C", "The column of polarities. [default: polarity]", "--polarity-column")
 ]
 LabelledIdColumn: TypeAlias = Annotated[
+    str | None, optional("C", "The column of ids, if any. [default: id]", "--id-column")
+]
+
+# Columns and targets of a table that is to be scored.
+TextColumn: TypeAlias = Annotated[
+    str | None, optional("C", "The column to read. [default: guessed, and said]", "--text-column")
+]
+TargetsFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--targets", metavar="FILE", help="Names to look for, one a line, aliases behind it with commas."),
+]
+TargetNames: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--target", "-t", metavar=TARGET_METAVAR, help="A name to look for, with aliases; repeatable."),
+]
+TargetColumn: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--id-column", metavar="C", help="The column of ids, if there is one. [default: id]", show_default=False
-    ),
+    typer.Option("--target-column", metavar="C", help="The column of a row's own targets: a name, several with `;`."),
 ]
 
 
 def labelled_columns(
     text: str | None, target: str | None, aspect: str | None, polarity: str | None, id_: str | None
 ) -> "Columns | None":
-    """The columns of one's own file, where any of them is named."""
+    """Return the columns of one's own file, where any of them is named."""
     from tabsa.datasets.records import Columns
 
     named = {"text": text, "target": target, "aspect": aspect, "polarity": polarity, "id": id_}

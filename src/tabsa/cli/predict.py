@@ -1,4 +1,4 @@
-"""`tabsa predict`: who is judged in one text, on what, and how."""
+"""`tabsa predict`: the opinions in one text."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tabsa.cli.aspects import asked_aspects
-from tabsa.cli.console import err, warn
+from tabsa.cli.console import note, warn
 from tabsa.cli.options import AspectLists, Aspects, ModelName, Precision
 from tabsa.cli.targets import METAVAR, Implied, is_implied, named_targets
 from tabsa.errors import DataError
@@ -61,7 +61,6 @@ def command(
         hint = "or give --implied, if the text does not name what it is about"
         raise typer.BadParameter(f"name at least one target, such as: {_EXAMPLE}; {hint}", param_hint="'-t'")
     wanted = named_targets(targets) if targets else None
-    asked = asked_aspects(aspect_lists, aspects)
     read = _text(text)
     from tabsa.inference.predictor import load
 
@@ -70,7 +69,7 @@ def command(
 
         check_page_name(explain)
     predictor = load(model, precision=precision)
-    prediction = predictor.predict(read, wanted, asked, implied=implied)
+    prediction = predictor.predict(read, wanted, asked_aspects(aspect_lists, aspects), implied=implied)
     for name in prediction.unmentioned():
         warn(f"the text does not mention '{name}'; give other names for it with -t '{name}=ALIAS'")
     if as_json:
@@ -83,11 +82,11 @@ def command(
         from tabsa.pages.evidence_page import write_explanation
 
         write_explanation(prediction, explain)
-        err.print(f"explanation: {explain}", markup=False, highlight=False, soft_wrap=True)
+        note(f"explanation: {explain}")
 
 
 def _text(argument: str | None) -> str:
-    """The text itself, or what comes in on standard input."""
+    """Return the text itself, or standard input."""
     if argument is None and sys.stdin.isatty():
         raise typer.BadParameter(f"give a text, such as: {_EXAMPLE}", param_hint="'TEXT'")
     if argument is None or argument == "-":

@@ -1,19 +1,15 @@
-"""`tabsa report`: what a scored table says, as one page."""
+"""`tabsa report`: a scored table summed up, as one page."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tabsa.cli.console import err, warn
-from tabsa.cli.score_options import EscapeFormulas
+from tabsa.cli.console import err, note, warn
+from tabsa.cli.options import EscapeFormulas, Overwrite, optional
 from tabsa.errors import OutputError
-
-if TYPE_CHECKING:
-    from tabsa.pages.summary import Summary
 
 
 def command(
@@ -24,46 +20,19 @@ def command(
         ),
     ],
     page: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="FILE.html",
-            help="Write the page, and beside it all numbers as FILE.csv.",
-            show_default=False,
-        ),
+        Path | None, optional("FILE.html", "Write the page, and beside it all numbers as FILE.csv.", "--out")
     ] = None,
-    title: Annotated[
-        str | None, typer.Option(help="What it is called. [default: the file's name]", show_default=False)
-    ] = None,
-    text_column: Annotated[
-        str | None,
-        typer.Option(metavar="C", help="The column of texts. [default: text, or the longest]", show_default=False),
-    ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option(metavar="C", help="What tells texts apart. [default: id, else row]", show_default=False),
-    ] = None,
+    title: Annotated[str | None, optional("TEXT", "What it is called. [default: the file's name]")] = None,
+    text_column: Annotated[str | None, optional("C", "The column of texts. [default: text, or the longest]")] = None,
+    id_column: Annotated[str | None, optional("C", "What tells texts apart. [default: id, else row]")] = None,
     date_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="C",
-            help="The column of dates. [default: that which is called so, or holds dates]",
-            show_default=False,
-        ),
+        str | None, optional("C", "The column of dates. [default: that which is called so, or holds dates]")
     ] = None,
     target_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="C",
-            help="Of a wide table whose rows name their own targets, the column that does.",
-            show_default=False,
-        ),
+        str | None, optional("C", "Of a wide table whose rows name their own targets, the column that does.")
     ] = None,
     prefix: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT", help="What the columns of answers begin with, where it cannot be told.", show_default=False
-        ),
+        str | None, optional("TEXT", "What the columns of answers begin with, where it cannot be told.")
     ] = None,
     day_first: Annotated[
         bool | None,
@@ -76,7 +45,7 @@ def command(
     ] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON, shares as fractions.")] = False,
     escape_formulas: EscapeFormulas = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Say what a scored table says: who is judged how on what, how sure that is, and the sentences behind it.
 
@@ -96,21 +65,27 @@ def command(
     names = ColumnNames(
         text=text_column, id=id_column, date=date_column, target=target_column, prefix=prefix, day_first=day_first
     )
-    with _rows_read() as show:
-        summary = summarise(scored, title=title or "", columns=names, quotes=quotes, on_progress=show)
+    with err.status("reading") if err.is_terminal else nullcontext() as status:
+        summary = summarise(
+            scored, title=title or "", columns=names, quotes=quotes,
+            on_progress=lambda rows: status.update(f"{rows:,} rows") if status else None,
+        )  # fmt: skip
     if page and numbers:
         summary.write_csv(numbers, escape_formulas=escape_formulas)
         summary.write_html(page, numbers=numbers.name)
-    _print(summary, as_json=as_json)
+    if as_json:
+        typer.echo(json.dumps(summary.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        typer.echo(" ".join(summary.sentences()))
     if summary.targets == ("",) and summary.layout == WIDE:
         warn("the answers are of what texts do not name; if a column names it, say which with --target-column")
     for written in (page, numbers):
         if written:
-            err.print(f"wrote {written}", markup=False, highlight=False, soft_wrap=True)
+            note(f"wrote {written}")
 
 
 def _check(scored: Path, page: Path | None, numbers: Path | None, *, overwrite: bool) -> None:
-    """Whether all can be written: better asked before a long table is read."""
+    """Refuse what cannot be written, before a long table is read."""
     from tabsa.pages.rendering import check_page_name
 
     if page:
@@ -124,20 +99,3 @@ def _check(scored: Path, page: Path | None, numbers: Path | None, *, overwrite: 
     for path in written:
         if path.exists() and not overwrite:
             raise OutputError(f"{path} exists", code="output_exists")
-
-
-def _print(summary: "Summary", *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(summary.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        typer.echo(" ".join(summary.sentences()))
-
-
-@contextmanager
-def _rows_read() -> Iterator[Callable[[int], None]]:
-    """How many rows have been read, on a terminal."""
-    if not err.is_terminal:
-        yield lambda _: None
-        return
-    with err.status("reading") as status:
-        yield lambda rows: status.update(f"{rows:,} rows")

@@ -28,7 +28,7 @@ Source: TypeAlias = Annotated[
     typer.Argument(
         metavar="IN",
         help="A table: .csv, .tsv or .jsonl, each also with .gz, .xlsx or .parquet; or a folder or 'pattern'; "
-        "with ray also a URL, such as s3://bucket/folder.",
+        "with ray Parquet alone, also at a URL, such as s3://bucket/folder.",
     ),
 ]
 Out: TypeAlias = Annotated[
@@ -40,11 +40,15 @@ Out: TypeAlias = Annotated[
 ]
 TextColumn: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="C", help="The column to read. [default: text, or the only one]", show_default=False),
+    typer.Option(metavar="C", help="The column to read. [default: text, or that with most words]", show_default=False),
 ]
 IdColumn: TypeAlias = Annotated[
     str | None,
     typer.Option(metavar="C", help="What tells rows apart. [default: id, if there is one]", show_default=False),
+]
+SeparatorOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--separator", metavar="S", help="Of a CSV's fields. [default: by its rows]", show_default=False),
 ]
 TargetsFile: TypeAlias = Annotated[
     Path | None,
@@ -103,12 +107,13 @@ OutputFormat: TypeAlias = Annotated[
     typer.Option(
         "--format",
         metavar="F",
-        help="Of many tables' results: csv, jsonl.gz ... [default: as each is; with ray parquet]",
+        help="Of many tables' results: csv, jsonl.gz ... [default: as each is]",
         show_default=False,
     ),
 ]
 Engine: TypeAlias = Annotated[
-    EngineName, typer.Option(help="Where it runs: on this machine, or on a Ray cluster, which splits large tables.")
+    EngineName,
+    typer.Option(help="Where it runs: on this machine, or on a Ray cluster, which splits Parquet files."),
 ]
 RayAddress: TypeAlias = Annotated[
     str | None,

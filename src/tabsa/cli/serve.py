@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from tabsa.cli.console import err, warn
-from tabsa.cli.options import ModelName, Precision
+from tabsa.cli.console import note, warn
+from tabsa.cli.options import ModelName, Precision, optional
 from tabsa.errors import ConfigError
-from tabsa.files import reason
+from tabsa.files import read_text
 
 _KEY = "TABSA_API_KEY"
 _KEY_FILE = "TABSA_API_KEY_FILE"
@@ -27,9 +27,7 @@ def command(
     ] = 8000,
     model: ModelName = None,
     workers: Annotated[int, typer.Option(min=1, metavar="N", help="Processes, each with the model.")] = 1,
-    threads: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Cores of one model call; 0 is all.", show_default=False)
-    ] = None,
+    threads: Annotated[int | None, optional("N", "Cores of one model call; 0 is all.", min=0)] = None,
     precision: Precision = "auto",
     cors: Annotated[
         list[str] | None, typer.Option("--cors", metavar="ORIGIN", help="Let web pages of this origin in; repeatable.")
@@ -38,10 +36,7 @@ def command(
         list[str] | None,
         typer.Option("--allow-host", metavar="NAME", help="Answer to this name too; repeatable."),
     ] = None,
-    read_timeout: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", help="Patience with slow clients. [default: 30]", show_default=False),
-    ] = None,
+    read_timeout: Annotated[float | None, optional("SECONDS", "Patience with slow clients. [default: 30]")] = None,
     corrections: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="A .jsonl that corrections made on the page are added to, as training data."),
@@ -91,35 +86,23 @@ def command(
     load(checked.model, precision=checked.precision).predict("Camden", ["Camden"])
     if host not in _LOCAL and checked.api_key is None:
         warn(f"anyone who reaches this machine can use the service; set {_KEY}, or put a proxy before it")
-    run(checked, host=host, port=port, workers=workers, access_log=access_log, on_listening=_say)
+
+    def listening(address: str) -> None:
+        note(f"tabsa: {address} (Ctrl-C stops it)")
+
+    run(checked, host=host, port=port, workers=workers, access_log=access_log, on_listening=listening)
 
 
 def _values(settings: Sequence[str], **options: Any) -> dict[str, Any]:
-    """The settings given, by name; options go before the environment, and `--set` before both."""
+    """Return the settings by name; options go before the environment, and `--set` before both."""
     from tabsa.config import override
 
     if any(setting.partition("=")[0].strip() == "api_key" for setting in settings):
         raise ConfigError(f"a key on the command line can be read by everyone on this machine; set {_KEY} instead")
     values = {name: value for name, value in options.items() if value is not None}
-    if key := os.environ.get(_KEY) or _key_of_file():
-        values["api_key"] = key
-    return override(values, settings)
-
-
-def _key_of_file() -> str | None:
-    """The key in the file that the environment names; without a key in it, nothing starts."""
-    name = os.environ.get(_KEY_FILE)
-    if not name:
-        return None
-    try:
-        key = Path(name).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as e:
-        why = reason(e) if isinstance(e, OSError) else "it is no text"
-        raise ConfigError(f"{name} of {_KEY_FILE} cannot be read: {why}") from e
-    if not key:
-        raise ConfigError(f"{name} of {_KEY_FILE} is empty; expected the key that clients must send")
-    return key
-
-
-def _say(address: str) -> None:
-    err.print(f"tabsa: {address} (Ctrl-C stops it)", markup=False, highlight=False, soft_wrap=True)
+    key = os.environ.get(_KEY)
+    if not key and (file := os.environ.get(_KEY_FILE)):
+        key = read_text(Path(file), ConfigError).strip()
+        if not key:
+            raise ConfigError(f"{file} of {_KEY_FILE} is empty; expected the key that clients must send")
+    return override(values | ({"api_key": key} if key else {}), settings)

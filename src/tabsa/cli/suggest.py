@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -36,9 +36,6 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Your labelled data so far: nothing like its texts is picked again."),
     ] = None,
-    measure: Annotated[
-        Literal["margin", "entropy"], typer.Option(help="Of how unsure the model is of an answer.")
-    ] = "margin",
     overwrite: Overwrite = False,
     threads: Threads = 0,
     precision: Precision = "auto",
@@ -56,8 +53,8 @@ def command(
     shared = shared_targets(targets, names or [], target_column, implied, model)
     asked = asked_aspects(aspect_lists, aspects)
     from tabsa.inference.predictor import load
-    from tabsa.scoring import Request
-    from tabsa.scoring.suggesting import suggest_table
+    from tabsa.scoring.labelling import suggest_table
+    from tabsa.scoring.request import Request
 
     request = Request(
         targets=shared, target_column=target_column, implied=implied, aspects=asked, text_column=text_column
@@ -72,7 +69,6 @@ def command(
             request,
             n,
             questions=questions or None,
-            measure=measure,
             labelled=known,
             overwrite=overwrite,
             on_progress=show,

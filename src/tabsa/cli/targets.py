@@ -10,8 +10,8 @@ from tabsa.cli.console import warn
 from tabsa.errors import DataError
 
 if TYPE_CHECKING:
-    from tabsa.inference.predictor import Predictor
-    from tabsa.scoring import Counts, Request
+    from tabsa.scoring.request import Request
+    from tabsa.tables.outputs import Counts
 
 METAVAR = "NAME[=ALIAS,...]"
 _FEW_NAMED: Final = 20  # one text in so many; where fewer name a target, they may be about one that they do not name
@@ -64,16 +64,15 @@ def shared_targets(
         )
         raise typer.BadParameter(hint, param_hint="-t NAME, --targets FILE or --target-column C")
     if file is not None:
-        from tabsa.scoring import read_targets
+        from tabsa.scoring.request import read_targets
 
         return read_targets(file)
     return named_targets(names) if names else None
 
 
-def warn_if_few_are_named(counts: "Counts", request: "Request", predictor: "Predictor") -> None:
+def warn_if_few_are_named(counts: "Counts", request: "Request", model: str | None) -> None:
     """Tell of `--implied` where a table's texts hardly ever name its target; of a long list few are named anyway."""
-    implied = predictor.implied if request.implied is None else request.implied
-    if len(request.targets or ()) > _LONG_LIST or implied or request.implied_column:
+    if len(request.targets or ()) > _LONG_LIST or is_implied(request.implied, model) or request.implied_column:
         return
     if counts.scored >= _ENOUGH_ROWS and counts.named * _FEW_NAMED < counts.scored:
         found = f"only {counts.named:,} of {counts.scored:,} texts name a target"

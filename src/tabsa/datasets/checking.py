@@ -15,8 +15,7 @@ from tabsa.datasets.selection import Merger
 from tabsa.errors import DataError, DataWarning
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Dataset, Opinion, Target
 from tabsa.tables.fields import TORN, is_blank
-from tabsa.tables.kinds import input_suffix_of
-from tabsa.tables.rows import BadRow, Row, every_row
+from tabsa.tables.reading import INPUT_SUFFIXES, BadRow, Row, read_rows, suffix_of
 
 # In the order of the findings: what stops the loading, what is learnt wrongly, what is learnt badly.
 CODES: Final = (
@@ -105,7 +104,7 @@ class _Reading:
 
     def __init__(self, path: Path, columns: Columns) -> None:
         self.path, self.columns = path, columns
-        self.unit = "line" if input_suffix_of(path).startswith((".jsonl", ".ndjson")) else "row"
+        self.unit = "line" if suffix_of(path, INPUT_SUFFIXES).startswith((".jsonl", ".ndjson")) else "row"
         self.rows = self.left_empty = 0
         self.drafts: dict[str, Draft] = {}
         self.findings: list[Finding] = []
@@ -119,7 +118,7 @@ class _Reading:
     def read(self) -> None:
         """Read all rows; where the file breaks off, those before that."""
         try:
-            for row in every_row(self.path):
+            for row in read_rows(self.path):
                 if isinstance(row, BadRow):
                     self.rows += 1
                     self._refuse(row.error, row.number, TORN if row.error.code == TORN else "unreadable")

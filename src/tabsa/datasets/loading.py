@@ -12,7 +12,7 @@ from tabsa.datasets.locate import exists, expanded
 from tabsa.datasets.records import DEFAULT_COLUMNS, Columns
 from tabsa.errors import DataError, unknown_name
 from tabsa.schema import Dataset
-from tabsa.tables.kinds import INPUT_SUFFIXES
+from tabsa.tables.reading import INPUT_SUFFIXES
 
 # The modules that read them: each has `SPLITS` and `load`. `files/catalogue.toml` describes them.
 DATASETS: Final[dict[str, ModuleType]] = {

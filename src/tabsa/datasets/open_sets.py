@@ -12,7 +12,7 @@ from tabsa.datasets import own
 from tabsa.datasets.locate import find
 from tabsa.schema import MIXED, Dataset
 from tabsa.tables.fields import member
-from tabsa.tables.rows import Row, typed_rows
+from tabsa.tables.reading import Row, read_good_rows
 
 _WITH_DEV: Final = (
     "mams-categories", "mams-terms", "memd-books", "memd-clothing", "memd-hotel", "memd-laptop", "memd-restaurant",
@@ -32,7 +32,7 @@ def load(name: str, split: str, *, data_dir: Path | None = None, aspects: Sequen
     parts = [part for part in SPLITS if part.rpartition("-")[0] == split.rpartition("-")[0]]
     paths = {part: find(f"open/{part}.jsonl", data_dir) for part in parts}
     return own.dataset_of(
-        name, {part: own.drafts_of(path, _rows(typed_rows(path))) for part, path in paths.items()}, split, aspects
+        name, {part: own.drafts_of(path, _rows(read_good_rows(path))) for part, path in paths.items()}, split, aspects
     )
 
 

@@ -19,8 +19,7 @@ from tabsa.datasets.selection import ALL, Merger, choose_aspects, share
 from tabsa.errors import DataError, DataNotFoundError, DataWarning, unknown_name
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Dataset, Example, Opinion, Span, Target
 from tabsa.tables.fields import is_blank
-from tabsa.tables.kinds import INPUT_SUFFIXES
-from tabsa.tables.rows import Row, typed_rows
+from tabsa.tables.reading import INPUT_SUFFIXES, Row, read_good_rows
 from tabsa.text.targets import TargetFinder
 from tabsa.text.tokens import ordered_mentions
 
@@ -157,7 +156,7 @@ def read_splits(files: Mapping[str, Path], columns: Columns = DEFAULT_COLUMNS) -
     splits: dict[str, list[Draft]] = {}
     for part, path in files.items():
         torn: list[str] = []
-        splits[part] = drafts_of(path, typed_rows(path, on_torn=torn.append), columns, torn)
+        splits[part] = drafts_of(path, read_good_rows(path, on_torn=torn.append), columns, torn)
     if ALL in splits:
         splits |= {split: [] for split in SPLITS}
         for draft in splits[ALL]:

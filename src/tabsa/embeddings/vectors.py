@@ -47,7 +47,7 @@ class WordVectors:
 
     @property
     def dim(self) -> int:
-        """How many numbers a vector has."""
+        """The length of a vector."""
         return int(self.matrix.shape[1])
 
     def __len__(self) -> int:
@@ -112,7 +112,7 @@ def hashed_vectors(words: Iterable[str], dim: int, *, seed: int = 0, scale: floa
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How a text's words were found: by types (each word once) and by tokens (each as often as it occurs)."""
+    """The ways a text's words were found: by types (each word once) and by tokens (each as often as it occurs)."""
 
     types: dict[How, int]
     tokens: dict[How, int]

@@ -1,4 +1,4 @@
-"""What runs a model on passages, and answers: several to one, for fewer labels, and calibrated."""
+"""The interface of a model that reads passages; answers: several to one, for fewer labels, calibrated."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class OpenedPassage(Protocol):
 
     @property
     def spans(self) -> Sequence[Span]:
-        """Where in the text each of its parts stands, in order."""
+        """The places of its parts in the text, in order."""
 
     @property
     def slots(self) -> Sequence[int | None]:

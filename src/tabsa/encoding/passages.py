@@ -48,7 +48,7 @@ class Passage:
 
     @property
     def size(self) -> int:
-        """How much there is to read: its tokens."""
+        """Its number of tokens."""
         return len(self.tokens)
 
 

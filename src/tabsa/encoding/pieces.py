@@ -43,7 +43,7 @@ class PiecePassage(Passage):
 
     @property
     def size(self) -> int:
-        """How much there is to read: its word pieces."""
+        """Its number of word pieces."""
         return len(self.pieces)
 
 

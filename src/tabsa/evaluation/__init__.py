@@ -1,1 +1,1 @@
-"""How good predictions are: metrics, reports, calibration, files of predictions, and what was published."""
+"""Evaluation: metrics, reports, comparison, calibration, files of predictions, published figures."""

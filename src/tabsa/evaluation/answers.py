@@ -9,7 +9,7 @@ import numpy as np
 
 from tabsa.encoding.arrays import UNLABELLED, label_indices
 from tabsa.errors import DataError
-from tabsa.evaluation.metrics import FloatArray, IntArray, predicted_labels
+from tabsa.evaluation.metrics import AspectRows, FloatArray, IntArray, predicted_labels
 from tabsa.schema import NONE, Dataset, Example, Polarity, Span, Target
 
 # Words, and how many points of an answer's probability each carries.
@@ -60,16 +60,8 @@ class Mistake(AnsweredQuestion):
 
     @property
     def wrongness(self) -> float:
-        """How much likelier the predicted label is than the right one."""
+        """The difference in probability of the predicted label and the right one."""
         return self.probabilities[self.predicted] - self.probabilities[self.gold]
-
-
-class AspectRows(NamedTuple):
-    """The rows on one aspect, as arrays with a single column."""
-
-    gold: IntArray  # (rows, 1)
-    probabilities: FloatArray  # (rows, 1, labels)
-    groups: IntArray  # (rows,)
 
 
 class QuestionRows(NamedTuple):

@@ -1,4 +1,4 @@
-"""How far chance moves figures: 95% intervals of one model, and the difference of two (paired bootstrap).
+"""Bootstrap: 95% intervals of one model's figures, and the difference of two models (paired).
 
 Texts are drawn with replacement, each with all its targets, because targets of one text are not independent. Of two
 models both are scored on what was drawn (Efron and Tibshirani, 1993; Koehn, 2004): models mostly fail on the same
@@ -68,27 +68,11 @@ class TextScorer:
     def figures(self, times: FloatArray | None = None) -> dict[str, dict[str, Score]]:
         """Return every figure by section; `times`, (..., texts), says how often each text counts."""
         weights = None if times is None else times[..., self.text_of_group]
-        gold, probabilities, _ = self.rows
-        predicted = metrics.predicted_labels(probabilities)
-        columns = [(column, None if weights is None else weights[..., column.groups]) for _, column in self.columns]
-        of_aspects = {
-            name: metrics.mean_of_defined([auc(one.gold, one.probabilities, own) for one, own in columns])
-            for name, auc in (("aspect_auc", metrics.aspect_auc), ("sentiment_auc", metrics.sentiment_auc))
-        }
-        accuracy = metrics.sentiment_accuracy(gold, probabilities, weights)
-        families: dict[str, dict[str, Score]] = {
-            family: {
-                "strict_accuracy": metrics.strict_accuracy(gold, predicted, family, weights),
-                "macro_f1": metrics.macro_f1(gold, predicted, family, weights),
-                "aspect_auc": of_aspects["aspect_auc"],
-                "sentiment_accuracy": accuracy,
-                "sentiment_auc": of_aspects["sentiment_auc"],
-            }
-            for family in FAMILIES
-        }
+        columns = [column for _, column in self.columns]
+        families = metrics.all_metrics(self.rows.gold, self.rows.probabilities, weights, columns)
         once = np.ones(self.texts) if times is None else times
         questions = {name: metrics.divide(once @ part, once @ whole) for name, (part, whole) in self.counts.items()}
-        return {**families, "questions": questions}
+        return {**{str(family): figures for family, figures in families.items()}, "questions": questions}
 
     def resampled(self, count: int, seed: int) -> Resampled:
         """Return the figures of `count` resamples of the texts.
@@ -189,15 +173,12 @@ def _difference(
 
 
 def _check_same(first: Answers, second: Answers) -> None:
-    one, other = (list(answers.dataset.questions()) for answers in (first, second))
-    questions = [[(e.id, e.text, t.name, aspect) for e, t, aspect, _ in listed] for listed in (one, other)]
-    if questions[0] != questions[1]:
-        raise DataError("the two were not asked the same questions; evaluate both on the same data and aspects")
-    if [gold for *_, gold in one] != [gold for *_, gold in other] or first.dataset.labels != second.dataset.labels:
-        raise DataError("the two were scored against different labels; evaluate both on the same data")
-    texts = [[(e.id, len(e.targets)) for e in answers.dataset.examples] for answers in (first, second)]
-    if texts[0] != texts[1]:
-        raise DataError("the two were scored on different texts; evaluate both on the same data")
+    questions = [
+        [(e.id, e.text, len(e.targets), t.name, aspect, gold) for e, t, aspect, gold in answers.dataset.questions()]
+        for answers in (first, second)
+    ]
+    if questions[0] != questions[1] or first.dataset.labels != second.dataset.labels:
+        raise DataError("the two were not asked the same, or scored against other labels; give both the same data")
 
 
 def without_nan(value: Any) -> Any:

@@ -37,17 +37,35 @@ def predicted_labels(probabilities: FloatArray) -> IntArray:
     return np.asarray(probabilities.argmax(axis=-1))
 
 
+class AspectRows(NamedTuple):
+    """The rows on one aspect, as arrays with a single column."""
+
+    gold: IntArray  # (rows, 1)
+    probabilities: FloatArray  # (rows, 1, labels)
+    groups: IntArray  # (rows,)
+
+
 def all_metrics(
-    gold: IntArray, probabilities: FloatArray, weights: FloatArray | None = None
+    gold: IntArray,
+    probabilities: FloatArray,
+    weights: FloatArray | None = None,
+    aspects: Sequence[AspectRows] | None = None,
 ) -> dict[Family, dict[str, Score]]:
-    """Return the five metrics in both families: `{"sun": {"strict_accuracy": ..., ...}, "ma": {...}}`."""
+    """Return the five metrics in both families: `{"sun": {"strict_accuracy": ..., ...}, "ma": {...}}`.
+
+    `aspects` gives the rows on each, where the columns are not the aspects.
+    """
     if gold.shape != probabilities.shape[:-1]:
         raise ValueError(f"gold has shape {gold.shape}, probabilities {probabilities.shape}")
     predicted = predicted_labels(probabilities)
+    if aspects is None:
+        every = np.arange(len(gold))
+        aspects = [AspectRows(gold[:, [n]], probabilities[:, [n]], every) for n in range(gold.shape[1])]
+    own = [(*one[:2], None if weights is None else weights[..., one.groups]) for one in aspects]
     shared = {
-        "aspect_auc": aspect_auc(gold, probabilities, weights),
+        "aspect_auc": mean_of_defined([aspect_auc(*rows) for rows in own]),
         "sentiment_accuracy": sentiment_accuracy(gold, probabilities, weights),
-        "sentiment_auc": sentiment_auc(gold, probabilities, weights),
+        "sentiment_auc": mean_of_defined([sentiment_auc(*rows) for rows in own]),
     }
     return {
         family: {
@@ -87,13 +105,10 @@ def macro_f1(gold: IntArray, predicted: IntArray, family: Family, weights: Float
 
 
 def aspect_auc(gold: IntArray, probabilities: FloatArray, weights: FloatArray | None = None) -> Score:
-    """Return the mean over the aspects of the ROC-AUC of P(none) against "gold is none"; both families."""
-    aspects = []
-    for aspect in range(gold.shape[1]):
-        rows = gold[:, aspect] >= 0
-        row_weights = None if weights is None else weights[..., rows]
-        aspects.append(roc_auc(probabilities[rows, aspect, 0], gold[rows, aspect] == 0, row_weights))
-    return mean_of_defined(aspects)
+    """Return the ROC-AUC of P(none) against "gold is none" over the rows of one aspect; both families."""
+    rows = gold[:, 0] >= 0
+    row_weights = None if weights is None else weights[..., rows]
+    return roc_auc(probabilities[rows, 0, 0], gold[rows, 0] == 0, row_weights)
 
 
 def sentiment_accuracy(gold: IntArray, probabilities: FloatArray, weights: FloatArray | None = None) -> Score:
@@ -104,23 +119,16 @@ def sentiment_accuracy(gold: IntArray, probabilities: FloatArray, weights: Float
 
 
 def sentiment_auc(gold: IntArray, probabilities: FloatArray, weights: FloatArray | None = None) -> Score:
-    """Return the mean over the aspects of the ROC-AUC of the polarity, on rows with a gold opinion; both families.
+    """Return the ROC-AUC of the polarity over the rows of one aspect with a gold opinion; both families.
 
     Two polarities: the second (negative) one's share against "gold is negative". More: the mean over the
     polarities of each one's share against "gold is this one". Shares are those of `polarity_shares`.
     """
-    shares = polarity_shares(probabilities)
+    rows = gold[:, 0] > 0
+    shares = polarity_shares(probabilities[rows, 0])
+    row_weights = None if weights is None else weights[..., rows]
     polarities = [1] if shares.shape[-1] == 2 else range(shares.shape[-1])
-    aspects = []
-    for aspect in range(gold.shape[1]):
-        rows = gold[:, aspect] > 0
-        row_weights = None if weights is None else weights[..., rows]
-        of_each = [
-            roc_auc(shares[rows, aspect, polarity], gold[rows, aspect] == polarity + 1, row_weights)
-            for polarity in polarities
-        ]
-        aspects.append(mean_of_defined(of_each))
-    return mean_of_defined(aspects)
+    return mean_of_defined([roc_auc(shares[:, one], gold[rows, 0] == one + 1, row_weights) for one in polarities])
 
 
 def polarity_shares(probabilities: FloatArray) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What was published on Sentihood's test set, of the paper's Table 1 and later. Plain data.
+"""Published figures on Sentihood's test set, of the paper's Table 1 and later. Plain data.
 
 The paper does not say in which family of definitions it computed strict accuracy and F1 (`docs/evaluation.md`).
 """

@@ -11,10 +11,10 @@ import numpy as np
 
 from tabsa.errors import DataError
 from tabsa.evaluation import metrics
-from tabsa.evaluation.answers import Answers, AspectRows, Mistake, question_rows
+from tabsa.evaluation.answers import Answers, Mistake, question_rows
 from tabsa.evaluation.bootstrap import Comparison, Resampled, TextScorer, compare, without_nan
 from tabsa.evaluation.calibration import Reliability, polarity_reliability, presence_reliability, reliability
-from tabsa.evaluation.metrics import FloatArray
+from tabsa.evaluation.metrics import AspectRows, FloatArray
 from tabsa.schema import Dataset
 
 if TYPE_CHECKING:

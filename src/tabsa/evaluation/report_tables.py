@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tabsa.evaluation.bootstrap import Comparison
     from tabsa.evaluation.report import Report
-    from tabsa.tables.rows import Values
+    from tabsa.tables.reading import Values
 
 # Aspects that the table by aspect has at most; where there are more, as where texts have their own, fewer are shown.
 _MOST_ASPECTS, _SHOWN_ASPECTS = 50, 20

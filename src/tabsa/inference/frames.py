@@ -1,4 +1,4 @@
-"""Frames in, frames out: what a row's opinions add to a frame of any library, and pandas' frames with it.
+"""Opinions beside the rows of a frame of any library, and pandas' frames with them.
 
 pandas is not among the package's dependencies: whoever has a DataFrame has it.
 """
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 FrameLayout: TypeAlias = Literal["long", "wide"]
 _WORDS = ("target", "aspect", "polarity")  # of the columns that follow, those of text
-_ADDED = ("target", "aspect", "polarity", "confidence")
+_ADDED = (*_WORDS, "confidence")
 
 
 class AddedColumns(NamedTuple):
-    """What is added to a frame: new columns, and where they repeat or leave out its rows, which row each line is of."""
+    """New columns for a frame, and where they repeat or leave out its rows, the row of each line."""
 
     values: dict[str, list[Any]]
     rows: list[int] | None  # None: every row once
@@ -40,7 +40,7 @@ def predict_frame(
     every: bool = False,
     implied: bool | None = None,
 ) -> "pd.DataFrame":
-    """The opinions in a column of texts, beside the frame's own columns and under its own index.
+    """Return the opinions in a column of texts, beside the frame's own columns and under its own index.
 
     Args:
         predictor: the model to ask.
@@ -54,7 +54,7 @@ def predict_frame(
             (`Camden/price`), or with `target_column` for each aspect (`price`), which then takes one target a row.
         every: in the long layout, rows for `none` as well.
         implied: take a name that a text does not mention as that of what the text is about; None is what the model
-            was trained for. With it, and neither `targets` nor `target_column`, what no text names is asked for.
+            was trained for. With it, `targets` and `target_column` may both be left out: what no text names.
 
     Raises:
         DataError: a column is missing or in the way, or a text or target is of the wrong kind.
@@ -73,15 +73,13 @@ def predict_frame(
         every=every,
         implied=implied,
     )
-    kept = frame if added.rows is None else frame.iloc[added.rows]
-    # Of no cells, pandas would make numbers.
-    kinds = {
-        name: "float64" if layout == "long" and name not in _WORDS else pd.Series(["a"]).dtype for name in added.values
-    }
-    columns = {
-        name: pd.Series(cells, kept.index, None if cells else kinds[name]) for name, cells in added.values.items()
-    }
-    return pd.concat([kept, pd.DataFrame(columns, kept.index)], axis=1)
+    rows = frame if added.rows is None else frame.iloc[added.rows]
+    columns = {}
+    for name, cells in added.values.items():
+        # Of no cells, pandas would make numbers.
+        kind = "float64" if layout == "long" and name not in _WORDS else pd.Series(["a"]).dtype
+        columns[name] = pd.Series(cells, rows.index, None if cells else kind)
+    return pd.concat([rows, pd.DataFrame(columns, rows.index)], axis=1)
 
 
 def added_columns(
@@ -97,7 +95,7 @@ def added_columns(
     every: bool = False,
     implied: bool | None = None,
 ) -> AddedColumns:
-    """What `predict_frame` adds, for a frame of any library: its columns' `names`, and each `column`'s cells."""
+    """Return what `predict_frame` adds to a frame of any library, by its columns' `names` and each `column`'s cells."""
     if layout not in ("long", "wide"):
         raise DataError(f"layout is {layout!r}; expected 'long' or 'wide'")
     implied = predictor.implied if implied is None else implied
@@ -146,7 +144,7 @@ def _long(predictions: Iterator[Prediction], labels: Sequence[str], *, every: bo
 
 
 def _wide(predictions: Iterator[Prediction], columns: Sequence[str]) -> AddedColumns:
-    """One polarity a column, in the order of the opinions; a row without targets is silent on everything."""
+    """Return one polarity a column, in the order of the opinions; a row without targets is silent on everything."""
     silent = [NONE] * len(columns)
     rows = [[opinion.polarity for opinion in prediction.opinions] or silent for prediction in predictions]
     return AddedColumns({column: [row[place] for row in rows] for place, column in enumerate(columns)}, None)
@@ -171,7 +169,7 @@ def _names(value: object, row: int) -> list[str]:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a cell is None, NaN, NaT or NA."""
+    """Tell whether a cell is None, NaN, NaT or NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and bool(np.isnan(value))

@@ -196,7 +196,7 @@ class Predictor:
 
     @property
     def tied(self) -> int:
-        """How many of the model's chains belong to a target: the first ones, in the order of the targets."""
+        """The number of chains that belong to a target: the first ones, in the order of the targets."""
         config = self.folder.config
         return config.targets if config.model.get("keys") in ("tied", "hybrid") else 0
 

@@ -1,8 +1,9 @@
-"""Which texts to label next: active learning, by uncertainty sampling and a core-set.
+"""Active learning: texts that are worth labelling next, by uncertainty sampling and a core-set.
 
-A text whose questions the model answers unsurely teaches it more than one that it is sure of (uncertainty sampling).
-The most unsure texts are often alike, though, so of a pool of them the next one picked is far from all picked before
-(farthest-first, the greedy core-set of Sener and Savarese, 2018), its distance weighed by how unsure the model is.
+A text whose questions the model answers unsurely teaches it more than one that it is sure of (uncertainty sampling, by
+the margin between the two likeliest answers). The most unsure texts are often alike, though, so of a pool of them the
+next one picked is far from all picked before (farthest-first, the greedy core-set of Sener and Savarese, 2018), its
+distance weighed by how unsure the model is.
 """
 
 import heapq
@@ -12,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,6 @@ from tabsa.inference.predictor import Predictor, Targets, paired
 from tabsa.inference.results import PredictedOpinion
 from tabsa.schema import Target
 
-Measure: TypeAlias = Literal["margin", "entropy"]
 Floats: TypeAlias = NDArray[np.float64]
 
 _CHUNK: Final = 1024  # texts that are read together
@@ -34,14 +34,14 @@ _WORDS: Final = re.compile(r"[^\W\d_]+|\d+")
 
 
 class OpenQuestion(NamedTuple):
-    """A question that a person may answer, and what the model says to it."""
+    """A question that a person may answer, and the model's answer."""
 
     target: str
     aspect: str
-    said: str
+    predicted: str
     probability: float
     uncertainty: float  # from 0, sure, to 1
-    named: bool  # whether the text names the target, or only implies it
+    named: bool  # the text names the target; otherwise it only implies it
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedText:
+class MarkedText:
     """A text, and whom it is read for: the targets that it mentions or implies."""
 
     index: int
@@ -73,10 +73,9 @@ def suggest(
     targets_of_each: Iterable[Targets] | None = None,
     implied: bool | None = None,
     questions: int | None = 3,
-    measure: Measure = "margin",
     labelled: Sequence[str] = (),
 ) -> list[Suggestion]:
-    """The texts whose labels would teach a model most, the most useful first.
+    """Return the texts whose labels would teach a model most, the most useful first.
 
     Args:
         predictor: the model.
@@ -88,32 +87,27 @@ def suggest(
         targets_of_each: each text's own targets.
         implied: as for `predict`.
         questions: how many a text, the least sure; None is all.
-        measure: of uncertainty: "margin", how near the likeliest answer is to the next, or "entropy".
         labelled: texts that have their labels: neither they nor texts like them are picked.
     """
-    finders = predictor.finders(targets, targets_of_each, implied)
-    marked = (
-        AskedText(index, text, finder.find(text))
-        for index, (text, finder, _) in enumerate(paired(texts, finders, repeat(())))
-    )
-    return suggest_of(predictor, marked, aspects, n, questions=questions, measure=measure, labelled=labelled)
+    found = paired(texts, predictor.finders(targets, targets_of_each, implied), repeat(()))
+    marked = (MarkedText(index, text, finder.find(text)) for index, (text, finder, _) in enumerate(found))
+    return suggest_of(predictor, marked, aspects, n, questions=questions, labelled=labelled)
 
 
 def suggest_of(
     predictor: Predictor,
-    asked: Iterable[AskedText],
+    texts: Iterable[MarkedText],
     aspects: Sequence[str] | None = None,
     n: int = 50,
     *,
     questions: int | None = 3,
-    measure: Measure = "margin",
     labelled: Sequence[str] = (),
 ) -> list[Suggestion]:
-    """The same of texts whose targets are known; memory does not grow with their number."""
+    """Return the same of texts whose targets are known; memory does not grow with their number."""
     if n < 1 or (questions is not None and questions < 1):
         raise DataError("nothing is asked for; expected at least 1 text and 1 question")
     pool = _Pool(max(_POOL * n, _SMALLEST_POOL), known={_gist(text) for text in labelled})
-    read = (one for one in asked if one.text.strip() and any(t.mentions or t.implied for t in one.targets))
+    read = (one for one in texts if one.text.strip() and any(t.mentions or t.implied for t in one.targets))
     while chunk := list(islice(read, _CHUNK)):
         predictions = predictor.predict_many(
             [one.text for one in chunk],
@@ -121,30 +115,22 @@ def suggest_of(
             targets_of_each=[[t for t in one.targets if t.mentions or t.implied] for one in chunk],
         )
         for one, prediction in zip(chunk, predictions, strict=True):
-            pool.add(_suggestion(one, prediction.opinions, questions, measure))
+            pool.add(_suggestion(one, prediction.opinions, questions))
     return _spread(pool.suggestions(), n, predictor, labelled[-_MOST_CENTRES:])
 
 
-def _suggestion(
-    one: AskedText, opinions: Sequence[PredictedOpinion], questions: int | None, measure: Measure
-) -> Suggestion:
+def _suggestion(one: MarkedText, opinions: Sequence[PredictedOpinion], questions: int | None) -> Suggestion:
     named = {target.name for target in one.targets if target.mentions}
     implied = [target.name for target in one.targets if target.implied and not target.mentions]
-    asked = named | {*implied[:1]}  # what a text implies is one thing, whatever it is called
-    all_of_them = [
-        _question(opinion, measure, opinion.target in named) for opinion in opinions if opinion.target in asked
-    ]
-    unsure = sorted(all_of_them, key=lambda question: -question.uncertainty)[:questions]
+    wanted = named | {*implied[:1]}  # what a text implies is one thing, whatever it is called
+    every = []
+    for opinion in opinions:
+        if opinion.target in wanted:
+            first, second, *_ = sorted(opinion.probabilities.values(), reverse=True)
+            pair = (opinion.target, opinion.aspect, opinion.polarity)
+            every.append(OpenQuestion(*pair, first, 1 - (first - second), opinion.target in named))
+    unsure = sorted(every, key=lambda question: -question.uncertainty)[:questions]
     return Suggestion(one.index, one.text, tuple(unsure), sum(q.uncertainty for q in unsure) / len(unsure))
-
-
-def _question(opinion: PredictedOpinion, measure: Measure, named: bool) -> OpenQuestion:
-    shares = sorted(opinion.probabilities.values(), reverse=True)
-    if measure == "entropy":
-        unsure = -sum(p * math.log(p) for p in shares if p > 0) / math.log(len(shares))
-    else:
-        unsure = 1 - (shares[0] - shares[1])
-    return OpenQuestion(opinion.target, opinion.aspect, opinion.polarity, shares[0], unsure, named)
 
 
 class _Pool:
@@ -167,12 +153,12 @@ class _Pool:
             self._known.remove(heapq.heappop(self._heap)[2])
 
     def suggestions(self) -> list[Suggestion]:
-        """The most unsure first."""
+        """Return the most unsure first."""
         return [entry[-1] for entry in sorted(self._heap, key=lambda entry: (-entry[0], -entry[1]))]
 
 
 def _spread(pool: Sequence[Suggestion], n: int, predictor: Predictor, labelled: Sequence[str]) -> list[Suggestion]:
-    """Of a pool, the most unsure first, `n` that are far from each other and from labelled texts."""
+    """Pick `n` of a pool, the most unsure first, that are far from each other and from labelled texts."""
     if not pool:
         return []
     vectors = _vectors([*(one.text for one in pool), *labelled], predictor)
@@ -194,7 +180,7 @@ def _spread(pool: Sequence[Suggestion], n: int, predictor: Predictor, labelled: 
 
 
 def _vectors(texts: Sequence[str], predictor: Predictor) -> Floats:
-    """A vector for each text, of length 1 and around their mean: texts that say alike things lie near each other."""
+    """Return a vector for each text, of length 1 and around their mean: texts of like content lie near each other."""
     # A reader's states of any words, which is how it reads aspects; of another model, the words themselves.
     read: Any = getattr(predictor.engine, "aspect_vectors", None)
     found: Floats = _word_counts(texts) if read is None else np.asarray(read(texts), np.float64)
@@ -205,7 +191,7 @@ def _vectors(texts: Sequence[str], predictor: Predictor) -> Floats:
 
 
 def _word_counts(texts: Sequence[str]) -> Floats:
-    """Which words each text has, rare ones weighed more (TF-IDF): (N, words)."""
+    """Return the words of each text, rare ones weighed more (TF-IDF): (N, words)."""
     bags = [Counter(_gist(text)) for text in texts]
     often = Counter(word for bag in bags for word in bag)
     rows = {word: row for row, word in enumerate(often)}
@@ -218,10 +204,10 @@ def _word_counts(texts: Sequence[str]) -> Floats:
 
 
 def _gist(text: str) -> tuple[str, ...]:
-    """The words of a text without case and punctuation, and with one number for another."""
+    """Return the words of a text without case and punctuation, and with one number for another."""
     return tuple("0" if word.isdigit() else word for word in _WORDS.findall(text.casefold()))
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether two texts, as their words, are one text but for a word or two."""
+    """Tell whether two texts, as their words, are one text but for a word or two."""
     return len(one & other) >= _ALIKE * len(one | other)

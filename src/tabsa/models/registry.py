@@ -148,17 +148,6 @@ _ALL: Final = (
     ),
     _READER,
     replace(_READER, name="reader-large", about="the same with a large encoder, for the tables and as a teacher"),
-    replace(
-        _READER,
-        name="delayed-entnet-contextual",
-        about="the paper's delayed memory over an encoder's states, in place of the question layers",
-        paper=_LIU,
-        config="tabsa.models.reader.reader_config:ContextualEntNetConfig",
-        network="tabsa.models.reader.contextual:ContextualEntNet",
-        graph="",
-        engine="",
-        int8=False,
-    ),
 )
 SYSTEMS: Final[dict[str, System]] = {system.name: system for system in _ALL}
 

@@ -65,7 +65,7 @@ def relative_buckets(length: int, buckets: int) -> Tensor:
 
 
 def keys_values(states: Tensor, weights: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """What a layer lets others hear of `states` (S, B, T, d): its keys and its values."""
+    """Compute a layer's keys and values of `states` (S, B, T, d)."""
     d = states.shape[-1]
     key, value = linear(states, weights["qkv"][..., d:], weights["qkv_bias"][..., d:]).chunk(2, dim=-1)
     return key, value
@@ -73,20 +73,20 @@ def keys_values(states: Tensor, weights: Mapping[str, Tensor]) -> tuple[Tensor, 
 
 def block(
     states: Tensor, weights: Mapping[str, Tensor], mask: Tensor, *, heads: int, epsilon: float, rate: float,
-    context: Context, heard: tuple[Tensor, Tensor] | None = None,
+    context: Context, keys_values: tuple[Tensor, Tensor] | None = None,
 ) -> Tensor:  # fmt: skip
     """One layer over `states` (S, B, T, d), normalised after each of its two halves.
 
     x = LN(x + attention(x));  LN(x + W2 gelu(W1 x))
 
-    With `heard`, keys and values that are there already, or are others', attention is to these alone.
+    With `keys_values` that are there already, or are others', attention is to these alone.
     """
     shape, d = states.shape[1:], states.shape[-1]
-    if heard is None:
+    if keys_values is None:
         query, key, value = linear(states, weights["qkv"], weights["qkv_bias"]).chunk(3, dim=-1)
     else:
         query = linear(states, weights["qkv"][..., :d], weights["qkv_bias"][..., :d])
-        key, value = heard
+        key, value = keys_values
     learnt = linear(attend(query, key, value, mask, heads), weights["out"], weights["out_bias"])
     states = states + dropout(learnt, rate, context, shape=shape)
     states = layer_norm(states, weights["norm"], weights["norm_bias"], epsilon)

@@ -13,8 +13,7 @@ from tabsa.errors import DataError, DataNotFoundError, unknown_name
 from tabsa.pages.dates import is_day_first, looks_dated
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED
 from tabsa.tables.fields import is_blank, is_whole
-from tabsa.tables.kinds import INPUT_SUFFIXES, input_suffix_of
-from tabsa.tables.rows import Row, Values, as_text, every_row
+from tabsa.tables.reading import INPUT_SUFFIXES, Row, Values, as_text, read_rows, suffix_of
 
 LONG, WIDE, OWN = "long", "wide", "wide, a row's own targets"
 _KNOWN: Final = frozenset((NONE, POSITIVE, NEGATIVE, NEUTRAL, MIXED, "conflict"))
@@ -249,7 +248,7 @@ class ScoredFile:
     def __init__(self, path: Path, given: ColumnNames) -> None:
         self.path = path
         self.unreadable = 0
-        rows = every_row(path)
+        rows = read_rows(path)
         self._first = list(islice(rows, _FIRST))
         self._rest = rows
         readable = [row for row in self._first if isinstance(row, Row) and is_whole(row.values)]
@@ -331,7 +330,7 @@ def _number(value: object) -> float | None:
 def find_scored_files(source: Path) -> list[Path]:
     """List the tables of a file, a folder with all below it, or a pattern; not files of rejects and hidden ones."""
     if source.is_file():
-        input_suffix_of(source)
+        suffix_of(source, INPUT_SUFFIXES)
         return [source]
     if source.is_dir():
         inside = ((path, path.relative_to(source).parts) for path in source.rglob("*"))

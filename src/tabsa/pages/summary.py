@@ -25,7 +25,7 @@ from tabsa.pages.tally import (
 from tabsa.schema import NONE
 
 _FEW_IN_ALL: Final = 30  # opinions that take a side
-_MOST_FINDINGS: Final = 3
+_MOST_FINDINGS: Final = 2  # of each side
 _FIGURES: Final[dict[str, type]] = {
     **dict.fromkeys(("opinions", "unsure", "judged"), int),
     **dict.fromkeys(("share_positive", "low", "high", "net"), float),
@@ -274,13 +274,11 @@ def _strongest(summary: Summary) -> list[str]:
     """The cells that are most surely praised or blamed, of all that were looked at."""
     cells = [cell for cell in summary.cells.values() if cell.tally.judged >= FEW_OPINIONS]
     z = z_of_many(len(cells))
-    ends = [(wilson(cell.tally.positive, cell.tally.judged, z), cell) for cell in cells]
-    sure = [(max(low - 0.5, 0.5 - high), cell) for (low, high), cell in ends if low > 0.5 or high < 0.5]
-    ranked = sorted(sure, key=lambda one: -one[0])[:_MOST_FINDINGS]
-    if not ranked:
-        return []
-    named = (f"{display_name(cell.target)} on {cell.aspect}: {cell.tally.counted()}" for _, cell in ranked)
-    return [f"Strongest: {'; '.join(named)}."]
+    ends = [(*wilson(cell.tally.positive, cell.tally.judged, z), cell) for cell in cells]
+    praised = sorted((one for one in ends if one[0] > 0.5), key=lambda one: -one[0])[:_MOST_FINDINGS]
+    blamed = sorted((one for one in ends if one[1] < 0.5), key=lambda one: one[1])[:_MOST_FINDINGS]
+    named = [f"{display_name(one.target)} on {one.aspect}: {one.tally.counted()}" for _, _, one in praised + blamed]
+    return [f"Strongest: {'; '.join(named)}."] if named else []
 
 
 def _best_and_worst(summary: Summary) -> list[str]:

@@ -36,7 +36,8 @@ class _Axes:
             yield f'<path class="grid" d="M{self.left} {self.y(share):.1f}H{self.width - self.right}"/>'
             yield _words("end", self.left - 6, self.y(share) + 3.5, f"{share:.0%}")
         for value, name in across:
-            yield _words("middle", self.x(value), tick_y, name)
+            side = "start" if value < 0.05 * self.span else "end" if value > 0.95 * self.span else "middle"
+            yield _words(side, self.x(value), tick_y, name)
 
     def path(self, kind: str, points: Iterable[tuple[float, float]]) -> str:
         line = "L".join(f"{self.x(x):.1f} {self.y(y):.1f}" for x, y in points)

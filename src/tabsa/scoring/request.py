@@ -1,11 +1,21 @@
-"""What is asked of a table."""
+"""What is asked of a table, and which of its columns and targets that means."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
 
-from tabsa.errors import ConfigError
-from tabsa.tables.fields import is_whole
+from tabsa.errors import ConfigError, DataError
+from tabsa.files import read_text
+from tabsa.schema import UNNAMED, Target
+from tabsa.tables.fields import guess_text_column, is_blank, is_whole, list_columns, parse_json, require_columns
+from tabsa.tables.reading import Row, Values
+from tabsa.text.aspects import without_comment
+from tabsa.text.targets import TargetFinder
+
+_CACHED: Final = 200  # characters of names whose finder is cached for the next row
 
 
 class Layout(StrEnum):
@@ -22,15 +32,15 @@ class Request:
     # Names, each with its aliases, to look for in every row; with `implied` it may be empty: what no text names.
     targets: Mapping[str, Sequence[str]] | None = None
     target_column: str | None = None  # the column that names a row's own targets
-    implied: bool | None = (
-        None  # a text that does not name a target is taken to be about it; None: as the model was taught
-    )
+    # A text that does not name a target is taken to be about it; None: as the model was trained.
+    implied: bool | None = None
     implied_column: str | None = None  # the column that says so of each row; where it is empty, `implied` holds
     aspects: Sequence[str] | None = None  # as for `Predictor.predict`; the model's own by default
-    text_column: str | None = None  # "text" by default, or the only column that holds text
+    text_column: str | None = None  # by default `text`, or the column with most words
     id_column: str | None = None  # "id" by default, if there is one
+    separator: str | None = None  # of a CSV's fields; found by its first rows by default
     layout: Layout = Layout.WIDE
-    probabilities: bool = False  # the wide layout has them only if asked for, the long one always
+    probabilities: bool = False  # the wide layout has them only on request, the long one always
     every: bool = False  # the long layout has a row for `none`, too
     evidence: bool = False  # beside each opinion, the sentence that carries it
     keep: Sequence[str] | None = None  # columns of the input to keep beside its id and text; all by default
@@ -39,17 +49,126 @@ class Request:
     chunk: int = 1024  # rows that are read, scored and saved together
     longest_text: int = 1_000_000  # characters; a row with more is rejected
     most_targets: int | None = None  # of a row's own; one with more is rejected
-    longest_name: int | None = None  # characters of a row's own targets
-    most_cells: int | None = None  # of the results, new ones; where there are more, scoring ends with an error
-    most_bytes: int | None = None  # of the results
 
     def __post_init__(self) -> None:
         if (self.targets is None) == (self.target_column is None):
             raise ConfigError("expected either targets to look for in every row, or the column that names a row's own")
         if self.targets is not None and not self.targets and self.implied is False:
-            raise ConfigError("no target is asked for; name at least one")
+            raise ConfigError("no target is named; name at least one")
         if self.chunk < 1:
             raise ConfigError(f"a chunk is {self.chunk} rows; expected at least 1")
         named = (*(self.targets or ()), *(self.aspects or ()), self.prefix)
         if broken := [name for name in named if not is_whole({"": name})]:
             raise ConfigError(f"half a character (a lone surrogate) is in {broken[0]!r}; write it as UTF-8")
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumns:
+    """The table's columns, and which of them are for what."""
+
+    names: tuple[str, ...]
+    text: str
+    id: str | None
+    selected: frozenset[str] | None = None  # those that go to the output; None is all, of later rows too
+    longest: int = 1_000_000  # characters of a text
+
+    def select(self, values: Values) -> Values:
+        """Return the part of a row that goes to the output."""
+        return values if self.selected is None else {name: v for name, v in values.items() if name in self.selected}
+
+    def text_of(self, values: Values) -> str:
+        """Return the row's text; raises a DataError where there is none."""
+        text = values.get(self.text)
+        if is_blank(text):
+            raise DataError(f"no text in {self.text!r}")
+        if not isinstance(text, str):
+            raise DataError(f"{self.text!r} is not text")
+        if len(text) > self.longest:
+            raise DataError(f"the text is longer than {self.longest:,} characters")
+        return text
+
+
+def find_columns(path: Path, rows: Sequence[Row], request: Request) -> TableColumns:
+    """Return the columns of a table, judged by its first rows.
+
+    Raises:
+        DataError: columns that the request names are not there, or none looks like the texts.
+    """
+    names = tuple(dict.fromkeys(name for row in rows for name in row.values))
+    others = (request.id_column, request.target_column, request.implied_column)
+    require_columns(path, names, (request.text_column, *others, *(request.keep or ())))
+    identity = request.id_column or ("id" if "id" in names else None)
+    text = request.text_column or guess_text_column([row.values for row in rows], (identity, *others))
+    if text is None:
+        raise DataError(f"{path} has no column 'text', only: {list_columns(names)}", code="no_text_column")
+    selected = None if request.keep is None else frozenset((text, *request.keep, *([identity] if identity else ())))
+    return TableColumns(names, text, identity, selected, request.longest_text)
+
+
+class RowTargets:
+    """The targets of each row: the request's, or the row's own from one of its columns."""
+
+    def __init__(self, request: Request) -> None:
+        self._column, self._most = request.target_column or "", request.most_targets
+        self._shared = None if request.targets is None else TargetFinder(request.targets)
+        # Of every row; without any, what a text is about and does not name. None where each row has its own.
+        self.names = None if self._shared is None else self._shared.names or (UNNAMED,)
+
+    def of(self, values: Values, text: str, *, implied: bool) -> tuple[tuple[str, ...], tuple[Target, ...]]:
+        """Return the names that are asked about, and those of them that the text mentions, with their mentions.
+
+        With `implied`, a row that names nobody asks about what its text is about and does not name.
+        """
+        if self._shared is not None and self.names is not None:
+            return self.names, self._shared.find(text)
+        given = values.get(self._column)
+        if implied and is_blank(given):
+            return (UNNAMED,), ()
+        names = self._own(given)
+        finder = _cached_finder(names) if sum(map(len, names)) <= _CACHED else TargetFinder(names)
+        return finder.names, finder.find(text)
+
+    def _own(self, value: object) -> tuple[str, ...]:
+        """Return a row's own names: one, several with `;` between them, or a list."""
+        if isinstance(value, str) and value.lstrip().startswith("["):
+            value = parse_json(value, repr(self._column))
+        listed = value.split(";") if isinstance(value, str) else value
+        if is_blank(listed):
+            listed = []
+        if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+            raise DataError(f"{self._column!r} is neither a name nor a list of names")
+        names = tuple(dict.fromkeys(name.strip() for name in listed if name.strip()))
+        if not names:
+            raise DataError(f"no target in {self._column!r}")
+        if self._most is not None and len(names) > self._most:
+            raise DataError(f"{len(names):,} targets in {self._column!r}; at most {self._most:,} are allowed")
+        return names
+
+
+@lru_cache(maxsize=256)
+def _cached_finder(names: tuple[str, ...]) -> TargetFinder:
+    return TargetFinder(names)
+
+
+def read_targets(path: Path) -> dict[str, tuple[str, ...]]:
+    """Read the targets of a file, each with its aliases.
+
+    A line is a name and its aliases, with tabs between them or else commas. A `#` starts a comment, at the start of a
+    line or where there is white space on both sides.
+    """
+    targets: dict[str, tuple[str, ...]] = {}
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        bare = without_comment(line)
+        names = [name for part in bare.split("\t" if "\t" in bare.strip() else ",") if (name := part.strip())]
+        if not names:
+            continue
+        if names[0] in targets:
+            raise DataError(f"{path} line {number}: the target {names[0]!r} is given twice; give it once")
+        targets[names[0]] = tuple(dict.fromkeys(names[1:]))
+    if not targets:
+        raise DataError(f"{path} names no target; expected one name a line")
+    try:
+        TargetFinder(targets)
+    except DataError as e:
+        raise DataError(f"{path}: {e}") from e
+    return targets

@@ -1,7 +1,7 @@
 """Chunks of rows to bytes of results."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -9,22 +9,35 @@ from tabsa.errors import ConfigError, DataError, DataWarning
 from tabsa.inference.predictor import Predictor
 from tabsa.inference.results import Prediction
 from tabsa.schema import NONE
-from tabsa.scoring.layouts import Item, RowMaker, row_maker
-from tabsa.scoring.reading import TableColumns, find_columns
-from tabsa.scoring.request import Layout, Request
-from tabsa.scoring.targets import OwnTargets, SharedTargets, Targets
-from tabsa.tables.fields import is_blank
-from tabsa.tables.formats import Format, dump_json, make_format
-from tabsa.tables.rows import BadRow, Row, Values
-from tabsa.tables.saving import Counts
+from tabsa.scoring.layouts import Item, LongLayout, WideLayout, make_layout
+from tabsa.scoring.request import Layout, Request, RowTargets, TableColumns, find_columns
+from tabsa.tables.fields import is_blank, is_whole
+from tabsa.tables.outputs import Counts
+from tabsa.tables.reading import BadRow, Row, Values, warn_of_guess
+from tabsa.tables.writing import RowEncoder, dump_json
 from tabsa.text.sentences import split_sentences
 
 _MANY_COLUMNS: Final = 500
 # Of a chunk's new cells, with their names; where the output is very wide, a chunk has fewer rows for it.
 _CHUNK_CELLS: Final = 500_000
-_CHUNK_CHARACTERS: Final = 16_000_000
+_CELL_CHARACTERS: Final = 16_000_000
+_CHUNK_CHARACTERS: Final = 4_000_000  # ends a chunk before its rows do, so that long texts do not fill the memory
 _SHOWN: Final = 2000  # characters of a line that could not be read
 _FLAGS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+class Rejected(NamedTuple):
+    """A row that cannot be scored, and why."""
+
+    row: Row | BadRow
+    reason: str
+
+    def line(self) -> bytes:
+        """Return its line of the rejects file; of a line that could not be read, only the start."""
+        content = self.row.values if isinstance(self.row, Row) else self.row.content
+        shown = content[:_SHOWN] if isinstance(content, str) else content
+        line = dump_json({"row": self.row.number, "reason": self.reason, "content": shown})
+        return line.encode(errors="backslashreplace") + b"\n"  # JSON writes half a character just so
 
 
 class Scored(NamedTuple):
@@ -43,26 +56,31 @@ class Scorer:
         suffix: the format of the results, such as ".csv".
         predictor: the model.
         request: what to ask, and how to lay it out.
-        schema: the Arrow schema of a Parquet table that is no file of this machine.
+        schema: the Arrow schema of a Parquet table.
+        on_guess: called with a line on the column of texts, where it was guessed.
     """
 
-    _columns: TableColumns  # these three are known once a row has been seen
-    _maker: RowMaker
-    _form: Format
-    _settled = False
+    table_columns: TableColumns  # these three are known once a row has been seen
+    encoder: RowEncoder
+    _layout: WideLayout | LongLayout
+    settled = False
 
     def __init__(
-        self, source: Path, suffix: str, predictor: Predictor, request: Request, *, schema: Any = None
+        self,
+        source: Path,
+        suffix: str,
+        predictor: Predictor,
+        request: Request,
+        *,
+        schema: Any = None,
+        on_guess: Callable[[str], None] = warn_of_guess,
     ) -> None:
         self._source, self._suffix, self._predictor, self._request = source, suffix, predictor, request
-        self._schema = schema
+        self._schema, self._on_guess = schema, on_guess
         self._aspects = predictor.choose_aspects(request.aspects)
-        self._shared = SharedTargets(request.targets) if request.targets is not None else None
         self._implied = is_implied(predictor, request)
-        self._targets: Targets = self._shared or OwnTargets(
-            request.target_column or "", most=request.most_targets, longest=request.longest_name
-        )
-        self._cells = self._bytes = 0  # that were written
+        self._targets = RowTargets(request)
+        self.begun = False  # whether a header has been written
 
     @property
     def columns(self) -> int:
@@ -70,60 +88,63 @@ class Scorer:
         request = self._request
         if request.layout is Layout.LONG:
             return 0
-        pairs = len(self._shared.names if self._shared else "1") * len(self._aspects)
+        pairs = len(self._targets.names or "1") * len(self._aspects)
         return pairs * (1 + len(self._predictor.labels) * request.probabilities + request.evidence)
 
     @property
     def chunk(self) -> int:
         """How many rows to score at a time."""
         columns = max(1, self.columns)
-        names = self._shared.names if self._shared else ("",)
-        length = len(self._request.prefix) + max(map(len, names)) + max(map(len, self._aspects))
-        return max(1, min(self._request.chunk, _CHUNK_CELLS // columns, _CHUNK_CHARACTERS // (columns * (length + 16))))
+        name = max(map(len, self._targets.names or ("",))) + max(map(len, self._aspects))
+        length = len(self._request.prefix) + name + 16
+        return max(1, min(self._request.chunk, _CHUNK_CELLS // columns, _CELL_CHARACTERS // (columns * length)))
 
     def settle(self, chunk: Sequence[Row | BadRow]) -> None:
-        """Decide on the columns by the first chunk that has a row; to be called on each, in order."""
+        """Decide on the columns by the first chunk that has a row."""
         rows = [row for row in chunk if isinstance(row, Row)]
-        if self._settled or not rows:
+        if self.settled or not rows:
             return
-        self._columns = find_columns(self._source, rows, self._request)
-        self._maker = row_maker(
-            self._request,
-            self._columns,
-            self._shared.names if self._shared else None,
-            self._aspects,
-            self._predictor.labels,
-            nested=self._suffix.startswith((".jsonl", ".ndjson")),
-        )
-        self._form = make_format(
+        request, names = self._request, self._targets.names
+        self.table_columns = find_columns(self._source, rows, request)
+        if self.table_columns.text not in ("text", request.text_column):
+            self._on_guess(f"{self._source}: texts are taken from the column {self.table_columns.text!r}")
+        nested = self._suffix.startswith((".jsonl", ".ndjson"))
+        labels = self._predictor.labels
+        self._layout = make_layout(request, self.table_columns, names, self._aspects, labels, nested=nested)
+        added = self._layout.added
+        self.encoder = RowEncoder(
             self._suffix,
-            self._source,
-            rows,
-            self._maker,
-            escape_formulas=self._request.escape_formulas,
+            self._layout.columns,
+            added,
+            rows=[row.values for row in rows],
             schema=self._schema,
+            escape_formulas=request.escape_formulas,
         )
-        self._settled = True
-        if len(self._maker.added) > _MANY_COLUMNS:
-            message = f"{len(self._maker.added):,} new columns; the long layout has a row for each opinion instead"
+        self.settled = True
+        if len(added) > _MANY_COLUMNS:
+            message = f"{len(added):,} new columns; the long layout has a row for each opinion instead"
             warnings.warn(message, DataWarning, stacklevel=3)
 
-    def score(self, chunk: Sequence[Row | BadRow], *, first: bool) -> Scored:
-        """The results of a chunk; `first` where nothing has been written."""
+    def score(self, chunk: Sequence[Row | BadRow]) -> Scored:
+        """Return the results of a chunk as bytes."""
+        results, rejected, counts = self.answer(chunk)
+        output = self.encoder.encode(results, first=not self.begun) if self.settled else b""
+        self.begun = self.begun or self.settled
+        return Scored(output, b"".join(one.line() for one in rejected), counts)
+
+    def answer(self, chunk: Sequence[Row | BadRow]) -> tuple[list[Values], list[Rejected], Counts]:
+        """Return the output's rows of a chunk, and the input's that are none."""
+        self.settle(chunk)
         items: list[Item] = []
-        rejects: list[bytes] = []
-        counts = Counts(rows=len(chunk))
+        rejected: list[Rejected] = []
         for row in chunk:
             try:
                 items.append(self._item(row))
             except DataError as e:
-                why = str(e).removeprefix(f"{self._source} ")
-                rejects.append(_reject(row, why))
-                counts.first_reason = counts.first_reason or f"row {row.number}: {why}"
-        counts.scored, counts.rejected = len(items), len(rejects)
+                rejected.append(Rejected(row, str(e).removeprefix(f"{self._source} ")))
+        counts = Counts(rows=len(chunk), scored=len(items), rejected=len(rejected))
+        counts.first_reason = f"row {rejected[0].row.number}: {rejected[0].reason}" if rejected else ""
         counts.named = sum(any(target.mentions for target in item.read_for) for item in items)
-        if not self._settled:
-            return Scored(b"", b"".join(rejects), counts)
         read = [item for item in items if item.read_for]
         predictions = self._predictor.predict_many(
             [item.text for item in read],
@@ -132,48 +153,49 @@ class Scorer:
             explain=self._request.evidence,
         )
         results: list[Values] = []
-        written = 0
         for item in items:
             prediction = next(predictions) if item.read_for else None
             opinions = prediction.opinions if prediction else ()
             sentences = carrying_sentences(prediction) if prediction and self._request.evidence else {}
             counts.opinions += sum(opinion.polarity != NONE for opinion in opinions)
-            for result in self._maker.rows(item, opinions, sentences):
-                results.append(result)
-                written += len(result) - len(item.kept)
-            self._refuse_more(written)
-        output = self._form.encode(results, first=first)
-        self._cells += written
-        self._bytes += len(output)
-        self._refuse_more()
-        return Scored(output, b"".join(rejects), counts)
-
-    def _refuse_more(self, written: int = 0) -> None:
-        """Raise where the results are larger than was allowed."""
-        for most, count, what in (
-            (self._request.most_cells, self._cells + written, "cells"),
-            (self._request.most_bytes, self._bytes, "bytes"),
-        ):
-            if most is not None and count > most:
-                raise DataError(
-                    f"the results would be larger than {most:,} {what}; score fewer rows, targets or aspects at a time"
-                )
+            results.extend(self._layout.rows(item, opinions, sentences))
+        return results, rejected, counts
 
     def _item(self, row: Row | BadRow) -> Item:
         if isinstance(row, BadRow):
             raise row.error
-        text = self._columns.text_of(row.values)
-        implied = _flag(row.values.get(self._request.implied_column or ""), self._request.implied_column, self._implied)
+        text = self.table_columns.text_of(row.values)
+        implied = self._implied
+        if (column := self._request.implied_column) and not is_blank(flag := row.values.get(column)):
+            if (word := str(flag).strip().lower()) not in _FLAGS:
+                raise DataError(f"{column!r} is {flag!r}; expected true or false")
+            implied = _FLAGS[word]
         names, found = self._targets.of(row.values, text, implied=implied)
         read_for = self._predictor.implied_targets(names, found) if implied else found
-        kept = self._maker.keep(row.values)
-        _refuse_broken(kept)
-        self._form.check(kept)
-        return Item(row.number, kept, text, names, read_for)
+        values = self._layout.select(row.values)
+        if not is_whole(values):
+            raise DataError("half a character (a lone surrogate) is in the row; write it as UTF-8")
+        self.encoder.check(values)
+        return Item(row.number, values, text, names, read_for)
+
+
+def chunks(rows: Iterable[Row | BadRow], size: int) -> Iterator[list[Row | BadRow]]:
+    """Cut rows into chunks of at most `size`; the same chunks each time."""
+    chunk: list[Row | BadRow] = []
+    characters = 0
+    for row in rows:
+        chunk.append(row)
+        values = row.values.items() if isinstance(row, Row) else ()
+        characters += sum(len(name) + (len(value) if isinstance(value, str) else 0) for name, value in values)
+        if len(chunk) == size or characters > _CHUNK_CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
 
 
 def carrying_sentences(prediction: Prediction) -> dict[tuple[str, str], str]:
-    """The sentence that carries each opinion found, by target and aspect."""
+    """Return the sentence that carries each opinion found, by target and aspect."""
     text = prediction.text
     if len(split_sentences(text)) == 1:
         return {(opinion.target, opinion.aspect): text.strip() for opinion in prediction.found()}
@@ -187,41 +209,12 @@ def carrying_sentences(prediction: Prediction) -> dict[tuple[str, str], str]:
 
 
 def is_implied(predictor: Predictor, request: Request) -> bool:
-    """Whether a text that does not name a target is taken to be about it.
+    """Tell whether a text that does not name a target is taken to be about it.
 
     Raises:
-        ConfigError: no target is asked for, and the model was not taught to do without.
+        ConfigError: the request names no target, and the model was not trained to do without.
     """
     implied = predictor.implied if request.implied is None else request.implied
     if not implied and request.targets is not None and not request.targets and request.implied_column is None:
-        raise ConfigError("no target is asked for; name at least one", code="no_target")
+        raise ConfigError("no target is named; name at least one", code="no_target")
     return implied
-
-
-def _flag(value: object, column: str | None, default: bool) -> bool:
-    """What a row says of itself: true or false, or in a table of text yes or no too."""
-    if column is None or is_blank(value):
-        return default
-    word = str(value).strip().lower()
-    if word not in _FLAGS:
-        raise DataError(f"{column!r} is {value!r}; expected true or false")
-    return _FLAGS[word]
-
-
-def _refuse_broken(values: Values) -> None:
-    """Raise a DataError where text has half a character in it, which no file can hold."""
-    for piece in (*values, *values.values()):
-        written = dump_json(piece) if isinstance(piece, list | dict) else piece
-        if isinstance(written, str) and not written.isascii():
-            try:
-                written.encode()
-            except UnicodeEncodeError as e:
-                raise DataError("half a character (a lone surrogate) is in the row; write it as UTF-8") from e
-
-
-def _reject(row: Row | BadRow, why: str) -> bytes:
-    """A line of the rejects file; of a line that could not be read, only the start."""
-    content = row.values if isinstance(row, Row) else row.content
-    shown = content[:_SHOWN] if isinstance(content, str) else content
-    line = dump_json({"row": row.number, "reason": why, "content": shown})
-    return line.encode(errors="backslashreplace") + b"\n"  # JSON writes half a character just so

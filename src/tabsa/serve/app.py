@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.responses import FileResponse, Response
@@ -17,19 +17,19 @@ from starlette.middleware.cors import CORSMiddleware
 
 import tabsa.pages
 from tabsa import __version__
-from tabsa.inference.predictor import Predictor, load
+from tabsa.inference.predictor import load
 from tabsa.serve import opinions, tables
 from tabsa.serve.batching import Batcher
 from tabsa.serve.corrections import CorrectionsFile
 from tabsa.serve.guard import Guard
-from tabsa.serve.metrics import CONTENT_TYPE, Metrics
-from tabsa.serve.problems import busy, handle_problems
+from tabsa.serve.problems import ERRORS, handle_problems
 from tabsa.serve.schema import StatusResponse
-from tabsa.serve.service import MOST_EVIDENCE, Service, TheService, problems
+from tabsa.serve.service import Metrics, Service, TheService
 from tabsa.serve.settings import Settings
 
 PAGE: Final = Path(__file__).parent / "page"
 STYLE: Final = Path(tabsa.pages.__file__).parent / "style.css"
+_MOST_EVIDENCE: Final = 32  # requests for evidence that may wait
 
 
 def create_app(settings: Settings | None = None, *, exit_seconds: float | None = None) -> FastAPI:
@@ -37,8 +37,7 @@ def create_app(settings: Settings | None = None, *, exit_seconds: float | None =
 
     With `exit_seconds`, the process ends so long after the app, even where a thread still computes.
     """
-    settings = settings or Settings()
-    metrics = Metrics()
+    settings, metrics = settings or Settings(), Metrics()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -54,21 +53,15 @@ def create_app(settings: Settings | None = None, *, exit_seconds: float | None =
                 timer.daemon = True
                 timer.start()
 
-    app = FastAPI(
-        title="tabsa",
-        summary="Who is judged, on what, and how: targeted aspect-based sentiment analysis.",
-        version=__version__,
-        docs_url=None,  # FastAPI's page of documentation loads scripts from elsewhere
-        redoc_url=None,
-        lifespan=lifespan,
-    )
+    # FastAPI's pages of documentation load scripts from elsewhere.
+    app = FastAPI(title="tabsa", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
     handle_problems(app)
     # The guard checks the key; this mentions it in the OpenAPI document.
     keyed = [Depends(HTTPBearer(auto_error=False))] if settings.api_key else []
-    app.include_router(opinions.router, tags=["opinions"], dependencies=keyed)
-    app.include_router(tables.router, tags=["tables"], dependencies=keyed)
-    app.include_router(_health, tags=["health"])
-    app.mount("/static", _Static(directory=PAGE), name="static")
+    app.include_router(opinions.router, tags=["opinions"], dependencies=keyed, responses=ERRORS)
+    app.include_router(tables.router, tags=["tables"], dependencies=keyed, responses=ERRORS)
+    app.include_router(_health, tags=["health"], responses=ERRORS)
+    app.mount("/static", StaticFiles(directory=PAGE), name="static")
     app.add_middleware(Guard, settings=settings, metrics=metrics)
     if settings.cors_origins:  # around the guard: browsers send no key when they inquire, and read its refusals too
         app.add_middleware(
@@ -81,29 +74,21 @@ def create_app(settings: Settings | None = None, *, exit_seconds: float | None =
     return app
 
 
-class _Static(StaticFiles):
-    """Revalidated each time, by its ETag, so that no browser mixes the files of two versions."""
-
-    def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        response = super().file_response(*args, **kwargs)
-        response.headers["Cache-Control"] = "no-cache"
-        return response
-
-
 def _service(settings: Settings, metrics: Metrics) -> Service:
-    predictor: Predictor = load(settings.model, threads=settings.threads, precision=settings.precision)
+    predictor = load(settings.model, threads=settings.threads, precision=settings.precision)
     predictor.predict("Camden is dear.", ["Camden"])  # whatever it loads late is there before the first request
+
     return Service(
         name=predictor.folder.path.resolve().name,
         settings=settings,
         predictor=predictor,
-        batcher=Batcher(predictor, settings, metrics),
+        batcher=Batcher(predictor, settings, metrics.batch.observe),
         metrics=metrics,
         corrections=CorrectionsFile(Path(settings.corrections).expanduser()) if settings.corrections else None,
         evidence=ThreadPoolExecutor(1, "evidence"),
-        evidence_places=threading.BoundedSemaphore(MOST_EVIDENCE),
+        evidence_places=threading.BoundedSemaphore(_MOST_EVIDENCE),
         tables=ThreadPoolExecutor(settings.max_tables, "tables"),
-        places=threading.BoundedSemaphore(settings.max_tables),
+        table_places=threading.BoundedSemaphore(settings.max_tables),
     )
 
 
@@ -113,13 +98,13 @@ _health = APIRouter()
 @_health.get("/", include_in_schema=False)
 async def page() -> FileResponse:
     """Give the page."""
-    return FileResponse(PAGE / "index.html", headers={"Cache-Control": "no-cache"})
+    return FileResponse(PAGE / "index.html")
 
 
 @_health.get("/static/base.css", include_in_schema=False)
 async def style() -> FileResponse:
     """Give the stylesheet that every page of tabsa shares."""
-    return FileResponse(STYLE, headers={"Cache-Control": "no-cache"})
+    return FileResponse(STYLE)
 
 
 @_health.get("/healthz")
@@ -128,15 +113,14 @@ async def healthz() -> StatusResponse:
     return StatusResponse(status="ok")
 
 
-@_health.get("/readyz", responses=problems())
+@_health.get("/readyz")
 async def readyz(service: TheService) -> StatusResponse:
     """Answer 200 where a request would be taken now."""
-    if service.batcher.full:
-        raise busy("too much is waiting")
+    service.batcher.check()
     return StatusResponse(status="ready")
 
 
-@_health.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}, **problems()})
+@_health.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 async def metrics(service: TheService) -> Response:
     """Give the counts of all workers to Prometheus."""
-    return Response(await run_in_threadpool(service.metrics.text), media_type=CONTENT_TYPE)
+    return Response(await run_in_threadpool(service.metrics.text), media_type="text/plain; version=0.0.4")

@@ -1,30 +1,31 @@
 """The micro-batcher: texts of many requests in few model calls.
 
-One thread reads. A call takes a bounded amount of work: first some of the request that has waited longest, then the
-shortest requests. So a long request is read in pieces, none waits for ever, and a short one is in the next call. While
-the thread reads, more gather. What is read beside a text does not change its answer. A request that nobody waits for
-any more, because its client left, is dropped before it is read.
+One thread reads. A call takes a bounded amount of work, of the shortest requests first, and every other call of the
+request that has waited longest. So a long request is read in pieces, none waits for ever, and a short one waits for a
+call or two. While the thread reads, more gather. What is read beside a text does not change its answer. A request that
+nobody waits for any more, because its client left, is dropped before it is read.
 """
 
 import asyncio
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from tabsa.encoding.answers import PassageAnswer
-from tabsa.inference.predictor import Predictor
+from tabsa.encoding.passages import Passage
+from tabsa.inference.predictor import Predictor, Query
 from tabsa.inference.results import Prediction
 from tabsa.schema import UNNAMED, Target
-from tabsa.serve.metrics import Metrics
 from tabsa.serve.problems import busy
 from tabsa.serve.settings import Settings
 from tabsa.text.targets import TargetFinder, all_targets
 
-_MOST_QUESTIONS: Final = 1024  # of one part of a text
-_CHARACTERS: Final = 8  # of a text that is cut and not read, for as much work as a word piece
+_MOST_QUESTIONS: Final = 512  # of one part of a text
+_CHARACTERS: Final = 20  # that are cut in the time of a word piece
+_SHORT: Final = 2_000  # characters and questions; shorter requests are read in the order of their coming
 _WINDOW_SECONDS: Final = 0.002  # that a call waits for more texts where the last one had several
 
 
@@ -39,105 +40,98 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The opinions on every target, and where the text mentions them."""
+    """A text that was read: its passages, where it mentions targets, and by passage the answers on its aspects."""
 
-    prediction: Prediction
+    query: Query
     found: tuple[Target, ...]
+    explain: bool
+    parts: list[list[PassageAnswer]]
 
-
-class _Text:
-    """One text of a request, cut into passages, with the answers on those that were read."""
-
-    def __init__(self, question: Question, predictor: Predictor) -> None:
-        finder, self.question = question.finder, question
-        self.found = finder.find(question.text)
-        if question.implied:
-            targets = predictor.implied_targets(finder.names, self.found)
-        else:
-            targets = all_targets(finder.names, self.found)
-        targets = targets or (Target(UNNAMED, implied=True),)
-        self.query = predictor.marked_query(question.text, targets, question.aspects)
-        self.answers: list[list[PassageAnswer]] = [[] for _ in self.query.passages]  # of each passage, by aspects
-
-    def answer(self, predictor: Predictor) -> Answer:
-        """The whole text's answer, once all of it was read."""
-        joined = [PassageAnswer(np.concatenate([p.probabilities for p in ps], 1), ps[0].gates) for ps in self.answers]
-        return Answer(predictor.prediction(self.query, joined, explain=self.question.explain), self.found)
+    def prediction(self, predictor: Predictor) -> Prediction:
+        """The opinions on every target."""
+        joined = [PassageAnswer(np.concatenate([p.probabilities for p in ps], 1), ps[0].gates) for ps in self.parts]
+        return predictor.prediction(self.query, joined, explain=self.explain)
 
 
 class _Part(NamedTuple):
-    """A passage of a text and some of the aspects that it is read for; no passage where nothing of it is read."""
+    """A passage and some of the aspects that it is read for."""
 
     request: "_Request"
-    text: _Text
-    place: int | None  # of the passage
+    answer: Answer
+    place: int  # of the passage
     aspects: tuple[str, ...]
-    work: int  # word pieces to read, and questions to answer
-    last: bool  # of its text
+
+    @property
+    def passage(self) -> Passage:
+        return self.answer.query.passages[self.place]
 
 
 class _Request:
     """The questions of one client, and how far they are."""
 
     def __init__(self, questions: Sequence[Question], predictor: Predictor) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[list[Answer]] = self.loop.create_future()
-        self.size = sum(len(q.text) + max(1, len(q.finder.names)) * len(q.aspects) for q in questions)
-        self.count, self.answers, self.over = len(questions), list[Answer](), False
-        self._parts = self._cut(questions, predictor)
-        self._next: _Part | None = None
+        self._loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[list[Answer]] = self._loop.create_future()
+        size = sum(len(q.text) + max(1, len(q.finder.names)) * len(q.aspects) for q in questions)
+        self.size, self.over = max(size, _SHORT), False
+        self._answers: list[Answer] = []
+        self.left = 0  # parts that are being read
+        self._pieces = self._cut(questions, predictor)
+        self._next = next(self._pieces, None)
 
-    def peek(self) -> _Part | None:
-        """The next part to read; None where there is no more."""
-        self._next = self._next or next(self._parts, None)
+    def peek(self) -> tuple[int, _Part | None] | None:
+        """The next piece: its work, and the part to read unless a text is to be cut; None where there is no more."""
         return self._next
 
     def pop(self) -> None:
-        """The next part is being read."""
-        self._next = None
+        """Go on to the piece after the next."""
+        self._next = next(self._pieces, None)
 
-    def _cut(self, questions: Sequence[Question], predictor: Predictor) -> Iterator[_Part]:
-        """The parts, text by text; a text is cut only when its turn has come."""
+    def _cut(self, questions: Sequence[Question], predictor: Predictor) -> Iterator[tuple[int, _Part | None]]:
+        """Cut text after text into passages, and these into parts, by their word pieces and questions."""
         for question in questions:
-            text = _Text(question, predictor)
-            found: list[tuple[int, tuple[str, ...], int]] = []
-            for place, passage in enumerate(text.query.passages):
-                targets = max(1, len(passage.targets))
-                step = len(question.aspects)
+            yield len(question.text) // _CHARACTERS + 1, None
+            finder, aspects = question.finder, question.aspects
+            found = finder.find(question.text)
+            find = predictor.implied_targets if question.implied else all_targets
+            targets = find(finder.names, found) or (Target(UNNAMED, implied=True),)
+            query = predictor.marked_query(question.text, targets, aspects)
+            answer = Answer(query, found, question.explain, [[] for _ in query.passages])
+            self._answers.append(answer)
+            for place, passage in enumerate(query.passages):
+                count, step = max(1, len(passage.targets)), len(aspects)
                 if predictor.open_aspects:
-                    step = max(1, max(_MOST_QUESTIONS, passage.size) // targets)
-                for start in range(0, len(question.aspects), step):
-                    aspects = question.aspects[start : start + step]
-                    found.append((place, aspects, passage.size + targets * len(aspects)))
-            for number, (place, aspects, work) in enumerate(found, 1):
-                yield _Part(self, text, place, aspects, work, number == len(found))
-            if not found:
-                yield _Part(self, text, None, (), len(question.text) // _CHARACTERS + 1, last=True)
+                    step = max(1, max(_MOST_QUESTIONS, passage.size) // count)
+                for start in range(0, len(aspects), step):
+                    some = aspects[start : start + step]
+                    yield passage.size + count * len(some), _Part(self, answer, place, some)
 
     def end(self, error: Exception | None = None) -> None:
-        """Hand the answers, or what went wrong, to whoever waits; in the thread."""
-        self.over = True
+        """Hand the answers, or what went wrong, to whoever waits."""
 
         def settle() -> None:
             if self.future.done():
                 return
             if error is None:
-                self.future.set_result(self.answers)
+                self.future.set_result(self._answers)
             else:
                 self.future.set_exception(error)
 
-        self.loop.call_soon_threadsafe(settle)
+        self.over = True
+        self._loop.call_soon_threadsafe(settle)
 
 
 class Batcher:
-    """Reads texts in a thread of its own; `ask` belongs to one event loop."""
+    """Reads texts in a thread of its own; `ask` belongs to one event loop, `on_call` gets the texts of each call."""
 
-    def __init__(self, predictor: Predictor, settings: Settings, metrics: Metrics) -> None:
-        self._predictor, self._settings, self._metrics = predictor, settings, metrics
+    def __init__(
+        self, predictor: Predictor, settings: Settings, on_call: Callable[[int], object] = lambda _: None
+    ) -> None:
+        self._predictor, self._settings, self._on_call = predictor, settings, on_call
         self._requests: list[_Request] = []  # in the order of their coming
         self._changed = threading.Condition()
-        self._stopped = False
-        self.waiting = 0  # texts without an answer
+        self._stopped = self._oldest_first = False
+        self._waiting = 0  # texts without an answer
         threading.Thread(target=self._run, name="batcher", daemon=True).start()
 
     def stop(self) -> None:
@@ -146,24 +140,23 @@ class Batcher:
             self._stopped = True
             self._changed.notify()
 
-    @property
-    def full(self) -> bool:
-        """Whether another text would be refused."""
-        return self.waiting >= self._settings.max_waiting
+    def check(self, texts: int = 1) -> None:
+        """Raise a Problem where so many texts more would be too many."""
+        if self._waiting + texts > self._settings.max_waiting:
+            raise busy("too many texts are waiting")
 
     async def ask(self, questions: Sequence[Question]) -> list[Answer]:
         """The answers, in order; raises a Problem at once where too much is waiting."""
-        if self.waiting + len(questions) > self._settings.max_waiting:
-            raise busy("too many texts are waiting; come again in a moment")
+        self.check(len(questions))
         request = _Request(questions, self._predictor)
-        self.waiting += request.count
+        self._waiting += len(questions)
         with self._changed:
             self._requests.append(request)
             self._changed.notify()
         try:
             return await request.future  # which is cancelled with the task that waits for it
         finally:
-            self.waiting -= request.count
+            self._waiting -= len(questions)
 
     def _run(self) -> None:
         """In the thread: call after call."""
@@ -175,48 +168,49 @@ class Batcher:
                     return
             if several and len(self._requests) < self._settings.batch_texts:
                 time.sleep(_WINDOW_SECONDS)
-            started = time.perf_counter()
             parts = self._take()
-            self._read(parts)
-            texts = len({part.text for part in parts})
-            several = texts > 1
-            if texts:
-                self._metrics.batch.observe(texts)
-                self._metrics.model.observe(time.perf_counter() - started)
+            several = len(parts) > 1
+            if parts:
+                self._read(parts)
+                self._on_call(len({id(part.answer) for part in parts}))
 
     def _take(self) -> list[_Part]:
         """The parts of the next call."""
         with self._changed:
             self._requests = [one for one in self._requests if not (one.over or one.future.done())]
-            requests = list(self._requests)
-        if not requests:
-            return []
-        first, *others = requests
-        taken, texts, left = list[_Part](), set[_Text](), float(self._settings.batch_work)
-        for request in (first, *sorted(others, key=lambda one: one.size)):
-            room = left / 2 if request is first and others else left
+            order = sorted(self._requests, key=lambda one: one.size)
+            self._oldest_first = not self._oldest_first
+            if self._oldest_first:
+                order = [*self._requests[:1], *order]
+        most = left = self._settings.batch_work
+        taken, texts = list[_Part](), set[int]()
+        for request in order:
             try:
-                while (part := request.peek()) is not None:
-                    crowded = part.text not in texts and len(texts) >= self._settings.batch_texts
-                    if taken and (part.work > room or crowded):
-                        break
+                while (piece := request.peek()) is not None:
+                    work, part = piece
+                    crowded = part is not None and len(texts | {id(part.answer)}) > self._settings.batch_texts
+                    if left < most and (work > left or crowded):
+                        return taken
+                    left -= work
+                    if part is not None:
+                        taken.append(part)
+                        texts.add(id(part.answer))
+                        request.left += 1
                     request.pop()
-                    taken.append(part)
-                    texts.add(part.text)
-                    room, left = room - part.work, left - part.work
-            except Exception as error:  # a text of this request cannot be cut; it is of this request alone
+                if not request.left:  # nothing of it was to be read
+                    request.end()
+            except Exception as error:  # a text of this request cannot be cut
                 request.end(error)
-            if left <= 0 or len(texts) >= self._settings.batch_texts:
-                break
-        return [part for part in taken if not part.request.over]
+        return taken
 
     def _read(self, parts: Sequence[_Part]) -> None:
         """Read together or, should that fail, one by one, so that a failure is its own only."""
-        passages = [part.text.query.passages[part.place] for part in parts if part.place is not None]
-        aspects = [part.aspects for part in parts if part.place is not None]
         try:
-            explain = any(part.text.question.explain for part in parts)
-            answers = iter(self._predictor.read(passages, aspects, explain=explain) if passages else ())
+            answers = self._predictor.read(
+                [part.passage for part in parts],
+                [part.aspects for part in parts],
+                explain=any(part.answer.explain for part in parts),
+            )
         except Exception as error:
             for part in parts:
                 if len(parts) > 1:
@@ -224,21 +218,8 @@ class Batcher:
                 else:
                     part.request.end(error)
             return
-        for part in parts:
-            self._add(part, None if part.place is None else next(answers))
-
-    def _add(self, part: _Part, answer: PassageAnswer | None) -> None:
-        """One part more was read; where it is the last, answer its text, and its request."""
-        request = part.request
-        if request.over:
-            return
-        try:
-            if answer is not None and part.place is not None:
-                part.text.answers[part.place].append(answer)
-            if part.last:
-                request.answers.append(part.text.answer(self._predictor))
-        except Exception as error:
-            request.end(error)
-        else:
-            if len(request.answers) == request.count:
-                request.end()
+        for part, answer in zip(parts, answers, strict=True):
+            part.answer.parts[part.place].append(answer)
+            part.request.left -= 1
+            if not part.request.left and part.request.peek() is None and not part.request.over:
+                part.request.end()

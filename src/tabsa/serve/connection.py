@@ -1,6 +1,6 @@
-"""A connection: uvicorn's own, with a bound on heads, and on how many clients it waits for.
+"""A connection: uvicorn's own, with a bound on heads and on how many clients are waited for.
 
-uvicorn times out what is silent after an answer, but waits without end for a first head, takes heads of any size, and
+uvicorn closes what is silent after an answer, but waits without end for a first head, takes heads of any size, and
 counts silent connections against `limit_concurrency`. Bodies are the guard's, which can still answer.
 """
 
@@ -19,29 +19,30 @@ class Connection(HttpToolsProtocol):
     Of more than `limit_concurrency` connections, the one that has waited longest for its client is closed.
     """
 
-    _waiting: ClassVar[dict["Connection", None]] = {}  # those that wait for their clients, the oldest first
+    _waiting: ClassVar[dict["Connection", None]] = {}  # for their clients, the oldest first
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._most, self.limit_concurrency = self.limit_concurrency, None
-        self._in_head, self._vain = True, 0  # bytes since something came of them
+        self._in_head, self._vain = False, 0  # bytes since something came of them
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """See asyncio.Protocol."""
+        """See asyncio."""
         super().connection_made(transport)
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
         self._wait()
         if self._most is not None and len(self.connections) > self._most:
             next(iter(self._waiting)).transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio.Protocol."""
+        """See asyncio."""
         self._waiting.pop(self, None)
         self._in_head = False
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
+        """See asyncio."""
         self._vain += len(data)
         super().data_received(data)
         if self._vain > MAX_HEAD_BYTES and not self.transport.is_closing():
@@ -53,7 +54,7 @@ class Connection(HttpToolsProtocol):
         self._in_head, self._vain = False, 0
         self._unset_keepalive_if_required()
         if len(self.pipeline) >= _AHEAD:
-            raise ValueError("too many requests before an answer")  # which the parser turns into a 400
+            raise ValueError("too many requests before an answer")  # of which the parser makes a 400
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -70,16 +71,11 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """See uvicorn."""
         super().on_response_complete()
-        if self.cycle.response_complete and not self.transport.is_closing():  # else the client sent the next one ahead
+        if self.timeout_keep_alive_task is not None:  # else the client sent the next request ahead
             self._wait()
 
     def _wait(self) -> None:
-        """For the head of a request."""
-        self._waiting[self] = None
-        self._in_head = False
-        self._unset_keepalive_if_required()
-        self._in_head = True
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+        self._waiting[self], self._in_head = None, True
 
     def _unset_keepalive_if_required(self) -> None:
         """Let the time run on while a head arrives."""

@@ -39,12 +39,13 @@ class CorrectionsFile:
         except OSError as e:
             raise OutputError(f"cannot write {path}: {reason(e)}") from e
 
-    def add(self, line: str) -> None:
-        """Append a line, and come back when it is on the disk.
+    def add(self, request: CorrectionRequest, aspect: str) -> None:
+        """Append a correction, and come back when it is on the disk.
 
         Raises:
             OutputError: it cannot be written, or there would be too much in the file; nothing of it is there then.
         """
+        line = _line(request, aspect)
         try:
             with self._opened() as file:
                 size = os.fstat(file).st_size
@@ -79,8 +80,7 @@ class CorrectionsFile:
             os.close(file)  # gives the lock back
 
 
-def correction_line(request: CorrectionRequest, aspect: str) -> str:
-    """A correction as a line of the file."""
+def _line(request: CorrectionRequest, aspect: str) -> str:
     row: dict[str, Any] = {"text": request.text, "target": request.target}
     if request.target is not None and request.aliases:
         row["aliases"] = request.aliases

@@ -15,17 +15,17 @@ from urllib.parse import quote, urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tabsa.serve.metrics import Metrics
 from tabsa.serve.problems import Problem, busy
 from tabsa.serve.schema import MAX_BODY_BYTES
+from tabsa.serve.service import Metrics
 from tabsa.serve.settings import Settings
 
+_POLICY: Final = (
+    b"default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
+    b"frame-src 'self'; form-action 'self'"
+)
 _HEADERS: Final = (
-    (
-        b"content-security-policy",
-        b"default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
-        b"frame-src 'self'; form-action 'self'",
-    ),
+    (b"content-security-policy", _POLICY),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
@@ -33,13 +33,10 @@ _HEADERS: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
-_PRIVATE: Final = ((b"cache-control", b"no-store"),)
 _HEALTH: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 _OPEN: Final = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})  # without a key, as are the page's own files
 _FILES: Final = frozenset({"/v1/columns", "/v1/score", "/v1/report"})  # whose bodies are read piece by piece
-_METHODS: Final = frozenset({"GET", "POST", "HEAD", "OPTIONS"})  # a made-up one must not become a label
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_PORTS: Final = {"http": 80, "https": 443}
 _CLOSE: Final = {"Connection": "close"}
 _LEAST_PACE: Final = 1024  # bytes of a body a second
 _MOST_BUFFERED: Final = 64 * MAX_BODY_BYTES  # of bodies that are not whole yet, all together
@@ -60,22 +57,18 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started = time.perf_counter()
-        root = scope.get("root_path", "").rstrip("/")  # the app may itself stand below another address
-        path = scope["path"].removeprefix(root) if scope["path"].startswith(f"{root}/") else scope["path"]
-        bare = scope["method"] == "HEAD"  # it gets the head of the whole answer
-        scope = {**scope, "method": "GET"} if bare else scope
-        reply = _Reply(send, private=path.startswith("/v1/"), bare=bare)
+        started, path = time.perf_counter(), scope["path"]
+        reply = _Reply(send, private=path.startswith("/v1/"))
         limit = MAX_BODY_BYTES + (self._settings.max_upload_bytes if path in _FILES else 0)
         body = _Body(receive, reply, limit, self._settings.read_timeout)
         try:
             await self._answer(path, scope, body, reply)
         finally:
             body.close()
-            method = "HEAD" if bare else scope["method"]
+            # A client's own words must not become labels.
             route = getattr(scope.get("route"), "path", None) or ("/static" if path.startswith("/static/") else "other")
-            labels = (method if method in _METHODS else "other", route, str(reply.status))
-            self._metrics.requests.labels(*labels).inc()
+            method = scope["method"] if scope["method"] in (*_SAFE, "POST") else "other"
+            self._metrics.requests.labels(method, route, str(reply.status)).inc()
             self._metrics.seconds.labels(route).observe(time.perf_counter() - started)
 
     async def _answer(self, path: str, scope: Scope, body: "_Body", reply: "_Reply") -> None:
@@ -87,7 +80,7 @@ class Guard:
                 await self._app(scope, body.receive, reply.send)
         except asyncio.CancelledError:  # the client left, or the service stops
             if not body.gone and not reply.status:
-                await busy("the service is stopping; come again later").response()(scope, body.receive, reply.send)
+                await busy("the service is stopping").response()(scope, body.receive, reply.send)
         except Exception as error:
             if body.gone:
                 return
@@ -120,8 +113,7 @@ class Guard:
             raise Problem(403, "other_site", "pages of other sites may not use the service; its operator can allow one")
         if key is not None and path not in _OPEN and not path.startswith("/static/"):
             scheme, _, given = headers.get("authorization", "").partition(" ")
-            if scheme.lower() != "bearer":
-                given = headers.get("x-api-key", "")
+            given = given if scheme.lower() == "bearer" else headers.get("x-api-key", "")
             if not secrets.compare_digest(given.strip().encode("latin-1"), key.encode()):
                 message = "the API key is missing or wrong; send it as 'Authorization: Bearer KEY'"
                 raise Problem(401, "unauthorised", message, headers={"WWW-Authenticate": "Bearer"})
@@ -130,46 +122,33 @@ class Guard:
             raise _too_large(limit)
 
     def _is_own(self, host: str) -> bool:
-        lowered = host.lower()
-        name = lowered.partition("]")[0] + "]" if lowered.startswith("[") else lowered.partition(":")[0]
-        if name == "localhost" or name in self._names or "*" in self._names:
-            return True
         try:
-            ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+            name = urlsplit(f"//{host}").hostname or ""
+            if name == "localhost" or name in self._names or "*" in self._names:
+                return True
+            ipaddress.ip_address(name)
         except ValueError:
             return False
         return True  # an address, which nobody can make point elsewhere
 
     def _may_send(self, host: str, headers: Headers) -> bool:
-        """Whether a browser says that it is the service's own page that sends, or a person, or it is no browser."""
+        """Whether the service's own page sends it, or a page that is allowed to, or no page at all."""
         site, origin = headers.get("sec-fetch-site"), headers.get("origin")
         if "*" in self._origins or origin in self._origins:
             return True
         if site is not None:
             return site in ("same-origin", "none")
-        return origin is None or _is_same(origin, host)
-
-
-def _is_same(origin: str, host: str) -> bool:
-    """Whether a page's origin is the host that is addressed; a proxy may have taken the TLS off."""
-    try:
-        page = urlsplit(origin)
-        addressed = urlsplit(f"{page.scheme}://{host}")
-        port = _PORTS[page.scheme]
-        return page.hostname is not None and (page.hostname, page.port or port) == (
-            addressed.hostname,
-            addressed.port or port,
-        )
-    except (KeyError, ValueError):  # another scheme, not a port, not an address
-        return False
+        # A proxy may have taken the TLS off, so the scheme says nothing; browsers leave a usual port out of both.
+        return origin is None or origin.lower() in (f"http://{host.lower()}", f"https://{host.lower()}")
 
 
 class _Reply:
     """Adds the headers to an answer and remembers its status, 0 while there is none."""
 
-    def __init__(self, send: Send, *, private: bool, bare: bool) -> None:
-        self._send, self._private, self._bare = send, private, bare
-        self.status, self.done = 0, False
+    def __init__(self, send: Send, *, private: bool) -> None:
+        self._send, self.status, self.done = send, 0, False
+        # Files of the page are revalidated each time, by their ETags: no browser mixes those of two versions.
+        self._headers = (*_HEADERS, (b"cache-control", b"no-store" if private else b"no-cache"))
 
     async def send(self, message: Message) -> None:
         """See ASGI."""
@@ -177,12 +156,9 @@ class _Reply:
             self.status = message["status"]
             own = list(message.get("headers", ()))
             there = {name.lower() for name, _ in own}
-            added = (*_HEADERS, *(_PRIVATE if self._private else ()))
-            message["headers"] = [*own, *(header for header in added if header[0] not in there)]
+            message["headers"] = [*own, *(header for header in self._headers if header[0] not in there)]
         else:
             self.done = not message.get("more_body", False)
-            if self._bare:
-                message = {**message, "body": b""}
         await self._send(message)
 
 

@@ -1,46 +1,24 @@
-"""Run the service: a socket, uvicorn's server or its supervisor of several workers, logs without what is asked."""
+"""Run the service: a socket, and uvicorn's server or its supervisor of several workers."""
 
-import copy
 import functools
-import logging
 import os
 import socket
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import uvicorn
-from uvicorn.config import LOGGING_CONFIG
-from uvicorn.logging import AccessFormatter
 from uvicorn.supervisors import Multiprocess
 
 from tabsa.errors import ConfigError
 from tabsa.files import reason
 from tabsa.models.onnx.session import cores
-from tabsa.serve.connection import Connection
-from tabsa.serve.metrics import SHARED
 from tabsa.serve.settings import Settings
 
 _EXIT_SECONDS: Final = 3  # for a thread that still computes when all else has ended
 _WRITE_SECONDS: Final = 60  # that a client may take nothing of an answer
-
-
-class AddressFormatter(AccessFormatter):
-    """A line for a request, without its query, which may hold a name or words of a text."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # logging's name
-        """See logging."""
-        shown = copy.copy(record)
-        if isinstance(record.args, tuple):
-            client, method, path, *rest = record.args
-            shown.args = (client, method, str(path).partition("?")[0], *rest)
-        return super().formatMessage(shown)
-
-
-_LOGGING: Final[dict[str, Any]] = copy.deepcopy(LOGGING_CONFIG)
-_LOGGING["formatters"]["access"]["()"] = f"{__name__}.{AddressFormatter.__name__}"
 
 
 def run(
@@ -57,20 +35,21 @@ def run(
     Raises:
         ConfigError: the address cannot be listened on.
     """
-    from tabsa.serve.app import create_app
-
     with ExitStack() as stack:
         listener = stack.enter_context(_listen(host, port))
-        if workers > 1:
-            os.environ[SHARED] = stack.enter_context(tempfile.TemporaryDirectory(prefix="tabsa-metrics-"))
+        if workers > 1:  # before the import of what counts
+            shared = stack.enter_context(tempfile.TemporaryDirectory(prefix="tabsa-metrics-"))
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
             settings = replace(settings, threads=settings.threads or max(1, cores() // workers))
+        from tabsa.serve.app import create_app
+        from tabsa.serve.connection import Connection
+
         config = uvicorn.Config(
             functools.partial(create_app, settings, exit_seconds=_EXIT_SECONDS),
             factory=True,
             workers=workers,
             access_log=access_log,
             server_header=False,
-            log_config=_LOGGING,
             http=Connection,
             ws="none",
             proxy_headers=bool(settings.proxies),

@@ -18,17 +18,18 @@ MAX_ASPECTS: Final = 100
 MAX_ASPECT: Final = 100  # characters
 MAX_OPINIONS: Final = 50_000  # texts x targets x aspects
 MAX_COLUMN: Final = 1_000  # characters of a column's name
-_EXAMPLE_TEXT: Final = "Camden is lovely but far too dear; Brixton is cheaper."
+_EXAMPLE: Final = "Camden is lovely but far too dear; Brixton is cheaper."
+_IMPLIED: Final = "Take a text that does not name a target to be about it; null: as the model was trained."
+_TIME: Final = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z$"
 
 
 def _readable(text: str) -> str:
     if "\0" in text:
         raise ValueError("a null character is in it; take it out")
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as e:
-            raise ValueError("half a character (a lone surrogate) is in it; write it as UTF-8") from e
+    try:
+        text.encode()
+    except UnicodeEncodeError as e:
+        raise ValueError("half a character (a lone surrogate) is in it; write it as UTF-8") from e
     return text
 
 
@@ -44,9 +45,11 @@ Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_readable)]
 Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(_readable)]
 Aspect = Annotated[str, Field(max_length=MAX_ASPECT), AfterValidator(_readable)]
 Column = Annotated[str, Field(max_length=MAX_COLUMN), AfterValidator(_readable)]
-Time = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z$"), AfterValidator(_time)]
 Span = tuple[int, int]
-_IMPLIED: Final = "Take a text that does not name a target to be about it; null: as the model was trained."
+
+
+def _examples(*examples: dict[str, Any]) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": list(examples)})
 
 
 class _Strict(BaseModel):
@@ -64,6 +67,13 @@ class _Strict(BaseModel):
         return data
 
 
+class SuggestRequest(_Strict):
+    """A text to look for names in."""
+
+    text: Text
+    model_config = _examples({"text": _EXAMPLE})
+
+
 class TargetWithAliases(_Strict):
     """A target and the other names that texts may have for it."""
 
@@ -74,8 +84,8 @@ class TargetWithAliases(_Strict):
 class PredictRequest(_Strict):
     """A question about one `text`, or the same about many `texts`."""
 
-    text: Text | None = Field(None, description="One text.")
-    texts: list[Text] | None = Field(None, description="Instead, many texts.", min_length=1, max_length=MAX_TEXTS)
+    text: Text | None = None
+    texts: list[Text] | None = Field(None, min_length=1, max_length=MAX_TEXTS)
     targets: list[Name | TargetWithAliases] = Field(
         [],
         description="Who may be judged: names to look for in the text, or names with aliases. Empty with `implied`: "
@@ -88,20 +98,12 @@ class PredictRequest(_Strict):
         min_length=1,
         max_length=MAX_ASPECTS,
     )
-    aspect_list: Name | None = Field(
-        None, description="Instead, the name of a list of aspects, such as `places`; `/v1/models` has them."
-    )
     implied: bool | None = Field(None, description=_IMPLIED)
     explain: bool = Field(False, description="Show how the memory's gates opened; for one text only.")
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"text": _EXAMPLE_TEXT, "targets": ["Camden", {"name": "Brixton", "aliases": ["SW9"]}]},
-                {"texts": [_EXAMPLE_TEXT, "I feel safe in Camden."], "targets": ["Camden"], "aspects": ["safety"]},
-                {"text": "Very safe, but too dear.", "targets": ["the neighbourhood"], "implied": True},
-            ]
-        }
+    model_config = _examples(
+        {"text": _EXAMPLE, "targets": ["Camden", {"name": "Brixton", "aliases": ["SW9"]}]},
+        {"texts": [_EXAMPLE, "I feel safe in Camden."], "targets": ["Camden"], "aspects": ["safety"]},
+        {"text": "Very safe, but too dear.", "targets": ["the neighbourhood"], "implied": True},
     )
 
     @model_validator(mode="after")
@@ -114,9 +116,9 @@ class PredictRequest(_Strict):
 
 
 class Cell(_Strict):
-    """One of the questions: a target's aspect."""
+    """One of the questions: a target's aspect; without a target, what the text is about and does not name."""
 
-    target: Name | None = Field(description="Who; null: what the text is about and does not name.")
+    target: Name | None
     aspect: Aspect
 
 
@@ -124,13 +126,8 @@ class EvidenceRequest(PredictRequest):
     """A question as to `/v1/predict`, about one `text`, and the cell whose answer is looked into."""
 
     of: Cell
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"text": _EXAMPLE_TEXT, "targets": ["Camden", "Brixton"], "of": {"target": "Camden", "aspect": "price"}}
-            ]
-        }
+    model_config = _examples(
+        {"text": _EXAMPLE, "targets": ["Camden", "Brixton"], "of": {"target": "Camden", "aspect": "price"}}
     )
 
     @model_validator(mode="after")
@@ -140,42 +137,21 @@ class EvidenceRequest(PredictRequest):
         return self
 
 
-class SuggestRequest(_Strict):
-    """A text to look for names in, or many."""
-
-    text: Text | None = Field(None, description="One text.")
-    texts: list[Text] | None = Field(None, description="Instead, many texts.", min_length=1, max_length=MAX_TEXTS)
-    model_config = ConfigDict(json_schema_extra={"examples": [{"text": _EXAMPLE_TEXT}]})
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> Self:
-        if (self.text is None) == (self.texts is None):
-            raise ValueError("give either 'text' or 'texts'")
-        return self
-
-
 class CorrectionRequest(_Strict):
     """The right answer, by a person's judgement, for one text, target and aspect."""
 
     text: Text
     target: Name | None = Field(description="Who is judged, as the text names it; null: what it does not name.")
-    aliases: list[Name] = Field([], description="Other names that the text may have for it.", max_length=MAX_ALIASES)
+    aliases: list[Name] = Field([], max_length=MAX_ALIASES)
     aspect: Aspect
     polarity: Name | None = Field(
         description="What is right: one of the model's labels, `none` where the text is silent; null takes it back."
     )
     said: Name | None = Field(None, description="The model's answer.")
     probability: float | None = Field(None, ge=0, le=1, allow_inf_nan=False, description="How sure it was of that.")
-    model: Name | None = Field(None, description="Which model it was.")
-    time: Time | None = Field(None, description="When it was corrected, in UTC: `2026-01-31T12:00:00Z`.")
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"text": _EXAMPLE_TEXT, "target": "Camden", "aspect": "price", "polarity": "negative", "said": "none"}
-            ]
-        }
-    )
+    model: Name | None = None
+    time: Annotated[str, Field(pattern=_TIME), AfterValidator(_time)] | None = None
+    model_config = _examples({"text": _EXAMPLE, "target": "Camden", "aspect": "price", "polarity": "negative"})
 
 
 class _Form(BaseModel):
@@ -195,26 +171,19 @@ class ScoreForm(_Form):
     """Questions on every row of a file: on `targets`, on a `target_column`, or with `implied` on what it is about."""
 
     targets: list[Text] = Field(
-        [],
-        description="A target to look for in every row, as `NAME` or `NAME=ALIAS,ALIAS`; repeatable.",
-        max_length=MAX_TARGETS,
+        [], description="A target, as `NAME` or `NAME=ALIAS,ALIAS`; repeatable.", max_length=MAX_TARGETS
     )
     target_column: Column | None = Field(None, description="Instead, the column that names each row's own targets.")
     implied: bool | None = Field(None, description=_IMPLIED)
     text_column: Column | None = Field(None, description="The texts; `text` by default, or the only column of text.")
     id_column: Column | None = Field(None, description="What tells rows apart in the long layout; `id` by default.")
-    aspect: list[Aspect] = Field(
-        [], description="An aspect, any words if the model is open; repeatable.", max_length=MAX_ASPECTS
-    )
-    aspect_list: Name | None = Field(None, description="Instead, the name of a list of aspects, such as `places`.")
+    aspect: list[Aspect] = Field([], description="An aspect; repeatable.", max_length=MAX_ASPECTS)
     layout: Literal["wide", "long"] = Field("wide", description="wide: a column a pair; long: a row an opinion.")
     format: Literal["csv", "jsonl"] = Field("csv", description="The format of the results.")
     prefix: Name = Field("", description="Goes before the name of each new column.")
     probabilities: bool = Field(False, description="Add each label's probability to the wide layout, too.")
     evidence: bool = Field(False, description="Add the sentence that carries each opinion; slower on texts of several.")
-    escape_formulas: bool = Field(
-        False, description="In CSV, put an apostrophe before text that a spreadsheet would take for a formula."
-    )
+    escape_formulas: bool = Field(False, description="Put an apostrophe before text that a spreadsheet would compute.")
     events: bool = Field(False, description="Answer with JSON Lines that tell the progress and the rejected rows, too.")
 
     @model_validator(mode="after")
@@ -245,34 +214,8 @@ class OpinionOut(BaseModel):
     probabilities: dict[str, float]
 
 
-class MentionsOut(BaseModel):
-    """Where the text mentions a target."""
-
-    target: str
-    spans: list[Span]
-
-
-class TokenOut(BaseModel):
-    """A word as the model reads it; `target` is the place in the passage's `targets` of the one it mentions."""
-
-    text: str
-    start: int
-    end: int
-    target: int | None
-
-
-class PassageOut(BaseModel):
-    """A part of the text that was read at once, for at most `targets_at_once` targets."""
-
-    start: int
-    end: int
-    targets: list[str | None]
-    tokens: list[TokenOut]
-    gates: list[list[list[float]]] | None = Field(description="By direction, token and chain, rounded; 0 shut, 1 open.")
-
-
-class UnreadOut(BaseModel):
-    """The sentences that were not read for a target: it is neither named there nor meant."""
+class Spans(BaseModel):
+    """Places in the text that have to do with a target."""
 
     target: str | None
     spans: list[Span]
@@ -281,12 +224,13 @@ class UnreadOut(BaseModel):
 class ExplanationOut(BaseModel):
     """How the memory was updated while reading, and which chains each question attends to."""
 
-    passages: list[PassageOut]
-    directions: list[Literal["forward", "backward"]]
+    passages: list[dict[str, Any]] = Field(
+        description="Parts of the text that were read at once: `start`, `end`, `targets`, `tokens` (`text`, `start`, "
+        "`end`, `target`: a place in `targets`) and `gates` by direction, token and chain, from 0, shut, to 1, open."
+    )
     attention: list[list[list[float]]] | None = Field(description="By place in `targets`, aspect and chain.")
     aspects: list[str]
-    tied: int = Field(description="How many chains belong to a target: the first ones, in the order of `targets`.")
-    unread: list[UnreadOut] = Field(description="Sentences that were not read, by target; nothing is known of them.")
+    unread: list[Spans] = Field(description="Sentences that were not read for a target; nothing is known of them.")
 
 
 class PredictOne(BaseModel):
@@ -294,7 +238,7 @@ class PredictOne(BaseModel):
 
     text: str
     opinions: list[OpinionOut]
-    mentions: list[MentionsOut] = Field(description="The targets that the text mentions.")
+    mentions: list[Spans] = Field(description="Where the text mentions which target.")
     explanation: ExplanationOut | None = None
 
 
@@ -304,31 +248,20 @@ class PredictMany(BaseModel):
     results: list[PredictOne]
 
 
-class WeightOut(BaseModel):
-    """Words, and how many points of the answer's probability they carry; less than 0: they speak against it."""
-
-    start: int
-    end: int
-    weight: float
-
-
-class SentenceOut(WeightOut):
-    """A sentence that carries the answer, and its own answer."""
-
-    polarity: str
-    probabilities: dict[str, float]
-
-
 class EvidenceOut(BaseModel):
-    """The parts of a text that carry the answer on one target-aspect pair."""
+    """The parts of a text that carry the answer on one target-aspect pair.
+
+    Each has `start`, `end` and `weight`: how many points of the answer's probability it carries, less than 0 where it
+    speaks against it. A sentence has its own answer, too: `polarity` and `probabilities`.
+    """
 
     target: str | None
     aspect: str
     polarity: str
     probability: float
-    words: list[WeightOut] = Field(description="Those of the passage that gave the answer, in the order of the text.")
-    phrases: list[WeightOut] = Field(description="The at most three that carry it, the heaviest first.")
-    sentences: list[SentenceOut] = Field(description="Those that carry it, the heaviest first.")
+    words: list[dict[str, float]] = Field(description="Of the passage that gave the answer, in the text's order.")
+    phrases: list[dict[str, float]] = Field(description="The at most three that carry it, the heaviest first.")
+    sentences: list[dict[str, Any]] = Field(description="Those that carry it, the heaviest first.")
     unread: list[Span] = Field(description="Sentences that were not read for this target.")
 
 
@@ -346,7 +279,7 @@ class SuggestResponse(BaseModel):
     targets: list[SuggestedName]
 
 
-class ColumnsResponse(BaseModel):
+class ColumnsResponse(SuggestResponse):
     """A table's columns, what they seem to be for, its first rows, and names that its texts have."""
 
     format: str
@@ -357,7 +290,6 @@ class ColumnsResponse(BaseModel):
     target: str | None
     date: str | None
     rows: list[dict[str, str]]
-    targets: list[SuggestedName]
 
 
 class ModelOut(BaseModel):
@@ -365,15 +297,11 @@ class ModelOut(BaseModel):
 
     name: str
     kind: str
+    labels: list[str]
     open_aspects: bool = Field(description="Whether an aspect may be any words; where not, it is one of `aspects`.")
     aspects: list[str] = Field(description="The aspects of a request that names none.")
-    aspect_lists: dict[str, list[str]] = Field(description="Lists that can be given by name, as `aspect_list`.")
-    labels: list[str]
-    chains: int | None = Field(description="Chains of its memory; null where it has none.")
-    tied: int
-    targets_at_once: int
+    aspect_lists: dict[str, list[str]] = Field(description="Other lists that it can answer for, by name.")
     implied: bool = Field(description="Whether it was trained on texts that do not name what they are about.")
-    metrics: dict[str, Any] | None = Field(description="How well it did in training, as fractions, if known.")
 
 
 class ModelsResponse(BaseModel):
@@ -390,24 +318,17 @@ class StatusResponse(BaseModel):
     status: str
 
 
-class ErrorItem(BaseModel):
-    """One of several errors."""
-
-    field: str | None
-    message: str
-
-
 class ErrorDetail(BaseModel):
-    """A code for programs, one line for people, the wrong part of the request, and how many errors it has."""
+    """A code for programs, one line for people, and the wrong part of the request, if it is one."""
 
     code: str
     message: str
     field: str | None
-    count: int = Field(1, description="Left out where there is one.")
-    errors: list[ErrorItem] = Field([], description="The first ten, where there are several.")
+    count: int = Field(1, description="How many errors there are, where there are several.")
+    errors: list[dict[str, str | None]] = Field([], description="The `field` and `message` of the first ten then.")
 
 
 class ErrorResponse(BaseModel):
-    """Why there is no answer."""
+    """Why there is no answer; of 503, `Retry-After` says when to come again."""
 
     error: ErrorDetail

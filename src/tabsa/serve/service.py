@@ -1,31 +1,46 @@
-"""The parts of a running service, where every route finds them."""
+"""The parts of a running service, where every route finds them, and its counts for Prometheus."""
 
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Annotated, Final
 
 from fastapi import Depends, Request
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from tabsa.inference.predictor import Predictor
 from tabsa.serve.batching import Batcher
 from tabsa.serve.corrections import CorrectionsFile
-from tabsa.serve.metrics import Metrics
-from tabsa.serve.schema import ErrorResponse
 from tabsa.serve.settings import Settings
 
-MOST_EVIDENCE: Final = 32  # requests for evidence that may wait
-_MEANINGS: Final = {
-    400: "The request cannot be read.",
-    401: "The API key is missing or wrong.",
-    403: "A page of another site sent it.",
-    404: "There is no such thing.",
-    408: "The body comes too slowly.",
-    413: "The body is too large.",
-    415: "The body is of another type.",
-    422: "The request is readable but not right, or beyond a limit.",
-    503: "Too much is waiting; `Retry-After` says when to come again.",
-}
+# prometheus-client adds up several workers where this is set before it is imported, as `run` does.
+_SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
+_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_TEXTS: Final = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+class Metrics:
+    """One app's counts; several apps of one process do not share them."""
+
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        own = self._registry = CollectorRegistry()
+        self.requests = Counter("tabsa_requests", "Requests answered.", ("method", "route", "status"), registry=own)
+        self.seconds = Histogram("tabsa_request_seconds", "Time to answer.", ("route",), buckets=_SECONDS, registry=own)
+        self.batch = Histogram(
+            "tabsa_batch_texts", "Texts of a model call.", buckets=(1, 2, 4, 8, 16, 32), registry=own
+        )
+        self.model = Histogram("tabsa_model_seconds", "Time of a model call.", buckets=_SECONDS, registry=own)
+
+    def text(self) -> bytes:
+        """The counts of all workers in Prometheus's text format."""
+        registry = self._registry
+        if _SHARED in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +56,7 @@ class Service:
     evidence: ThreadPoolExecutor  # of one thread: evidence costs several readings of a text
     evidence_places: threading.BoundedSemaphore
     tables: ThreadPoolExecutor
-    places: threading.BoundedSemaphore  # of tables
+    table_places: threading.BoundedSemaphore
 
 
 async def _service(request: Request) -> Service:
@@ -50,8 +65,3 @@ async def _service(request: Request) -> Service:
 
 
 TheService = Annotated[Service, Depends(_service)]
-
-
-def problems(*statuses: int) -> dict[int | str, dict[str, object]]:
-    """The errors of a route, for the OpenAPI document."""
-    return {status: {"model": ErrorResponse, "description": _MEANINGS[status]} for status in (400, 401, 503, *statuses)}

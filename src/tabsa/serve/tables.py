@@ -26,12 +26,12 @@ from tabsa.pages.counting import summarise
 from tabsa.pages.dates import looks_dated
 from tabsa.pages.report_page import report_page
 from tabsa.pages.scored_files import ColumnNames
-from tabsa.scoring import Counts, Layout
-from tabsa.scoring import Request as ScoreRequest
-from tabsa.scoring.reading import InputTable
+from tabsa.scoring.request import Layout
+from tabsa.scoring.request import Request as ScoreRequest
 from tabsa.scoring.scorer import Scorer
+from tabsa.scoring.scorer import chunks as cut_chunks
 from tabsa.serve.opinions import choose_aspects, find_targets
-from tabsa.serve.problems import Problem, busy, of_validation, too_long
+from tabsa.serve.problems import Problem, busy, of_validation, too_many
 from tabsa.serve.schema import (
     MAX_ALIASES,
     MAX_ASPECTS,
@@ -43,9 +43,10 @@ from tabsa.serve.schema import (
     ScoreForm,
     SuggestedName,
 )
-from tabsa.serve.service import Service, TheService, problems
-from tabsa.tables.kinds import TEXT_SUFFIXES, WORKBOOK, other_kind
-from tabsa.tables.rows import Row, as_text, every_row
+from tabsa.serve.service import Service, TheService
+from tabsa.tables.fields import guess_text_column
+from tabsa.tables.outputs import Counts
+from tabsa.tables.reading import TEXT_SUFFIXES, Row, as_text, read_rows
 from tabsa.text.suggestions import suggest_common
 from tabsa.text.targets import parse_target
 
@@ -83,10 +84,7 @@ def _form(model: type[_Form]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-_ERRORS: Final = problems(403, 408, 413, 415, 422)
-
-
-@router.post("/columns", response_model=ColumnsResponse, responses=_ERRORS, openapi_extra=_form(ColumnsForm))
+@router.post("/columns", response_model=ColumnsResponse, openapi_extra=_form(ColumnsForm))
 async def columns(request: Request, service: TheService) -> ColumnsResponse:
     """Look at a table before it is scored: its columns, what they seem to be for, and names in its texts."""
     async with _received(request, ColumnsForm, service) as (work, form):
@@ -96,7 +94,7 @@ async def columns(request: Request, service: TheService) -> ColumnsResponse:
 @router.post(
     "/score",
     response_class=Response,
-    responses={200: {"content": {kind: {} for kind in _TYPES.values()}, "description": "The results."}, **_ERRORS},
+    responses={200: {"content": {kind: {} for kind in _TYPES.values()}, "description": "The results."}},
     openapi_extra=_form(ScoreForm),
 )
 async def score(request: Request, service: TheService) -> Response:
@@ -117,7 +115,7 @@ async def score(request: Request, service: TheService) -> Response:
 @router.post(
     "/report",
     response_class=HTMLResponse,
-    responses={200: {"content": {"text/html": {}}, "description": "The report."}, **_ERRORS},
+    responses={200: {"content": {"text/html": {}}, "description": "The report."}},
     openapi_extra=_form(ReportForm),
 )
 async def report(request: Request, service: TheService) -> Response:
@@ -133,10 +131,10 @@ class _Work:
     """A table that is worked on in a thread; its place and its folder are given back when nobody uses them any more."""
 
     def __init__(self, service: Service, name: str) -> None:
-        if not service.places.acquire(blocking=False):
-            raise busy("too many files are being worked on; come again in a moment")
+        if not service.table_places.acquire(blocking=False):
+            raise busy("too many files are being worked on")
         self._threads, self.ending, self.kept = service.tables, ExitStack(), False
-        self.ending.callback(service.places.release)
+        self.ending.callback(service.table_places.release)
         self.name, self.folder = name, Path(tempfile.mkdtemp(prefix="tabsa-"))
         self.ending.callback(shutil.rmtree, self.folder, ignore_errors=True)
         self.source = self.folder
@@ -195,11 +193,11 @@ def _store(file: IO[bytes], name: str, folder: Path, most: int, cut: bool) -> Pa
     """Write an uploaded file to the folder, unpacked; of a part of one, the whole lines."""
     lowered = name.lower()
     packed = lowered.endswith(".gz")
-    known = (*TEXT_SUFFIXES, *(() if packed else (WORKBOOK,)))
+    known = (*TEXT_SUFFIXES, *(() if packed else (".xlsx",)))
     suffix = next((one for one in known if lowered.removesuffix(".gz").endswith(one)), None)
     if suffix is None:
-        other = other_kind(name) or f"of no known format, by its name; expected {', '.join(known)}"
-        raise Problem(415, "unknown_format", f"the file is {other}", "file")
+        message = f"the file is of no known format, by its name; expected {', '.join(known)}"
+        raise Problem(415, "unknown_format", message, "file")
     path = folder / f"input{suffix}"
     size = 0
     try:
@@ -213,7 +211,7 @@ def _store(file: IO[bytes], name: str, folder: Path, most: int, cut: bool) -> Pa
     except (gzip.BadGzipFile, EOFError, zlib.error) as e:
         if not (cut and isinstance(e, EOFError) and size):
             raise Problem(422, "bad_file", f"the file is not a whole gzip file: {e}", "file") from e
-    if cut and suffix != WORKBOOK:
+    if cut and suffix != ".xlsx":
         os.truncate(path, _whole_lines(path.read_bytes()))
     return path
 
@@ -230,13 +228,13 @@ def _whole_lines(data: bytes) -> int:
 
 def _look(source: Path, form: ColumnsForm) -> ColumnsResponse:
     notes: list[str] = []
-    read = islice(every_row(source, on_guess=notes.append), _LOOKED_AT)
+    read = islice(read_rows(source, on_guess=notes.append), _LOOKED_AT)
     rows = [{name: as_text(value) for name, value in row.values.items()} for row in read if isinstance(row, Row)]
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not names:
         raise DataError(f"{source} holds no rows; expected a header and a row for each text")
     values = {name: [row.get(name, "") for row in rows] for name in names}
-    text = form.text_column or ("text" if "text" in names else max(names, key=lambda name: len("".join(values[name]))))
+    text = form.text_column or guess_text_column(rows) or names[0]
     if text not in names:
         raise Problem(422, "invalid", f"'text_column': there is no column {text!r}", "text_column")
 
@@ -265,7 +263,7 @@ def _note(notes: Sequence[str], source: Path) -> str | None:
 def _score_request(form: ScoreForm, service: Service) -> ScoreRequest:
     """The questions about every row; raises a Problem where a field is wrong."""
     predictor = service.predictor
-    aspects = choose_aspects(form.aspect or None, form.aspect_list, predictor, "aspect")
+    aspects = choose_aspects(form.aspect or None, predictor, "aspect")
     try:
         targets = [parse_target(one) for one in form.targets]
     except DataError as e:
@@ -273,8 +271,8 @@ def _score_request(form: ScoreForm, service: Service) -> ScoreRequest:
     for name, aliases in targets:
         for count, most in ((len(aliases), MAX_ALIASES), (max(map(len, (name, *aliases))), MAX_NAME)):
             if count > most:
-                raise too_long("targets", count, most)
-    find_targets(targets)
+                raise too_many("targets", count, most)
+    find_targets(dict(targets), "targets")
     implied = predictor.implied if form.implied is None else form.implied
     if not targets and form.target_column is None and not implied:
         raise Problem(422, "invalid", "give either 'targets', names to look for in every row, or 'target_column'")
@@ -293,7 +291,6 @@ def _score_request(form: ScoreForm, service: Service) -> ScoreRequest:
         chunk=_CHUNK,
         longest_text=_LONGEST_ROW,
         most_targets=MAX_TARGETS,
-        longest_name=MAX_NAME,
     )
 
 
@@ -303,6 +300,7 @@ class _Chunk(NamedTuple):
     output: bytes
     rejects: bytes  # JSON Lines
     rows: Sequence[Row]
+    text: str  # the column of texts
     counts: Counts  # of all so far
     share: float  # of the file that was read
     note: str | None
@@ -311,19 +309,20 @@ class _Chunk(NamedTuple):
 def _chunks(source: Path, form: ScoreForm, questions: ScoreRequest, service: Service) -> Generator[_Chunk, None, None]:
     """The results, chunk by chunk; the first comes when it is known that rows can be scored."""
     counts, notes, before = Counts(), list[str](), (b"", b"")
-    with InputTable(source, on_guess=notes.append) as table:
-        scorer = Scorer(source, f".{form.format}", service.predictor, questions)
-        for chunk in table.chunks(scorer.chunk):
-            scorer.settle(chunk)
-            result = scorer.score(chunk, first=not counts.scored and not before[0])
+    with source.open("rb") as file:
+        scorer = Scorer(source, f".{form.format}", service.predictor, questions, on_guess=notes.append)
+        size = max(1, source.stat().st_size)
+        for chunk in cut_chunks(read_rows(source, file, on_guess=notes.append), scorer.chunk):
+            result = scorer.score(chunk)
             counts.add(result.counts)
-            service.metrics.rows.inc(result.counts.rows)
             before = (before[0] + result.output, before[1] + result.rejects)
             if counts.rows > service.settings.max_rows:
                 raise DataError(f"{source} has more than {service.settings.max_rows:,} rows; send it in parts")
             if counts.scored:
                 rows = [row for row in chunk if isinstance(row, Row)]
-                yield _Chunk(*before, rows, counts, table.share(), _note(notes, source))
+                share = 1.0 if file.closed else file.tell() / size
+                text = scorer.table_columns.text
+                yield _Chunk(*before, rows, text, counts, share, _note(notes, source))
                 before = (b"", b"")
     if not counts.rows:
         raise DataError(f"{source} holds no rows; expected at least one text")
@@ -374,7 +373,7 @@ class _Streamed(StreamingResponse):
         except Problem as problem:
             if not events:
                 raise  # only breaking the answer off says that it is not whole
-            yield _line({"event": "error", **problem.to_dict()})
+            yield _line({"event": "error", "error": problem.error})
             return
         if events:
             yield _line({"event": "end", "counts": _counts(last)})
@@ -382,7 +381,7 @@ class _Streamed(StreamingResponse):
     def _event(self, chunk: _Chunk) -> bytes:
         rejected = [json.loads(line) for line in chunk.rejects.splitlines()]
         left_out = {one["row"] for one in rejected}
-        text, target = self._form.text_column or "text", self._form.target_column
+        target = self._form.target_column
         return _line(
             {
                 "event": "rows",
@@ -390,7 +389,7 @@ class _Streamed(StreamingResponse):
                 "texts": [
                     {
                         "row": row.number,
-                        "text": as_text(row.values.get(text)),
+                        "text": as_text(row.values.get(chunk.text)),
                         "targets": None if target is None else as_text(row.values.get(target)),
                     }
                     for row in chunk.rows

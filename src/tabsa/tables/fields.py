@@ -1,8 +1,10 @@
-"""Checked values of a record that came out of JSON or a table."""
+"""Checked values of a record that came out of JSON or a table, and the columns of a table."""
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Final, TypeVar
 
 from tabsa.errors import DataError
@@ -13,7 +15,7 @@ _WORDS = {str: "text", list: "a list", dict: "an object", bool: "true or false",
 
 
 def parse_json(text: str, where: str) -> object:
-    """The JSON value, or one clear line saying where it is broken."""
+    """Return the JSON value, or raise one clear line saying where it is broken."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as e:
@@ -26,7 +28,7 @@ def parse_json(text: str, where: str) -> object:
 
 
 def is_whole(values: Mapping[str, object]) -> bool:
-    """Whether no half of a character (a lone surrogate) is in a row, which no file or page can hold."""
+    """Tell whether no half of a character (a lone surrogate) is in a row, which no file or page can hold."""
     for piece in (*values, *values.values()):
         written = json.dumps(piece, ensure_ascii=False, default=str) if isinstance(piece, list | dict) else piece
         if isinstance(written, str) and not written.isascii():
@@ -38,27 +40,27 @@ def is_whole(values: Mapping[str, object]) -> bool:
 
 
 def members(record: object, where: str) -> Mapping[str, object]:
-    """The record, which must be an object."""
+    """Return the record, which must be an object."""
     if not isinstance(record, Mapping):
         raise DataError(f"{where} is {_word(record)}; expected an object")
     return record
 
 
 def member(record: object, key: str, kind: type[_Kind], where: str) -> _Kind:
-    """`record[key]`, which must be of that kind; `record` must be an object."""
+    """Return `record[key]`, which must be of that kind; `record` must be an object."""
     fields = members(record, where)
     if key not in fields:
         raise DataError(f"{where} has no {key!r}; it has {', '.join(map(repr, fields)) or 'nothing'}")
     value = fields[key]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise DataError(f"{where}: {key!r} is {_word(value)}; expected {_WORDS[kind]}")
-    if isinstance(value, str) and not _is_unicode(value):
+    if isinstance(value, str) and not is_whole({"": value}):
         raise DataError(f"{where}: {key!r} holds half a character (a lone surrogate); write it as UTF-8 or as a pair")
     return value
 
 
 def is_blank(value: object) -> bool:
-    """Whether a field says nothing: absent, null, NaN or only spaces."""
+    """Tell whether a field says nothing: absent, null, NaN or only spaces."""
     return (
         value is None
         or (isinstance(value, float) and math.isnan(value))
@@ -66,13 +68,44 @@ def is_blank(value: object) -> bool:
     )
 
 
-def _is_unicode(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _word(value: object) -> str:
     return "null" if value is None else _WORDS.get(type(value), f"a {type(value).__name__}")
+
+
+# ---- columns
+
+
+def require_columns(path: Path | str, names: Collection[str], wanted: Iterable[str | None]) -> None:
+    """Raise one DataError that names all columns that a table was said to have and has not, with the nearest."""
+    missing = []
+    for name in dict.fromkeys(wanted):
+        if name is not None and name not in names:
+            near = get_close_matches(name.casefold(), {one.casefold().strip(): one for one in names}, n=1)
+            folded = {one.casefold().strip(): one for one in names}
+            missing.append(f"{name!r} (did you mean {folded[near[0]]!r}?)" if near else f"{name!r}")
+    if missing:
+        which = "no column" if len(missing) == 1 else "no columns"
+        raise DataError(f"{path} has {which} {', '.join(missing)}; it has {list_columns(names)}", code="unknown_column")
+
+
+def guess_text_column(rows: Sequence[Mapping[str, object]], taken: Collection[str | None] = ()) -> str | None:
+    """Return the column of a table that holds its texts, judged by its first rows: `text`, or that with most words.
+
+    None where several columns hold text and none of them more than single words. `taken` are columns for other things.
+    """
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in taken]
+    if called := [name for name in names if name.strip().casefold() == "text"]:
+        return "text" if "text" in called else called[0]
+    words = {
+        name: sum(len(str(value).split()) for row in rows if (value := row.get(name)) is not None)
+        for name in names
+        if all(isinstance(row.get(name), str | None) for row in rows)
+    }
+    best = max(words, key=lambda name: words[name], default=None)
+    return best if best is not None and (len(words) == 1 or words[best] >= 2 * len(rows)) else None
+
+
+def list_columns(names: Collection[str], most: int = 12) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(list(names)[:most]) + more if names else "none"

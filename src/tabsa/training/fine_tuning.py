@@ -20,8 +20,7 @@ from tabsa.checkpoint.model_folder import ModelFolder, open_folder
 from tabsa.datasets.selection import stratified_parts
 from tabsa.encoding.answers import PresenceCalibration
 from tabsa.errors import ConfigError, DataError
-from tabsa.models.reader.encoder import EncoderShape
-from tabsa.models.reader.reader_config import ReaderConfig
+from tabsa.models.reader.reader_config import EncoderShape, ReaderConfig
 from tabsa.models.reader.reader_engine import ReaderEngine
 from tabsa.models.reader.reader_network import load_weights, untied_weights
 from tabsa.models.registry import system_of
@@ -153,14 +152,14 @@ def shape_of(base: ModelFolder) -> EncoderShape:
 
 
 def start_weights(base: ModelFolder, labels: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-    """The base's weights, with copies of the layers that questions go along, and a column of the output a label.
+    """The base's weights, with copies of the layers that questions go through, and a column of the output a label.
 
     A label that the base does not know starts as likely as the others together are on average.
     """
     weights = dict(base.weights)
     options = base.config.model
-    if options.get("along") and not options.get("untied"):
-        weights |= untied_weights(weights, options["shape"]["layers"], options["along"])
+    if options.get("late_interaction") and not options.get("untied"):
+        weights |= untied_weights(weights, options["shape"]["layers"], options["late_interaction"])
     known = {label: number for number, label in enumerate(base.config.labels)}
     places = [known.get(label, known.get(_SAME.get(label, label))) for label in labels]
     matrix, bias = weights["output"], weights["output_bias"]

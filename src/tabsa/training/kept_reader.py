@@ -19,7 +19,6 @@ from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.questions import answers_of
 from tabsa.evaluation.metrics import question_metrics
 from tabsa.models.base import Answer
-from tabsa.models.reader.encoder import ReadTexts
 from tabsa.models.reader.reader_network import QuestionPath
 from tabsa.nn.context import EVALUATION, Context
 from tabsa.nn.transformer import padding_mask
@@ -60,10 +59,8 @@ class KeptReader(QuestionPath):
     def forward(self, batch: KeptBatch, *, context: Context) -> Answer:
         """Logits (S, B, M, labels)."""
         pairs = list(zip(batch.heard[::2], batch.heard[1::2], strict=True))
-        along, own = pairs[: self.config.along], pairs[self.config.along :]
-        reading = ReadTexts(batch.targets, batch.targets, along, own)  # states are not needed where all is kept
         mask = padding_mask(batch.lengths, batch.heard.shape[3])
-        question = self.carry(self.ask(batch.targets, batch.aspects), reading, mask, context)
+        question = self.interact(self.ask(batch.targets, batch.aspects), pairs, mask, context)
         return Answer(self.classify(question, context))
 
 

@@ -74,14 +74,14 @@ def keep_texts(
         raise DataError(f"{dataset.name}: nothing is asked of its texts; expected targets and aspects to ask about")
     starts = np.concatenate([[0], np.cumsum([len(passage.pieces) + 2 for passage in passages])]).astype(np.int64)
     first = np.concatenate([[0], np.cumsum([len(passage.targets) for passage in passages])]).astype(np.int64)
-    size = engine.sizes.size
-    heard = _room((int(starts[-1]), len(engine.sizes.kept), size), spill)
+    size = engine.shape.encoder.size
+    heard = _room((int(starts[-1]), len(engine.shape.keys_values), size), spill)
     targets = np.empty((int(first[-1]), size), np.float32)
     for start in range(0, len(passages), _READ_AT_ONCE):
         part = passages[start : start + _READ_AT_ONCE]
-        for done, (number, kept) in enumerate(engine.kept(part), 1):
+        for done, (number, kept) in enumerate(engine.features(part), 1):
             row = start + number
-            heard[starts[row] : starts[row + 1]] = kept.heard.transpose(1, 0, 2)
+            heard[starts[row] : starts[row + 1]] = kept.keys_values.transpose(1, 0, 2)
             targets[first[row] : first[row + 1]] = kept.targets
             on_read(start + done, len(passages))
     asked = _asked(passages, questions, first)

@@ -66,7 +66,7 @@ def padded(batch: QuestionBatch, room: Room) -> QuestionBatch:
         aspects=pad(batch.aspects, (0, wider, 0, others)),
         aspect_lengths=pad(batch.aspect_lengths, (0, others), value=1),
         targets=pad(batch.targets, (0, more), value=NO_SLOT),
-        asked=pad(batch.asked, (0, more)),
+        aspect_rows=pad(batch.aspect_rows, (0, more)),
         labels=pad(batch.labels, (0, more), value=UNLABELLED),
         soft_labels=None if soft is None else pad(soft, (0, 0, 0, more)),
         owners=None if batch.owners is None else pad(batch.owners, (0, longer)),

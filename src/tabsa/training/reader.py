@@ -42,13 +42,13 @@ class Batches:
     """Texts with questions as batches on a device."""
 
     def __init__(
-        self, prepared: PreparedQuestions, data: Questions, *, through: bool = False, longest: int = 512
+        self, prepared: PreparedQuestions, data: Questions, *, cross_encode: bool = False, longest: int = 512
     ) -> None:
         self.known, self.aspects, self.data = prepared.pieces, prepared.aspect_pieces, data
         self.aspect_lengths = (prepared.aspect_pieces != NO_SLOT).sum(1)
         self.lengths, self.counts = data.lengths, np.diff(data.first)
         self.packed: PackedTexts | None = None  # with the questions' pieces, where these are read beside the texts
-        if through:
+        if cross_encode:
             known = self.known
             self.packed = packed_texts(data, self.aspects, known.first, known.last, known.placeholders)
             if int(self.packed.places.max(initial=0)) >= longest:
@@ -141,7 +141,7 @@ class Batches:
 
 def batches_of(model: Reader, prepared: PreparedQuestions, data: Questions) -> Batches:
     """Texts as a model reads them."""
-    return Batches(prepared, data, through=model.config.through, longest=model.encoder.shape.longest)
+    return Batches(prepared, data, cross_encode=model.config.cross_encode, longest=model.encoder.shape.longest)
 
 
 @torch.no_grad()

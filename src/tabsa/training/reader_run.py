@@ -17,9 +17,10 @@ from tabsa.errors import ConfigError, ModelError
 from tabsa.evaluation.calibration import calibration_error, fit_presence_calibration
 from tabsa.files import reason
 from tabsa.models.export import export
-from tabsa.models.reader.encoder import EncoderShape, read_encoder
+from tabsa.models.reader.encoder import read_encoder
+from tabsa.models.reader.reader_config import EncoderShape, reader_options
 from tabsa.models.reader.reader_network import Reader
-from tabsa.models.reader.reader_storage import reader_options, write_reader_folder
+from tabsa.models.reader.reader_storage import write_reader_folder
 from tabsa.text.aspects import EVERYDAY
 from tabsa.training.config import RunConfig
 from tabsa.training.drawing import Drawer
@@ -46,11 +47,9 @@ class ReaderRun:
 
 def start(config: RunConfig, seeds: Sequence[int], data_dir: Path | None, *, teachers: bool = False) -> ReaderRun:
     """Read the encoder and the data that a configuration names."""
-    if config.model.through and not teachers:
-        raise ConfigError("a model with 'model.through' is a teacher, and has no model folder; see repro/reader/run.py")
-    if not config.system.graph:
+    if config.model.cross_encode and not teachers:
         raise ConfigError(
-            f"a '{config.kind}' is there to be compared, and has no model folder; see repro/reader/run.py"
+            "a model with 'model.cross_encode' is a teacher, and has no model folder; see repro/reader/run.py"
         )
     folder = encoder_folder(config.model.encoder, data_dir)
     try:

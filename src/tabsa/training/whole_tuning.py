@@ -12,8 +12,7 @@ from tabsa.encoding.pieces import PieceReader
 from tabsa.encoding.questions import answers_of
 from tabsa.errors import DataError
 from tabsa.evaluation.calibration import fit_presence_calibration
-from tabsa.models.reader.encoder import EncoderShape
-from tabsa.models.reader.reader_config import ReaderConfig
+from tabsa.models.reader.reader_config import EncoderShape, ReaderConfig
 from tabsa.models.reader.reader_network import Reader, load_weights
 from tabsa.models.reader.reader_storage import TOKENIZER
 from tabsa.schema import Dataset

@@ -9,10 +9,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +19,14 @@ from numpy.typing import NDArray
 from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.errors import ModelError, first_line
 
+_ROUNDING: Final = 1e-3  # by which a share may leave 0 to 1
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 _SWITCH: Final = "ORT_DISABLE_TELEMETRY"
 
 
 def load_onnxruntime() -> ModuleType:
-    """onnxruntime, imported at first use; who wants its telemetry sets ORT_DISABLE_TELEMETRY=0."""
+    """Import onnxruntime at first use; who wants its telemetry sets ORT_DISABLE_TELEMETRY=0."""
     chosen = "onnxruntime" in sys.modules  # by whoever imported it, or another thread is about to
     silent = not chosen and os.environ.setdefault(_SWITCH, "1") != "0"
     import onnxruntime  # waits for a thread that is importing it: half a module has no attributes
@@ -35,55 +37,44 @@ def load_onnxruntime() -> ModuleType:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Count the cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-Given = ParamSpec("Given")
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-
-class GraphRunner(Protocol):
-    """Calls something, and decides when."""
-
-    def __call__(self, call: Callable[Given, Result], *args: Given.args, **kwargs: Given.kwargs) -> Result:
-        """What the call gives."""
-
-
-_runner: ContextVar[GraphRunner | None] = ContextVar("who runs graphs", default=None)
-
-
-def run_graphs_with(runner: GraphRunner) -> None:
-    """Have the graphs that the calling thread runs from now on be run by somebody; the rest of a reading is not."""
-    _runner.set(runner)
-
-
-def run_graph(call: Callable[Given, Result], *args: Given.args, **kwargs: Given.kwargs) -> Result:
-    """What a call of a session gives."""
-    runner = _runner.get()
-    return call(*args, **kwargs) if runner is None else runner(call, *args, **kwargs)
 
 
 @contextmanager
 def running(path: Path) -> Iterator[None]:
-    """Around a run of the graph at `path`: what onnxruntime raises becomes a one-line ModelError."""
+    """Turn what onnxruntime raises while it runs the graph at `path` into a one-line ModelError."""
     try:
         yield
     except Exception as e:  # onnxruntime has classes of its own
         raise ModelError(f"{path} cannot be run ({first_line(e)})") from e
 
 
+def batches_of(lengths: Sequence[int], threads: int, *, most: int, least: int, rows: int = 1) -> Iterator[list[int]]:
+    """Yield numbers of passages, longest first, in batches of about as many tokens, enough to keep all threads busy.
+
+    A batch has `least` to `most` tokens, padding included, and of passages of like length `rows` where there are so
+    many for each thread: a step of a recurrence costs hardly more for several.
+    """
+    rounds = -(-sum(lengths) // (most * threads))
+    most = min(most, max(least, -(-sum(lengths) // max(1, rounds * threads))))
+    order = sorted(range(len(lengths)), key=lambda n: -lengths[n])
+    rows = max(1, min(rows, -(-len(order) // threads)))
+    start = 0
+    while start < len(order):
+        longest = lengths[order[start]]
+        alike = sum(2 * lengths[number] >= longest for number in order[start : start + rows])
+        count = max(1, alike, most // max(1, longest))
+        yield order[start : start + count]
+        start += count
+
+
 def side_by_side(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> list[Result]:
-    """The results in order, each computed by one of so many threads."""
+    """Compute the results in order, each by one of so many threads."""
     if min(threads, len(items)) <= 1:
         return [function(item) for item in items]
     with ThreadPoolExecutor(min(threads, len(items))) as pool:
-        contexts = [copy_context() for _ in items]  # a new thread would know nothing of `run_graphs_with`
-        return list(pool.map(lambda context, item: context.run(function, item), contexts, items))
-
-
-_ROUNDING: Final = 1e-3  # by which a share may leave 0 to 1
+        return list(pool.map(function, items))
 
 
 def open_session(folder: ModelFolder, name: str, remedy: str, *, weights: str = "") -> Any:
@@ -117,7 +108,7 @@ def open_session(folder: ModelFolder, name: str, remedy: str, *, weights: str = 
 
 
 def shares(values: Any, shape: Sequence[int], path: Path) -> NDArray[np.float32]:
-    """What a graph or a model says, as it is, after a look: of this shape, every number a share from 0 to 1."""
+    """Check what a graph or a model says: of this shape, every number a share from 0 to 1."""
     found = np.asarray(values)
     if found.shape != tuple(shape):
         raise ModelError(f"{path} answers with {list(found.shape)} numbers; expected {list(shape)}")

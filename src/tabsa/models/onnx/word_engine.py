@@ -1,6 +1,5 @@
 """A model folder's graph run by onnxruntime on batches of passages, each read once."""
 
-import math
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
@@ -18,7 +17,7 @@ from tabsa.encoding.passages import Passage
 from tabsa.encoding.passages import passages as cut_passages
 from tabsa.encoding.target_words import neighbours, passage_words, slots
 from tabsa.errors import ModelError
-from tabsa.models.onnx.session import cores, open_session, run_graph, running, shares, side_by_side
+from tabsa.models.onnx.session import batches_of, cores, open_session, running, shares, side_by_side
 from tabsa.schema import Target
 from tabsa.text.tokens import Token
 
@@ -118,7 +117,7 @@ class WordEngine:
             return None
         session, inputs = self.session, self.inputs([_COMPANY])
         with running(self._path):
-            (attention,) = run_graph(session.run, ["attention"], inputs)
+            (attention,) = session.run(["attention"], inputs)
         return shares(attention, np.shape(attention), self._path)
 
     def inputs(self, passages: Sequence[Passage]) -> dict[str, NDArray[Any]]:
@@ -184,7 +183,7 @@ class WordEngine:
         inputs = self.inputs([*passages, *company])
         wanted = ["probabilities", "gates"] if gates and "gates" in self.outputs else ["probabilities"]
         with running(self._path):
-            answers = dict(zip(wanted, run_graph(session.run, wanted, inputs), strict=True))
+            answers = dict(zip(wanted, session.run(wanted, inputs), strict=True))
         config, count = self.folder.config, len(passages) + len(company)
         shape = (count, config.targets, len(config.aspects), len(config.labels))
         answers["probabilities"] = shares(answers["probabilities"], shape, self._path)
@@ -201,19 +200,7 @@ class WordEngine:
 
 
 def _batches(lengths: Sequence[int], threads: int = 1) -> Iterator[list[int]]:
-    """Numbers of passages, longest first, in batches of about as many tokens, enough to keep all threads busy."""
-    rounds = math.ceil(sum(lengths) / (_MOST_TOKENS * threads))
-    most = min(_MOST_TOKENS, max(_LEAST_TOKENS, math.ceil(sum(lengths) / max(1, rounds * threads))))
-    order = sorted(range(len(lengths)), key=lambda n: -lengths[n])
-    # Long passages are read side by side, too: a step of a recurrence costs hardly more for several.
-    least = max(1, min(_LEAST_ROWS, -(-len(order) // threads)))
-    start = 0
-    while start < len(order):
-        longest = lengths[order[start]]
-        alike = sum(2 * lengths[number] >= longest for number in order[start : start + least])
-        count = max(1, alike, most // max(1, longest))
-        yield order[start : start + count]
-        start += count
+    return batches_of(lengths, threads, most=_MOST_TOKENS, least=_LEAST_TOKENS, rows=_LEAST_ROWS)
 
 
 class _Words:

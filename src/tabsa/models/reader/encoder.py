@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -16,35 +15,11 @@ from torch.nn import functional
 from tabsa.embeddings.packing import BLOCK, pack_table, unpack_table
 from tabsa.errors import ModelError
 from tabsa.files import read_text, reason
+from tabsa.models.reader.reader_config import EncoderShape
 from tabsa.nn.context import Context, dropout
 from tabsa.nn.transformer import block, keys_values, layer_norm, padding_mask, quantised, relative_buckets
 
 Arrays = Mapping[str, NDArray[np.float32]]
-
-
-@dataclass(frozen=True)
-class EncoderShape:
-    """What an encoder is, of its config.json."""
-
-    kind: str  # bert or mpnet
-    size: int  # d
-    layers: int
-    heads: int
-    inner: int
-    vocabulary: int
-    positions: int
-    epsilon: float
-    buckets: int = 0  # of MPNet's relative positions
-
-    @property
-    def first_position(self) -> int:
-        """MPNet counts positions from behind its padding's."""
-        return 2 if self.kind == "mpnet" else 0
-
-    @property
-    def longest(self) -> int:
-        """The most word pieces it can read at once."""
-        return self.positions - self.first_position
 
 
 _SIZES: Final = {
@@ -114,7 +89,7 @@ def read_encoder(folder: Path) -> tuple[EncoderShape, dict[str, NDArray[np.float
         raise ModelError(f"{path} has no {e}; expected the weights of a {shape.kind}") from e
     except SafetensorError as e:
         raise ModelError(f"{path} is damaged ({e})") from e
-    for name, size in weight_sizes(shape).items():
+    for name, size in shape.weight_sizes().items():
         if weights[name].shape != size:
             raise ModelError(f"{path}: '{name}' is {weights[name].shape}; its config.json promises {size}")
     return shape, weights
@@ -153,13 +128,12 @@ def _renamed(shape: EncoderShape, get: Any) -> dict[str, NDArray[np.float32]]:
     return weights
 
 
-class ReadTexts(NamedTuple):
-    """What was read of texts."""
+class EncodedTexts(NamedTuple):
+    """Texts as an encoder has read them."""
 
     states: Tensor  # (S, B, T, d)
     entered: Tensor  # the states where questions come in, (S, B, T, d)
-    heard: Sequence[tuple[Tensor, Tensor]]  # keys and values of each layer that questions go along, (S, B, T, d)
-    own: Sequence[tuple[Tensor, Tensor]] = ()  # of the questions' own layers, where these were kept, (S, B, T, d)
+    keys_values: Sequence[tuple[Tensor, Tensor]]  # of each layer that questions go through, (S, B, T, d)
 
 
 class Encoder(nn.Module):
@@ -197,10 +171,10 @@ class Encoder(nn.Module):
         """The states of `pieces` (S, B, T), each text of its own of `lengths` (S, B): (S, B, T, d)."""
         return self.read(pieces, lengths, context).states
 
-    def read(self, pieces: Tensor, lengths: Tensor, context: Context, *, along: int = 0) -> "ReadTexts":
-        """The states of texts, and what `along` of the last layers let questions hear of them.
+    def read(self, pieces: Tensor, lengths: Tensor, context: Context, *, late_interaction: int = 0) -> EncodedTexts:
+        """Read texts, with the keys and values of the last layers, `late_interaction` of them, for questions.
 
-        Where questions go along, the last layer is theirs alone, and the texts' states are those before it.
+        Where questions go through layers, the last one is theirs alone, and the texts' states are those before it.
         """
         longest = pieces.shape[2]
         states = self.embedded(pieces, self.places[:, None, :longest], context)
@@ -208,35 +182,32 @@ class Encoder(nn.Module):
         if self.distances is not None:
             mask = mask + self.distance_bias(self.distances, longest).unsqueeze(1)  # (S, B, h, T, T)
         mask = mask.to(context.products) if context.products == torch.bfloat16 else mask
-        entered, heard = states, list[tuple[Tensor, Tensor]]()
+        entered, found = states, list[tuple[Tensor, Tensor]]()
         for number in range(self.shape.layers):
             weights = self.weights(number)
             own = None
-            if number >= self.shape.layers - along:
-                entered = states if not heard else entered
-                heard.append(own := keys_values(states, weights))
-            if not along or number < self.shape.layers - 1:
+            if number >= self.shape.layers - late_interaction:
+                entered = states if not found else entered
+                found.append(own := keys_values(states, weights))
+            if not late_interaction or number < self.shape.layers - 1:
                 states = self.block(states, weights, mask, context, own)
-        return ReadTexts(states, entered if along else states, heard)
+        return EncodedTexts(states, entered if late_interaction else states, found)
 
-    def read_through(self, pieces: Tensor, places: Tensor, owners: Tensor, lengths: Tensor, context: Context) -> Tensor:
-        """The states of texts with their questions behind them, (S, B, N, d), each piece in its place.
+    def cross_encode(self, pieces: Tensor, places: Tensor, owners: Tensor, lengths: Tensor, context: Context) -> Tensor:
+        """Read texts with their questions behind them, (S, B, N, d), each piece in its place.
 
-        A text's pieces have the owner 0. They hear each other; a question's hear the text and each other.
+        A text's pieces have the owner 0, and attend to each other; a question's attend to the text and each other.
         """
         first = self.shape.longest * torch.arange(len(pieces), device=pieces.device)[:, None, None]
         states = self.embedded(pieces, functional.embedding(places + first, self.places.flatten(0, 1)), context)
         live = torch.arange(pieces.shape[2], device=pieces.device) < lengths.unsqueeze(-1)  # (S, B, N)
-        heard = (owners.unsqueeze(2) == 0) | (owners.unsqueeze(2) == owners.unsqueeze(3))  # (S, B, N, N)
-        heard = heard & live.unsqueeze(2)
-        mask = torch.zeros(heard.shape, device=pieces.device).masked_fill(~heard, -torch.inf).unsqueeze(2)
+        visible = (owners.unsqueeze(2) == 0) | (owners.unsqueeze(2) == owners.unsqueeze(3))  # (S, B, N, N)
+        visible = visible & live.unsqueeze(2)
+        mask = torch.zeros(visible.shape, device=pieces.device).masked_fill(~visible, -torch.inf).unsqueeze(2)
         if self.distances is not None:  # as they were learnt before: the gradient of such an index is slow
-            middle = self.shape.longest - 1
-            distance = places.unsqueeze(2) - places.unsqueeze(3) + middle  # of the key behind the query
+            distance = places.unsqueeze(2) - places.unsqueeze(3) + self.shape.longest - 1  # of the key behind the query
             biases = self.buckets @ self.distances.detach()  # type: ignore[operator]  # (S, 2 P - 1, h)
-            mask = mask + torch.stack(
-                [own[index].movedim(-1, 1) for own, index in zip(biases, distance, strict=True)]
-            )  # fmt: skip
+            mask = mask + torch.stack([own[at].movedim(-1, 1) for own, at in zip(biases, distance, strict=True)])
         mask = mask.to(context.products) if context.products == torch.bfloat16 else mask
         for number in range(self.shape.layers):
             states = self.block(states, self.weights(number), mask, context)
@@ -257,12 +228,12 @@ class Encoder(nn.Module):
 
     def block(
         self, states: Tensor, weights: Mapping[str, Tensor], mask: Tensor, context: Context,
-        heard: tuple[Tensor, Tensor] | None = None,
+        of: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:  # fmt: skip
-        """One layer."""
+        """Run one layer."""
         own = self.shape
         return block(
-            states, weights, mask, heads=own.heads, epsilon=own.epsilon, rate=self.rate, context=context, heard=heard
+            states, weights, mask, heads=own.heads, epsilon=own.epsilon, rate=self.rate, context=context, keys_values=of
         )
 
     def distance_bias(self, distances: Tensor, length: int) -> Tensor:
@@ -277,27 +248,10 @@ class Encoder(nn.Module):
         return windows.transpose(1, 2)
 
 
-def weight_sizes(shape: EncoderShape) -> dict[str, tuple[int, ...]]:
-    """The size of every weight of an encoder, by its name in `Encoder`."""
-    d, inner = shape.size, shape.inner
-    sizes: dict[str, tuple[int, ...]] = {"words": (shape.vocabulary, d), "places": (shape.longest, d)}
-    sizes |= {"norm": (d,), "norm_bias": (d,)}
-    if shape.buckets:
-        sizes["distances"] = (shape.buckets, shape.heads)
-    matrices = {"qkv": (d, 3 * d), "out": (d, d), "inner": (d, inner), "outer": (inner, d)}
-    for number in range(shape.layers):
-        for name, size in matrices.items():
-            sizes[f"layers.{number}.{name}"] = size
-            sizes[f"layers.{number}.{name}_bias"] = size[1:]
-        for name in ("norm", "last_norm"):
-            sizes[f"layers.{number}.{name}"] = sizes[f"layers.{number}.{name}_bias"] = (d,)
-    return sizes
-
-
 def random_weights(shape: EncoderShape, rng: np.random.Generator) -> dict[str, NDArray[np.float32]]:
     """Weights of an encoder that nothing was learnt by: for tests, and for training from nothing."""
     weights = {}
-    for name, size in weight_sizes(shape).items():
+    for name, size in shape.weight_sizes().items():
         kind = name.rpartition(".")[2]
         if "norm" in kind:
             weights[name] = np.full(size, 0 if kind.endswith("_bias") else 1, np.float32)

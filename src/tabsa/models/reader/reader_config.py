@@ -1,30 +1,150 @@
-"""The reader's choices."""
+"""A reader's choices, its sizes, and what its config.json says of these; needs no PyTorch."""
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Final
 
+from tabsa.checkpoint.model_config import shown
+from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.config import option
+from tabsa.errors import ModelError
+
+_MOST: Final = 1 << 20  # of anything that is counted: more than any encoder has
+_MOST_LAYERS: Final = 1 << 10
+_NORMS: Final = ("norm", "last_norm")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderConfig:
-    """What reads the text, and what answers from its states."""
+    """What reads the text, and how questions meet it."""
 
     encoder: str = option("", "a BERT or MPNet folder, below a data folder or anywhere, or its name on the hub")
-    depth: int = option(0, "layers of the encoder that are kept, from the first; 0: all", low=0)
-    along: int = option(0, "the encoder's last layers that questions go through, hearing the text", low=0)
-    untied: bool = option(False, "fine-tuned: questions have copies of the layers they go `along`, in float")
-    through: bool = option(False, "read each question's words beside the text, which does not hear them: for teachers")
-    layers: int = option(2, "of cross-attention, from a question to the text", low=0)
-    inner: int = option(2, "size of a question layer's feed-forward part, as a multiple of a state's", low=1)
-    rounded: bool = option(False, "quantisation-aware: learn with the weights as the folder keeps them in int8")
-    dropout: float = option(0.1, "on the states of the encoder and of the question layers", low=0, high=0.95)
+    depth: int = option(0, "layers of the encoder that are used, from the first; 0: all", low=0)
+    late_interaction: int = option(4, "the encoder's last layers, in which questions attend to the text", low=0)
+    untied: bool = option(False, "fine-tuned: questions have copies of the layers of `late_interaction`, in float")
+    cross_encode: bool = option(
+        False, "in place of it, read a question's words in all layers beside the text: for teachers"
+    )
+    rounded: bool = option(False, "quantisation-aware: learn with the weights as the folder stores them in int8")
+    dropout: float = option(0.1, "on the states of the encoder and of the questions", low=0, high=0.95)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ContextualEntNetConfig(ReaderConfig):
-    """The same with the paper's memory in place of the cross-attention."""
+@dataclass(frozen=True)
+class EncoderShape:
+    """The sizes of an encoder."""
 
-    chains: int = option(4, "free chains of the memory, besides the one tied to the question's target", low=0)
-    size: int = option(192, "dimensions of the memory", low=1)
-    directions: Literal["both", "forward"] = option("both", "how a text is read")
+    kind: str  # bert or mpnet
+    size: int  # d
+    layers: int
+    heads: int
+    inner: int
+    vocabulary: int
+    positions: int
+    epsilon: float
+    buckets: int = 0  # of MPNet's relative positions
+
+    @property
+    def first_position(self) -> int:
+        """The row of the first piece's position: MPNet counts from behind its padding's."""
+        return 2 if self.kind == "mpnet" else 0
+
+    @property
+    def longest(self) -> int:
+        """The most word pieces it can read at once."""
+        return self.positions - self.first_position
+
+    def weight_sizes(self) -> dict[str, tuple[int, ...]]:
+        """Return the size of every weight, by its name in `Encoder`."""
+        d = self.size
+        sizes: dict[str, tuple[int, ...]] = {"words": (self.vocabulary, d), "places": (self.longest, d)}
+        sizes |= {"norm": (d,), "norm_bias": (d,)}
+        if self.buckets:
+            sizes["distances"] = (self.buckets, self.heads)
+        matrices = {"qkv": (d, 3 * d), "out": (d, d), "inner": (d, self.inner), "outer": (self.inner, d)}
+        for number in range(self.layers):
+            sizes |= _with_biases(matrices, f"layers.{number}.", d)
+        return sizes
+
+
+@dataclass(frozen=True)
+class ReaderShape:
+    """The sizes of a reader."""
+
+    encoder: EncoderShape
+    late_interaction: int
+    labels: int
+    untied: bool = False
+
+    @property
+    def keys_values(self) -> tuple[str, ...]:
+        """The names of what questions attend to of a text, in the order of their layers."""
+        return tuple(f"{kind}.{number}" for number in range(self.late_interaction) for kind in ("keys", "values"))
+
+    @property
+    def shared(self) -> list[str]:
+        """The names of the encoder's layers that questions go through."""
+        layers = self.encoder.layers
+        return [f"encoder.layers.{number}" for number in range(layers - self.late_interaction, layers)]
+
+    def exact(self, name: str) -> bool:
+        """Whether a matrix is never rounded: what fine-tuning changes is mostly less than a step of int8."""
+        return self.untied and (name in ("question", "hidden") or name.startswith("question_layers."))
+
+    def weight_sizes(self) -> dict[str, tuple[int, ...]]:
+        """Return the size of every weight, by its name in `Reader`."""
+        d, inner = self.encoder.size, self.encoder.inner
+        sizes = {f"encoder.{name}": size for name, size in self.encoder.weight_sizes().items()}
+        copies = {"query": (d, d), "out": (d, d), "inner": (d, inner), "outer": (inner, d)}
+        for number in range(self.late_interaction if self.untied else 0):
+            sizes |= _with_biases(copies, f"question_layers.{number}.", d)
+        for name, size in {"question": (3 * d, d), "hidden": (d, d), "output": (d, self.labels)}.items():
+            sizes |= {name: size, f"{name}_bias": size[1:]}
+        return sizes
+
+
+def _with_biases(matrices: Mapping[str, tuple[int, int]], prefix: str, d: int) -> dict[str, tuple[int, ...]]:
+    """Return the sizes of a layer: its matrices with their biases, and its two normalisations."""
+    sizes: dict[str, tuple[int, ...]] = {}
+    for name, size in matrices.items():
+        sizes |= {f"{prefix}{name}": size, f"{prefix}{name}_bias": size[1:]}
+    for name in _NORMS:
+        sizes |= {f"{prefix}{name}": (d,), f"{prefix}{name}_bias": (d,)}
+    return sizes
+
+
+def reader_options(config: ReaderConfig, shape: EncoderShape) -> dict[str, Any]:
+    """Return `ModelConfig.model` of a reader."""
+    return {**dataclasses.asdict(config), "shape": dataclasses.asdict(shape)}
+
+
+def reader_shape(folder: ModelFolder) -> ReaderShape:
+    """Read a reader's sizes from config.json; raises a one-line ModelError where no reader is like that."""
+    model, path = folder.config.model, folder.path / "config.json"
+    shape = model.get("shape")
+    if not isinstance(shape, dict):
+        raise ModelError(f"{path}: 'model' has no 'shape'; expected the sizes of a reader's encoder")
+
+    def count(values: Mapping[str, Any], name: str, low: int = 1) -> int:
+        value, high = values.get(name), _MOST_LAYERS if name in ("layers", "late_interaction") else _MOST
+        if type(value) is not int or not low <= value <= high:
+            raise ModelError(f"{path}: '{name}' of the model is {shown(value)}; expected a whole number from {low}")
+        return value
+
+    kind: Any = shape.get("kind")
+    epsilon: Any = shape.get("epsilon")
+    if not isinstance(kind, str) or kind not in ("bert", "mpnet"):
+        raise ModelError(f"{path}: the encoder is a {shown(kind)}; expected a bert or an mpnet")
+    if type(epsilon) not in (int, float) or not 0 < epsilon < 1:
+        raise ModelError(f"{path}: 'epsilon' of the model is {shown(epsilon)}; expected a small number")
+    sizes = {name: count(shape, name) for name in ("size", "layers", "heads", "inner", "vocabulary", "positions")}
+    if sizes["size"] % sizes["heads"] or sizes["positions"] < 8:
+        raise ModelError(f"{path}: {sizes['heads']} heads of {sizes['size']} numbers are of no encoder")
+    buckets = count(shape, "buckets", 8) if kind == "mpnet" else 0
+    encoder = EncoderShape(kind=kind, epsilon=float(epsilon), buckets=buckets, **sizes)
+    late, untied = count(model, "late_interaction"), model.get("untied") is True
+    if late > encoder.layers:
+        raise ModelError(f"{path}: 'late_interaction' of the model is {late}; its encoder has {encoder.layers} layers")
+    if not 4 <= folder.config.max_length <= encoder.longest:
+        raise ModelError(f"{path}: 'max_length' is {folder.config.max_length}; expected 4 to {encoder.longest}")
+    return ReaderShape(encoder, late, len(folder.config.labels), untied)

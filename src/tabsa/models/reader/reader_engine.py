@@ -17,17 +17,16 @@ from tabsa.encoding.answers import PassageAnswer, PresenceCalibration
 from tabsa.encoding.passages import Passage
 from tabsa.encoding.pieces import NO_SLOT, PiecePassage, PieceReader, wording
 from tabsa.errors import ModelError
-from tabsa.models.onnx.session import cores, load_onnxruntime, open_session, run_graph, running, shares, side_by_side
+from tabsa.models.onnx.session import batches_of, cores, load_onnxruntime, open_session, running, shares, side_by_side
+from tabsa.models.reader.reader_config import reader_shape
 from tabsa.models.reader.reader_storage import (
-    ALONG,
-    BEHIND,
+    ATTENTION_BIAS,
     DIGEST,
+    MASKED,
     PLACES,
     TOKENIZER,
-    UNHEARD,
     WEIGHTS,
     WORDS,
-    dimensions,
     stored_tensors,
 )
 from tabsa.schema import Span, Target
@@ -40,18 +39,19 @@ _MOST_QUESTIONS: Final = 1024  # asked at a time
 _MOST_ASPECTS: Final = 256
 # Passages that stay open: so many, of so many word pieces in all.
 _OPEN, _OPEN_PIECES = 8, 1024
-_REMEMBERED: Final = 4096  # aspects whose vectors are kept
+_REMEMBERED: Final = 4096  # aspects whose vectors are cached
+_BIASES_AT_ONCE: Final = 256  # attention biases that a question is asked with at a time
 
 
-class KeptPassage(NamedTuple):
+class PassageFeatures(NamedTuple):
     """What questions are answered from, of one passage: fine-tuning computes it once."""
 
     targets: Floats  # the states of its targets, (K, d)
-    heard: Floats  # keys and values of each layer that questions go through, in the order of `Dimensions.kept`
+    keys_values: Floats  # of each layer that questions go through, (layers x 2, T, d)
 
 
-class _Asked(NamedTuple):
-    """Who is asked about in the passages of a batch: pairs of a passage and a target."""
+class _Pairs(NamedTuple):
+    """The pairs of a passage and a target in a batch."""
 
     texts: NDArray[np.int64]  # the passage of each pair
     places: NDArray[np.int64]  # the pieces of all pairs' targets, in the batch's states as rows
@@ -70,22 +70,19 @@ class ReaderEngine:
         precision: which of the folder's graphs are run.
     """
 
+    at_once = sys.maxsize
+    attention = None  # it has no chains
+
     def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:
         self.folder, self.precision = folder, precision
         self.threads = threads or cores()
-        self.at_once = sys.maxsize
-        self.sizes = dimensions(folder)
+        self.shape = reader_shape(folder)
         given = folder.config.calibration
         self.calibration = None if given is None else PresenceCalibration(**given)
-        self.aspects: OrderedDict[str, Floats] = OrderedDict()  # vectors by wording, the latest asked last
+        self.aspects: OrderedDict[str, Floats] = OrderedDict()  # vectors by wording, the latest used last
         # The last passages that were opened: mostly several answers about one are looked into.
         self.open: deque[tuple[PiecePassage, ReaderPassage]] = deque(maxlen=_OPEN)
         self.lock = threading.Lock()
-
-    @property
-    def attention(self) -> None:
-        """None: a reader has no chains."""
-        return
 
     @cached_property
     def pieces(self) -> PieceReader:
@@ -98,11 +95,11 @@ class ReaderEngine:
     @cached_property
     def embeddings(self) -> "_Embeddings":
         """The vectors of word pieces and places."""
-        return _Embeddings(self.folder, self.sizes.vocabulary)
+        return _Embeddings(self.folder, self.shape.encoder.vocabulary)
 
     @cached_property
     def sessions(self) -> tuple[Any, Any]:
-        """What reads and what asks, made at first use."""
+        """The sessions that read and ask, made at first use."""
         _, digest = stored_tensors(self.folder)
         read, ask = (self._session(name, digest) for name in READER_GRAPHS[self.precision])
         return read, ask
@@ -115,15 +112,14 @@ class ReaderEngine:
         except UnicodeDecodeError:
             facts = {}  # no text, so none of ours
         names = (value.name for value in (*session.get_inputs(), *session.get_outputs()))
-        kept = {name for name in names if name.startswith(("keys.", "values."))}
-        if (facts.get(DIGEST), facts.get(ALONG, "0"), kept) != (digest, str(self.sizes.along), {*self.sizes.kept}):
-            raise ModelError(
-                f"{self.folder.path / name} does not fit the folder's other files; make it again with `{remedy}`"
-            )
+        found = {name for name in names if name.startswith(("keys.", "values."))}
+        if (facts.get(DIGEST), found) != (digest, {*self.shape.keys_values}):
+            path = self.folder.path / name
+            raise ModelError(f"{path} does not fit the folder's other files; make it again with `{remedy}`")
         return session
 
     def cut(self, text: str, targets: Sequence[Target]) -> Iterator[PiecePassage]:
-        """Passages of at most the word pieces that are read at once, for all targets they mention or go on about."""
+        """Cut a text into passages of the word pieces that are read at once, for all targets they mention."""
         config = self.folder.config
         return self.pieces.cut(text, targets, longest=config.max_length, windows=config.windows)
 
@@ -137,28 +133,25 @@ class ReaderEngine:
     ) -> list[PassageAnswer]:
         """Read passages, sorted by length inside, answered in order; an aspect is any words."""
         same = tuple(self.folder.config.aspects if aspects is None else aspects)
-        asked = [same] * len(passages) if aspects_of_each is None else [tuple(own) for own in aspects_of_each]
+        requested = [same] * len(passages) if aspects_of_each is None else [tuple(own) for own in aspects_of_each]
         read = [passage for passage in passages if isinstance(passage, PiecePassage)]
-        batches = list(_batches([len(passage.pieces) + 2 for passage in read], self.threads))
         if len(read) < len(passages):
             raise TypeError("a reader reads the passages that its own `cut` gave")
-        if not batches:
+        if not read:
             return []
-        lists = dict.fromkeys(asked)
+        lists = dict.fromkeys(requested)
         wordings = [*dict.fromkeys(aspect for own in lists for aspect in own)]
         vectors, row = self.aspect_vectors(wordings), {aspect: n for n, aspect in enumerate(wordings)}
         answer = partial(self._answer_batch, {own: vectors[[row[aspect] for aspect in own]] for own in lists})
-        chosen = [[(read[n], asked[n]) for n in batch] for batch in batches]
-        answers = side_by_side(answer, chosen, self.threads)
-        found = dict(
-            pair for batch, said in zip(batches, answers, strict=True) for pair in zip(batch, said, strict=True)
-        )
-        return [PassageAnswer(found[n], None) for n in range(len(read))]
+        batches = list(_batches([len(passage.pieces) + 2 for passage in read], self.threads))
+        answers = side_by_side(answer, [[(read[n], requested[n]) for n in batch] for batch in batches], self.threads)
+        pairs = (zip(batch, found, strict=True) for batch, found in zip(batches, answers, strict=True))
+        by_number = dict(pair for batch in pairs for pair in batch)
+        return [PassageAnswer(by_number[n], None) for n in range(len(read))]
 
     def opened(self, passage: Passage) -> "ReaderPassage | None":
-        """The passage, read once and ready to be asked; None where the graph is older than this way of asking."""
-        able = UNHEARD in (value.name for value in self.sessions[1].get_overridable_initializers())
-        if not able or not isinstance(passage, PiecePassage):
+        """Open a passage: read once and ready for questions with parts of it masked."""
+        if not isinstance(passage, PiecePassage):
             return None
         with self.lock:
             opened = next((opened for known, opened in self.open if known is passage), None)
@@ -170,54 +163,32 @@ class ReaderEngine:
                     self.open.popleft()
         return opened
 
-    def open_states(self, passage: PiecePassage) -> tuple[Floats, dict[str, Any]]:
-        """The states of one passage's targets, (K, d), and by name what questions hear of it."""
-        pieces = [piece.id for piece in passage.pieces]
-        states, kept = self._read([pieces], "entered" if self.sizes.along else "states", *self.sizes.kept)
-        targets, _ = self._target_states(states, [passage])
-        return targets, dict(zip(self.sizes.kept, kept, strict=True))
-
-    def ask_once(self, inputs: Mapping[str, Any]) -> Floats:
-        """The graph's own answer to some questions, without calibration, (P, A, labels)."""
-        session = self.sessions[1]
-        known = {value.name for value in (*session.get_inputs(), *session.get_overridable_initializers())}
-        asked = {name: value for name, value in inputs.items() if name in known}
-        return self._answers(asked, len(inputs["targets"]), len(inputs["aspects"]))
-
-    def kept(self, passages: Sequence[PiecePassage]) -> Iterator[tuple[int, KeptPassage]]:
-        """What was read of each passage, with its number, the longest first: heard (layers x 2, T, d), biases in it."""
+    def features(self, passages: Sequence[PiecePassage]) -> Iterator[tuple[int, PassageFeatures]]:
+        """Read each passage once, with its number, the longest first; values have their biases."""
         batches = list(_batches([len(passage.pieces) + 2 for passage in passages], self.threads))
-        names = [f"{layer}_bias" for layer in self._keys_values()]
+        names = [f"{layer}.qkv_bias" for layer in self.shape.shared]
         biases = unpack_weights(self.folder.stored_weights(*names))
-        added = [biases[name][-self.sizes.size :] for name in names]  # the graphs' values are without theirs
+        d = self.shape.encoder.size
 
-        def read(batch: list[int]) -> list[tuple[int, KeptPassage]]:
+        def read(batch: list[int]) -> list[tuple[int, PassageFeatures]]:
             chosen = [passages[number] for number in batch]
-            texts = [[piece.id for piece in passage.pieces] for passage in chosen]
-            states, kept = self._read(texts, "entered" if self.sizes.along else "states", *self.sizes.kept)
-            targets, of_text = self._target_states(states, chosen)
-            heard = np.empty((len(kept), *states.shape), np.float32)  # (layers x 2, T, B, d)
-            for value, row in zip(kept, heard, strict=True):
+            states, keys_values, targets, pairs = self._read_targets(chosen)
+            found = np.empty((len(keys_values), *states.shape), np.float32)  # (layers x 2, T, B, d)
+            for value, row in zip(keys_values, found, strict=True):
                 row[:] = value.numpy().reshape(states.shape)
-            for row, bias in zip(heard[1::2], added, strict=True):
-                row += bias
+            for row, name in zip(found[1::2], names, strict=True):
+                row += biases[name][-d:]  # the graph's values are without theirs
             return [
-                (number, KeptPassage(targets[of_text.texts == place], heard[:, : len(texts[place]) + 2, place]))
-                for place, number in enumerate(batch)
+                (number, PassageFeatures(targets[pairs.texts == n], found[:, : len(chosen[n].pieces) + 2, n]))
+                for n, number in enumerate(batch)
             ]
 
         with ThreadPoolExecutor(self.threads) as pool:
             for found in pool.map(read, batches):
                 yield from found
 
-    def _keys_values(self) -> list[str]:
-        """Where the keys and values of each layer that questions go through come from."""
-        sizes = self.sizes
-        shared = [f"encoder.layers.{number}.qkv" for number in range(sizes.layers - sizes.along, sizes.layers)]
-        return shared + [f"layers.{number}.keys_values" for number in range(sizes.question_layers)]
-
     def aspect_vectors(self, aspects: Sequence[str]) -> Floats:
-        """The mean state of each aspect's word pieces, (A, d); those read before are remembered."""
+        """Compute the mean state of each aspect's word pieces, (A, d); those read before are cached."""
         worded = [wording(aspect) for aspect in aspects]
         with self.lock:
             known = {words: self.aspects[words] for words in worded if words in self.aspects}
@@ -234,10 +205,10 @@ class ReaderEngine:
             self.aspects.update((words, known[words]) for words in new)
             while len(self.aspects) > _REMEMBERED:
                 self.aspects.popitem(last=False)
-        return np.array([known[words] for words in worded], np.float32).reshape(-1, self.sizes.size)
+        return np.array([known[words] for words in worded], np.float32).reshape(-1, self.shape.encoder.size)
 
-    def _read(self, texts: Sequence[Sequence[int]], wanted: str, *kept: str) -> tuple[Floats, list[Any]]:
-        """States of texts as word pieces, (T, B, d), by their name; and what is kept, which onnxruntime still holds."""
+    def _read(self, texts: Sequence[Sequence[int]], *wanted: str) -> tuple[Floats, list[Any]]:
+        """Read texts as word pieces: the first of what is wanted, (T, B, d); the others, as onnxruntime holds them."""
         values_of = load_onnxruntime().OrtValue
         reader, session = self.pieces, self.sessions[0]
         lengths = np.array([len(ids) + 2 for ids in texts], np.int64)
@@ -250,73 +221,104 @@ class ReaderEngine:
         values = {name: values_of.ortvalue_from_numpy(array) for name, array in inputs.items()}
         path = self.folder.path / READER_GRAPHS[self.precision][0]
         with running(path):
-            states, *others = run_graph(session.run_with_ort_values, [wanted, *kept], values)
+            states, *others = session.run_with_ort_values(wanted, values)
             found = states.numpy()
         if found.shape != embedded.shape:
             raise ModelError(f"{path} answers with {list(found.shape)} numbers; expected {list(embedded.shape)}")
         return found, others
 
+    def _read_targets(self, passages: Sequence[PiecePassage]) -> tuple[Floats, list[Any], Floats, _Pairs]:
+        """Read passages: their states, their keys and values, the mean state of each pair's target, and the pairs."""
+        texts = [[piece.id for piece in passage.pieces] for passage in passages]
+        states, keys_values = self._read(texts, "entered", *self.shape.keys_values)
+        pairs = _pairs(passages)
+        rows = states.reshape(-1, self.shape.encoder.size)[pairs.places]
+        counts = np.diff(pairs.first, append=len(rows))[:, None].astype(np.float32)
+        targets = np.add.reduceat(rows, pairs.first).astype(np.float32) / counts if len(rows) else rows
+        return states, keys_values, targets, pairs
+
     def _answer_batch(
         self, vectors: Mapping[tuple[str, ...], Floats], batch: Sequence[tuple[PiecePassage, tuple[str, ...]]]
     ) -> list[Floats]:
-        """The probabilities of each passage's targets and its aspects, (K, A, labels); `vectors` are of each list."""
+        """Answer for each passage's targets and its aspects, (K, A, labels); `vectors` are of each list of aspects."""
         passages = [passage for passage, _ in batch]
-        texts = [[piece.id for piece in passage.pieces] for passage in passages]
-        states, kept = self._read(texts, "entered" if self.sizes.along else "states", *self.sizes.kept)
-        targets, pairs = self._target_states(states, passages)
-        inputs: dict[str, Any] = {"lengths": np.array([len(ids) + 2 for ids in texts], np.int64)}
-        inputs |= zip(self.sizes.kept, kept, strict=True)
+        _, keys_values, targets, pairs = self._read_targets(passages)
+        inputs: dict[str, Any] = {"lengths": np.array([len(passage.pieces) + 2 for passage in passages], np.int64)}
+        inputs |= zip(self.shape.keys_values, keys_values, strict=True)
         alike: dict[tuple[str, ...], list[int]] = {}
         for number, (_, own) in enumerate(batch):
             alike.setdefault(own, []).append(number)
         answers: dict[int, Floats] = {}
         for own, numbers in alike.items():
-            of_these = np.flatnonzero(np.isin(pairs.texts, numbers))
-            said = np.empty((len(of_these), len(own), self.sizes.labels), np.float32)
-            if said.size:
-                self._ask(inputs, pairs.texts[of_these], targets[of_these], vectors[own], said)
-            if self.calibration is not None:
-                said = self.calibration.apply(said.astype(np.float64)).astype(np.float32)
+            chosen = np.flatnonzero(np.isin(pairs.texts, numbers))
+            found = self._ask_all(inputs, pairs.texts[chosen], targets[chosen], vectors[own])
             ends = np.cumsum([len(passages[number].targets) for number in numbers])[:-1]
-            answers.update(zip(numbers, np.split(said, ends), strict=True))
+            answers.update(zip(numbers, np.split(self.calibrated(found), ends), strict=True))
         return [answers[number] for number in range(len(batch))]
 
-    def _target_states(self, states: Floats, passages: Sequence[PiecePassage]) -> tuple[Floats, _Asked]:
-        """The mean state of each pair's target, (P, d), of a batch's states, (T, B, d)."""
-        pairs = _asked(passages)
-        rows = states.reshape(-1, self.sizes.size)[pairs.places]
-        counts = np.diff(pairs.first, append=len(rows))[:, None].astype(np.float32)
-        return np.add.reduceat(rows, pairs.first).astype(np.float32) / counts if len(rows) else rows, pairs
-
-    def _answers(self, inputs: Mapping[str, Any], pairs: int, aspects: int) -> Floats:
-        """What the graph that asks says, looked over: (P, A, labels)."""
-        path, session = self.folder.path / READER_GRAPHS[self.precision][1], self.sessions[1]
-        with running(path):
-            (answer,) = run_graph(session.run, ["probabilities"], inputs)
-        return shares(answer, (pairs, aspects, self.sizes.labels), path)
-
-    def _ask(
-        self, inputs: dict[str, Any], texts: NDArray[np.int64], targets: Floats, aspects: Floats, said: Floats
-    ) -> None:
-        """Ask everything, some questions at a time, and write down what is said."""
-        session = self.sessions[1]
-        named = {value.name for value in session.get_inputs()}
-        inputs = {name: array for name, array in inputs.items() if name in named}
+    def _ask_all(self, inputs: dict[str, Any], texts: NDArray[np.int64], targets: Floats, aspects: Floats) -> Floats:
+        """Ask every aspect of every pair, some questions at a time: (P, A, labels)."""
+        answers = np.empty((len(targets), len(aspects), self.shape.labels), np.float32)
         for start in range(0, len(aspects), _MOST_ASPECTS):
             some = aspects[start : start + _MOST_ASPECTS]
             # The product with one row alone is rounded otherwise than that with several.
-            asked = some if len(some) > 1 else np.repeat(some, 2, axis=0)
-            step = max(1, _MOST_QUESTIONS // len(asked))
+            rows = some if len(some) > 1 else np.repeat(some, 2, axis=0)
+            step = max(1, _MOST_QUESTIONS // len(rows))
             for pair in range(0, len(texts), step):
                 pairs = slice(pair, pair + step)
-                more = {"targets": targets[pairs], "aspects": asked, "texts": texts[pairs]}
-                chosen = {name: array for name, array in more.items() if name in named}
-                answer = self._answers(inputs | chosen, len(targets[pairs]), len(asked))
-                said[pairs, start : start + len(some)] = answer[:, : len(some)]
+                more = {"targets": targets[pairs], "aspects": rows, "texts": texts[pairs]}
+                answers[pairs, start : start + len(some)] = self.ask(inputs | more)[:, : len(some)]
+        return answers
+
+    def ask(self, inputs: Mapping[str, Any]) -> Floats:
+        """Ask the graph some questions: its own answers, without calibration, (P, A, labels)."""
+        path, session = self.folder.path / READER_GRAPHS[self.precision][1], self.sessions[1]
+        with running(path):
+            (answer,) = session.run(["probabilities"], inputs)
+        return shares(answer, (len(inputs["targets"]), len(inputs["aspects"]), self.shape.labels), path)
+
+    def calibrated(self, answers: Floats) -> Floats:
+        """Calibrate the graph's answers."""
+        if self.calibration is None:
+            return answers
+        return self.calibration.apply(answers.astype(np.float64)).astype(np.float32)
+
+
+class ReaderPassage:
+    """A passage that was read once and is asked again and again, each time with some of its words masked.
+
+    A question goes through its layers as one more row that attends to the passage's keys and values. Masking those of a
+    word (attention knockout: Geva et al., 2023) asks what the answer would be had the question not attended to it, and
+    costs one row, where leaving the word out of the text costs a whole reading.
+    """
+
+    def __init__(self, engine: ReaderEngine, passage: PiecePassage) -> None:
+        self.engine = engine
+        self.spans = tuple(Span(piece.start, piece.end) for piece in passage.pieces)
+        self.slots = tuple(None if piece.slot == NO_SLOT else piece.slot for piece in passage.pieces)
+        _, keys_values, self.targets, _ = engine._read_targets([passage])
+        self.inputs: dict[str, Any] = dict(zip(engine.shape.keys_values, keys_values, strict=True))
+        self.inputs |= {"lengths": np.array([len(self.spans) + 2], np.int64), "texts": np.zeros(1, np.int64)}
+
+    def ask(self, slot: int, aspect: str, visible: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Answer with the pieces in each row of `visible`, (M, pieces): (M, labels).
+
+        The two pieces around a text are always visible.
+        """
+        engine, count = self.engine, len(visible)
+        bias = np.zeros((max(count, 2), len(self.spans) + 2), np.float32)  # one row alone would be rounded otherwise
+        bias[:count, 1:-1][~visible] = MASKED
+        vector = engine.aspect_vectors([aspect])
+        inputs = {**self.inputs, "targets": self.targets[slot : slot + 1]}
+        answers = [
+            engine.ask({**inputs, "aspects": np.repeat(vector, len(rows), axis=0), ATTENTION_BIAS: rows})[0]
+            for rows in np.array_split(bias, -(-len(bias) // _BIASES_AT_ONCE))
+        ]
+        return engine.calibrated(np.concatenate(answers)[:count])
 
 
 class _Embeddings:
-    """Word pieces in their places to vectors; rows in four bits are spread out when they are asked for."""
+    """Word pieces in their places to vectors; rows in four bits are spread out when they are needed."""
 
     def __init__(self, folder: ModelFolder, vocabulary: int) -> None:
         stored = folder.stored_weights(WORDS, WORDS + SCALE, PLACES, PLACES + SCALE)
@@ -325,7 +327,7 @@ class _Embeddings:
         self.vocabulary = vocabulary
 
     def __call__(self, ids: NDArray[np.int64]) -> Floats:
-        """The vectors of word pieces (T, B), in their places: (T, B, d)."""
+        """Look up the vectors of word pieces (T, B), in their places: (T, B, d)."""
         if ids.max() >= self.vocabulary:
             raise ModelError(f"the tokeniser has a piece {ids.max()}, and the model knows {self.vocabulary}")
         rows = self.table.take(ids, axis=0)
@@ -339,8 +341,8 @@ class _Embeddings:
         return values
 
 
-def _asked(passages: Sequence[PiecePassage]) -> _Asked:
-    """The pairs of a batch; a target without a piece of its own is asked about at the first one's state."""
+def _pairs(passages: Sequence[PiecePassage]) -> _Pairs:
+    """List the pairs of a batch; a target without a piece of its own has the first piece's state."""
     texts: list[int] = []
     places: list[int] = []
     first: list[int] = []
@@ -353,53 +355,8 @@ def _asked(passages: Sequence[PiecePassage]) -> _Asked:
             texts.append(number)
             first.append(len(places))
             places += its or [number]
-    return _Asked(*(np.array(values, np.int64) for values in (texts, places, first)))
+    return _Pairs(*(np.array(values, np.int64) for values in (texts, places, first)))
 
 
 def _batches(lengths: Sequence[int], threads: int = 1) -> Iterator[list[int]]:
-    """Numbers of passages, longest first, in batches of about as many pieces, enough to keep all threads busy."""
-    rounds = -(-sum(lengths) // (_MOST_PIECES * threads))
-    most = min(_MOST_PIECES, max(_LEAST_PIECES, -(-sum(lengths) // max(1, rounds * threads))))
-    order = sorted(range(len(lengths)), key=lambda n: -lengths[n])
-    start = 0
-    while start < len(order):
-        count = max(1, most // lengths[order[start]])
-        yield order[start : start + count]
-        start += count
-
-
-_AT_ONCE = 256  # ways of hearing that are asked at a time
-
-
-class ReaderPassage:
-    """One passage's states, and what questions hear of it (an `encoding.OpenedPassage`)."""
-
-    def __init__(self, engine: "ReaderEngine", passage: PiecePassage) -> None:
-        self.engine = engine
-        self.spans = tuple(Span(piece.start, piece.end) for piece in passage.pieces)
-        self.slots = tuple(None if piece.slot == NO_SLOT else piece.slot for piece in passage.pieces)
-        self.targets, self.inputs = engine.open_states(passage)
-
-    def ask(self, slot: int, aspect: str, heard: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """The probabilities where each row of `heard`, (M, pieces), says what a question hears: (M, labels).
-
-        The two pieces around a text are always heard.
-        """
-        engine, count, length = self.engine, len(heard), len(self.spans) + 2
-        unheard = np.zeros((max(count, 2), length), np.float32)  # one row alone would be rounded otherwise
-        unheard[:count, 1:-1][~heard] = BEHIND
-        vector = engine.aspect_vectors([aspect])
-        inputs = {
-            **self.inputs,
-            "lengths": np.array([length], np.int64),
-            "texts": np.zeros(1, np.int64),
-            "targets": self.targets[slot : slot + 1],
-        }
-        said = [
-            engine.ask_once({**inputs, "aspects": np.repeat(vector, len(rows), axis=0), UNHEARD: rows})[0]
-            for rows in np.array_split(unheard, -(-len(unheard) // _AT_ONCE))
-        ]
-        answers = np.concatenate(said)[:count]
-        if engine.calibration is not None:
-            answers = engine.calibration.apply(answers.astype(np.float64)).astype(np.float32)
-        return answers
+    return batches_of(lengths, threads, most=_MOST_PIECES, least=_LEAST_PIECES)

@@ -1,18 +1,17 @@
 """The reader as two ONNX graphs: one reads texts, one asks what was read. Their numbers lie in weights.safetensors.
 
-read   `embedded` (T, B, d), word pieces with their places, behind a text's end its first one again, and `lengths`
-       (B,) -> `states` (T, B, d), and for each layer N that questions go through `keys.N` and `values.N`
-       (T, B, h, d / h). Where they go along the encoder's last layers, `entered` (T, B, d) are the states where they
-       come in, and `states` those before the last layer, which is the questions' alone
+read   `embedded` (T, B, d), word pieces with their places, after a text's end its first one again, and `lengths` (B,)
+       -> `entered` (T, B, d), the states where questions come in, `states` (T, B, d), those before the last layer,
+       which is the questions' alone, and for each layer N of the questions `keys.N` and `values.N` (T, B, h, d / h)
 ask    those keys and values, `lengths`, and for P pairs of a text and a target `texts` (P,), which text it is, and
        `targets` (P, d), the target's state, and `aspects` (A, d) -> `probabilities` (P, A, labels), and `attention`
-       (P, A, T), the share of each piece in the last of their layers, the mean over its heads. `unheard` (A, T), which
-       may be left out, is added to the scores of each aspect's questions: a piece of -50 is not heard at all
+       (P, A, T), the share of each piece in the last of their layers, the mean over its heads. The attention bias
+       (A, T), which may be left out, is added to the scores of each aspect's questions: a piece of MASKED has no share
 
 Pieces come before texts because onnxruntime then multiplies the heads of all texts without turning them first. What it
 would join to one operator is written so that it does not (Sum, not Add) where the joined one is slower.
 Two biases need no work: a key's adds the same to all scores of a question, and a value's is added whole to what is
-heard, because shares sum to one, so it goes with the bias of the product after it.
+attended to, because shares sum to one, so it goes with the bias of the product after it.
 Shapes at line ends use B texts, T pieces, N = T B of them in all, h heads, P pairs, A aspects, Q = A P questions.
 """
 
@@ -28,24 +27,21 @@ from onnx import TensorProto, helper
 from tabsa.checkpoint.model_folder import READER_GRAPHS, ModelFolder, Precision
 from tabsa.embeddings.packing import COLUMN_STEPS, SCALE
 from tabsa.models.onnx.graph_builder import Graph
+from tabsa.models.reader.reader_config import ReaderShape, reader_shape
 from tabsa.models.reader.reader_storage import (
-    ALONG,
-    BEHIND,
+    ATTENTION_BIAS,
     DIGEST,
     DISTANCES,
-    UNHEARD,
+    MASKED,
     WEIGHTS,
-    Dimensions,
     StoredTensor,
-    dimensions,
     stored_tensors,
 )
 
-_EPSILON: Final = 1e-6  # of the question layers' normalisation
 _OWN: Final = "com.microsoft"  # operators of onnxruntime's own
 _KINDS: Final = {"F32": TensorProto.FLOAT, "F16": TensorProto.FLOAT16, "I8": TensorProto.INT8, "U8": TensorProto.UINT8}
 _FAR: Final = 128  # the distance from which MPNet's relative positions are all alike
-_NOTHING: Final = np.zeros((1, 1), np.float32)  # is hidden from questions
+_NOTHING: Final = np.zeros((1, 1), np.float32)  # is masked
 _ZERO: Final = 128  # what stands for zero in a row in int8
 _GELU_ZERO: Final = 32  # in a row of what gelu gave
 _GELU_LOWEST: Final = 0.17  # it is never less than minus this
@@ -68,21 +64,12 @@ class MatrixPart(NamedTuple):
     axis: int
 
 
-class QuestionLayer(NamedTuple):
-    """A layer that questions go through, and where its weights are."""
-
-    name: str
-    query: str  # its first columns make the queries
-    values_bias: str  # its last entries are the values'
-    epsilon: float
-
-
 def graph(folder: ModelFolder, precision: Precision, *, half: bool) -> dict[str, onnx.ModelProto]:  # noqa: ARG001
     """Build both graphs of a model folder, by the names of their files; how numbers are stored is the folder's."""
-    sizes, (stored, digest) = dimensions(folder), stored_tensors(folder)
-    models = [build(Builder(Graph("g"), sizes, stored, precision)) for build in (_read, _ask)]
+    shape, (stored, digest) = reader_shape(folder), stored_tensors(folder)
+    models = [build(Builder(Graph("g"), shape, stored, precision)) for build in (_read, _ask)]
     for model in models:
-        helper.set_model_props(model, {DIGEST: digest, ALONG: str(sizes.along)})
+        helper.set_model_props(model, {DIGEST: digest})
     return dict(zip(READER_GRAPHS[precision], models, strict=True))
 
 
@@ -91,7 +78,7 @@ class Builder:
     """A graph under construction, and the weights it takes from the folder's file."""
 
     g: Graph
-    sizes: Dimensions
+    shape: ReaderShape
     stored: dict[str, StoredTensor]
     precision: Precision
 
@@ -145,7 +132,7 @@ class Builder:
     def times(self, rows: ProductRows, name: str, *terms: str, part: MatrixPart | None = None) -> str:
         """Rows by a matrix, (N, d) by (d, e), or by a part of it; the first of the terms that are added is a bias."""
         g = self.g
-        if self.precision == "float32" or self.sizes.exact(name):
+        if self.precision == "float32" or self.shape.exact(name):
             matrix = g.part(self.weight(name), *part) if part else self.weight(name)
             product = g.op("Gemm" if terms else "MatMul", rows.plain, matrix, *terms[:1])
             return g.op("Sum", product, *terms[1:]) if terms[1:] else product
@@ -163,131 +150,110 @@ class Builder:
 
     def query(self, rows: ProductRows, name: str) -> str:
         """The queries of a layer, (N, d), from the first columns of a matrix."""
-        d = self.sizes.size
+        d = self.shape.encoder.size
         bias = self.g.part(self.weight(f"{name}_bias"), 0, d, 0)
         return self.times(rows, name, bias, part=MatrixPart(0, d, 1))
 
     def attend(self, query: str, key: str, value: str, mask: str, shape: str) -> tuple[str, str]:
-        """What M queries hear of T pieces, (N, d), and the shares of the pieces, (B, h, M, T).
+        """Attend from M queries to T pieces: the sums, (N, d), and the shares of the pieces, (B, h, M, T).
 
         Queries, (N, d), are given `shape`, (M, B, h, d / h); keys and values have (T, B, h, d / h).
         """
-        g, d = self.g, self.sizes.size
+        g, d = self.g, self.shape.encoder.size
         options = {"domain": _OWN, "transBatchB": 1}
-        scale = math.sqrt(self.sizes.heads / d)
+        scale = math.sqrt(self.shape.encoder.heads / d)
         query = g.op("Reshape", query, shape)
         shares = g.op("FusedMatMul", query, key, transBatchA=1, transB=1, alpha=scale, **options)
         shares = g.op("Softmax", g.op("Add", shares, mask), axis=-1)
-        heard = g.op("Transpose", g.op("FusedMatMul", shares, value, **options), perm=[2, 0, 1, 3])
-        return g.reshape(heard, -1, d), shares
+        sums = g.op("Transpose", g.op("FusedMatMul", shares, value, **options), perm=[2, 0, 1, 3])
+        return g.reshape(sums, -1, d), shares
 
-    def after_attention(self, states: str, heard: str, layer: str, values_bias: str, epsilon: float) -> str:
-        """The rest of a layer: LN(x + W heard), LN(x + W2 gelu(W1 x))."""
-        g, d = self.g, self.sizes.size
-        end = self.stored[values_bias].shape[0]
-        added = g.reshape(g.part(self.weight(values_bias), end - d, end, 0), 1, d)
+    def after_attention(self, states: str, sums: str, layer: str, source: str) -> str:
+        """Add the rest of a layer, whose values are of the layer `source`: LN(x + W sums), LN(x + W2 gelu(W1 x))."""
+        g, d = self.g, self.shape.encoder.size
+        added = g.reshape(g.part(self.weight(f"{source}.qkv_bias"), 2 * d, 3 * d, 0), 1, d)
         bias = g.op("Gemm", added, self.weight(f"{layer}.out"), self.weight(f"{layer}.out_bias"))
-        states = self.times(self.rows(heard), f"{layer}.out", g.reshape(bias, d), states)
-        states = self.normalised(states, f"{layer}.norm", epsilon)
+        states = self.times(self.rows(sums), f"{layer}.out", g.reshape(bias, d), states)
+        states = self.normalised(states, f"{layer}.norm")
         inner = self.times(self.rows(states), f"{layer}.inner", self.weight(f"{layer}.inner_bias"))
         rows = self.rows(g.op("Gelu", inner, domain=_OWN), gelu=True)
         states = self.times(rows, f"{layer}.outer", self.weight(f"{layer}.outer_bias"), states)
-        return self.normalised(states, f"{layer}.last_norm", epsilon)
+        return self.normalised(states, f"{layer}.last_norm")
 
-    def normalised(self, states: str, norm: str, epsilon: float) -> str:
-        """Layer normalisation."""
+    def normalised(self, states: str, norm: str) -> str:
+        """Add a layer normalisation."""
         weights = self.weight(norm), self.weight(f"{norm}_bias")
-        return self.g.op("LayerNormalization", states, *weights, axis=-1, epsilon=epsilon)
+        return self.g.op("LayerNormalization", states, *weights, axis=-1, epsilon=self.shape.encoder.epsilon)
 
 
 def _read(b: Builder) -> onnx.ModelProto:
-    """The graph that reads texts."""
-    g, sizes = b.g, b.sizes
-    d, head = sizes.size, sizes.size // sizes.heads
+    """Build the graph that reads texts."""
+    g, own = b.g, b.shape.encoder
+    d, head = own.size, own.size // own.heads
     embedded = g.input("embedded", ["pieces", "texts", d])
     lengths = g.input("lengths", ["texts"], TensorProto.INT64)
     around = g.op("Shape", embedded, start=0, end=2)
-    shape = g.op("Concat", around, g.constant([sizes.heads, head]), axis=0)
+    shape = g.op("Concat", around, g.constant([own.heads, head]), axis=0)
     count = g.op("Shape", embedded, start=0, end=1)
     mask = _mask(b, lengths, count, count)
-    if sizes.buckets:
+    if own.buckets:
         mask = g.op("Add", mask, _relative(b, count))
-    states = b.normalised(g.reshape(embedded, -1, d), "encoder.norm", sizes.epsilon)  # (N, d)
-    entered, kept = states, list[str]()
-    for number in range(sizes.layers):
-        layer, asked = f"encoder.layers.{number}", number >= sizes.layers - sizes.along
+    states = b.normalised(g.reshape(embedded, -1, d), "encoder.norm")  # (N, d)
+    entered, keys_values = states, list[str]()
+    for number in range(own.layers):
+        layer = f"encoder.layers.{number}"
         rows = b.rows(states)
         parts = (b.times(rows, f"{layer}.qkv", part=MatrixPart(n * d, n * d + d, 1)) for n in (1, 2))
         key, value = (g.op("Reshape", part, shape) for part in parts)
-        if asked:
-            entered = entered if kept else states
-            kept += [key, value]
-            if number == sizes.layers - 1:
+        if layer in b.shape.shared:
+            entered = entered if keys_values else states
+            keys_values += [key, value]
+            if number == own.layers - 1:
                 break
-        heard, _ = b.attend(b.query(rows, f"{layer}.qkv"), key, value, mask, shape)
-        states = b.after_attention(states, heard, layer, f"{layer}.qkv_bias", sizes.epsilon)
-    rows = b.rows(states)
-    for number in range(sizes.question_layers):
-        name = f"layers.{number}.keys_values"
-        parts = (b.times(rows, name, part=MatrixPart(n * d, n * d + d, 1)) for n in (0, 1))
-        kept += [g.op("Reshape", part, shape) for part in parts]
+        sums, _ = b.attend(b.query(rows, f"{layer}.qkv"), key, value, mask, shape)
+        states = b.after_attention(states, sums, layer, layer)
     whole = g.op("Concat", around, g.constant([d]), axis=0)
-    for name, value in {"states": states, **({"entered": entered} if sizes.along else {})}.items():
+    for name, value in {"states": states, "entered": entered}.items():
         g.output(g.op("Reshape", value, whole), name, ["pieces", "texts", d])
-    for name, value in zip(sizes.kept, kept, strict=True):
-        g.output(value, name, ["pieces", "texts", sizes.heads, head])
+    for name, value in zip(b.shape.keys_values, keys_values, strict=True):
+        g.output(value, name, ["pieces", "texts", own.heads, head])
     return g.model()
 
 
 def _ask(b: Builder) -> onnx.ModelProto:
-    """The graph that asks what was read."""
-    g, sizes = b.g, b.sizes
-    d, head = sizes.size, sizes.size // sizes.heads
+    """Build the graph that asks what was read."""
+    g, own = b.g, b.shape.encoder
+    d, head = own.size, own.size // own.heads
     targets, aspects = g.input("targets", ["pairs", d]), g.input("aspects", ["aspects", d])
-    asked = g.op("Concat", *(g.op("Shape", value, start=0, end=1) for value in (aspects, targets)), axis=0)  # A, P
-    shape = g.op("Concat", asked, g.constant([sizes.heads, head]), axis=0)
+    counts = g.op("Concat", *(g.op("Shape", value, start=0, end=1) for value in (aspects, targets)), axis=0)  # A, P
+    shape = g.op("Concat", counts, g.constant([own.heads, head]), axis=0)
     question = _questions(b, targets, aspects)  # (Q, d)
-    texts = mask = shares = ""
-    for number, layer in enumerate(_question_layers(sizes)):
-        texts = texts or g.input("texts", ["pairs"], TensorProto.INT64)
-        inputs = (g.input(name, ["pieces", "texts", sizes.heads, head]) for name in sizes.kept[2 * number :][:2])
-        key, value = (g.op("Gather", kept, texts, axis=1) for kept in inputs)
+    texts = g.input("texts", ["pairs"], TensorProto.INT64)
+    mask = shares = ""
+    for number, source in enumerate(b.shape.shared):
+        layer, query = (f"question_layers.{number}", "query") if b.shape.untied else (source, "qkv")
+        names = b.shape.keys_values[2 * number :][:2]
+        inputs = (g.input(name, ["pieces", "texts", own.heads, head]) for name in names)
+        key, value = (g.op("Gather", values, texts, axis=1) for values in inputs)
         if not mask:
             lengths = g.op("Gather", g.input("lengths", ["texts"], TensorProto.INT64), texts, axis=0)
-            count = g.op("Shape", key, start=0, end=1)
-            mask = _mask(b, lengths, g.op("Shape", aspects, start=0, end=1), count, g.default(UNHEARD, _NOTHING))
-        query = b.query(b.rows(question), layer.query)
-        heard, shares = b.attend(query, key, value, mask, shape)
-        question = b.after_attention(question, heard, layer.name, layer.values_bias, layer.epsilon)
+            count, bias = g.op("Shape", key, start=0, end=1), g.default(ATTENTION_BIAS, _NOTHING)
+            mask = _mask(b, lengths, g.op("Shape", aspects, start=0, end=1), count, bias)
+        sums, shares = b.attend(b.query(b.rows(question), f"{layer}.{query}"), key, value, mask, shape)
+        question = b.after_attention(question, sums, layer, source)
     hidden = g.op("Tanh", b.times(b.rows(question), "hidden", b.weight("hidden_bias")))
     answers = g.op("Softmax", g.op("Gemm", hidden, b.weight("output"), b.weight("output_bias")), axis=-1)
-    answers = g.op("Reshape", answers, g.op("Concat", asked, g.constant([sizes.labels]), axis=0))
+    answers = g.op("Reshape", answers, g.op("Concat", counts, g.constant([b.shape.labels]), axis=0))
     answers = g.op("Transpose", answers, perm=[1, 0, 2])
-    g.output(answers, "probabilities", ["pairs", "aspects", sizes.labels])
-    if shares:
-        mean = g.op("ReduceMean", shares, g.constant([1]), keepdims=0)
-        g.output(mean, "attention", ["pairs", "aspects", "pieces"])
+    g.output(answers, "probabilities", ["pairs", "aspects", b.shape.labels])
+    mean = g.op("ReduceMean", shares, g.constant([1]), keepdims=0)
+    g.output(mean, "attention", ["pairs", "aspects", "pieces"])
     return g.model()
-
-
-def _question_layers(sizes: Dimensions) -> list[QuestionLayer]:
-    """Those that questions go through: the encoder's last ones, then those of their own."""
-    shared = [f"encoder.layers.{number}" for number in range(sizes.layers - sizes.along, sizes.layers)]
-    own = [f"layers.{number}" for number in range(sizes.question_layers)]
-    if sizes.untied:
-        copies = [f"along.{number}" for number in range(sizes.along)]
-        layers = [
-            QuestionLayer(name, f"{name}.query", f"{source}.qkv_bias", sizes.epsilon)
-            for name, source in zip(copies, shared, strict=True)
-        ]
-    else:
-        layers = [QuestionLayer(name, f"{name}.qkv", f"{name}.qkv_bias", sizes.epsilon) for name in shared]
-    return layers + [QuestionLayer(name, f"{name}.query", f"{name}.keys_values_bias", _EPSILON) for name in own]
 
 
 def _questions(b: Builder, targets: str, aspects: str) -> str:
     """W [t; a; t * a] of every aspect and pair, (Q, d): the first two parts once a pair and once an aspect."""
-    g, d = b.g, b.sizes.size
+    g, d = b.g, b.shape.encoder.size
     of_pair = b.times(b.rows(targets, of="pairs"), "question", part=MatrixPart(0, d, 0))
     of_aspect = b.times(
         b.rows(aspects, of="aspects"), "question", b.weight("question_bias"), part=MatrixPart(d, 2 * d, 0)
@@ -297,26 +263,26 @@ def _questions(b: Builder, targets: str, aspects: str) -> str:
     return g.op("Add", b.times(b.rows(both), "question", part=MatrixPart(2 * d, 3 * d, 0)), alone)
 
 
-def _mask(b: Builder, lengths: str, queries: str, count: str, hidden: str = "") -> str:
-    """What is added to scores so that nothing behind a text's end is attended to, (B, h, M, T).
+def _mask(b: Builder, lengths: str, queries: str, count: str, bias: str = "") -> str:
+    """Make what is added to scores so that nothing after a text's end is attended to, (B, h, M, T).
 
-    Not minus infinity: numbers that are nearly too small for a float are slow. What lies behind an end is the first
+    Not minus infinity: numbers that are nearly too small for a float are slow. After a text's end stands its first
     piece again, so it has less than 1e-21 of that one's share, which changes no sum.
     Spread out once, because all layers add it, and rows as short as these are slow to add to many.
     """
     g = b.g
     places = g.op("Range", g.constant(0), g.op("Squeeze", count), g.constant(1))
     live = g.op("Less", places, g.insert(lengths, 1))
-    mask = g.insert(g.op("Where", live, g.constant(0.0), g.constant(BEHIND)), 1, 2)
-    mask = g.op("Add", mask, hidden) if hidden else mask
-    heads = g.constant([b.sizes.heads])
+    mask = g.insert(g.op("Where", live, g.constant(0.0), g.constant(MASKED)), 1, 2)
+    mask = g.op("Add", mask, bias) if bias else mask
+    heads = g.constant([b.shape.encoder.heads])
     return g.op("Expand", mask, g.op("Concat", g.op("Shape", lengths), heads, queries, count, axis=0))
 
 
 def _relative(b: Builder, count: str) -> str:
     """MPNet's term of each distance, (h, T, T)."""
-    g, longest = b.g, b.sizes.longest
-    table = g.op("Gather", b.weight(DISTANCES), g.constant(buckets(longest, b.sizes.buckets)), axis=0)
+    g, longest = b.g, b.shape.encoder.longest
+    table = g.op("Gather", b.weight(DISTANCES), g.constant(buckets(longest, b.shape.encoder.buckets)), axis=0)
     places = g.op("Range", g.constant(0), g.op("Squeeze", count), g.constant(1))
     distance = g.op("Sub", g.insert(places, 1), g.op("Sub", places, g.constant(longest - 1)))
     return g.op("Transpose", g.op("Gather", table, distance, axis=0), perm=[2, 0, 1])

@@ -15,6 +15,9 @@ import { shownTarget } from "./text.js";
 const CAPTION =
   "Opinions by target and aspect. Arrow keys move between cells; Enter shows why, a second time asks what is right.";
 const FEW_SILENT = 3; // aspects that may be silent without being folded
+const FEW_ABSENT = 1; // and targets that may be absent
+const MANY = 3; // columns that have room for their headings on a phone
+const CROWDED = 7; // and in a wide window
 
 /**
  * @param {{into: HTMLElement, choose: (cell: Cell) => void, correctionOf: (cell: Cell) => string | null}} what
@@ -34,26 +37,36 @@ export function attachGrid({ into, choose, correctionOf }) {
     if (!shown) return;
     const { opinions } = shown;
     const targets = unique(opinions.map(({ target }) => target));
-    const all = unique(opinions.map(({ aspect }) => aspect));
+    const aspects = unique(opinions.map(({ aspect }) => aspect));
     const read = opinions.filter(({ target }) => isRead(target));
     const speaks = (one) => one.polarity !== "none" || correctionOf(one) || sameCell(one, chosen);
     const loud = new Set(read.filter(speaks).map(({ aspect }) => aspect));
-    const silent = all.filter((aspect) => !loud.has(aspect));
-    const folds = loud.size > 0 && silent.length > FEW_SILENT;
-    const aspects = folds && !unfolded ? all.filter((aspect) => loud.has(aspect)) : all;
-    const fold = () => {
+    const silent = foldable(aspects, (aspect) => !loud.has(aspect), FEW_SILENT);
+    const absent = foldable(targets, (target) => !isRead(target) && target !== chosen?.target, FEW_ABSENT);
+    const shownOf = (all, folded) => (unfolded ? all : all.filter((one) => !folded.includes(one)));
+    const [names, questions] = [shownOf(targets, absent), shownOf(aspects, silent)];
+    fill(
+      into,
+      make("div.grid-frame", table(names, questions, targets.length > aspects.length)),
+      silent.length + absent.length > 0 && foldedNote(silent, absent),
+      legend(read, !names.every(isRead)),
+    );
+    only(buttons(), (chosen && at(chosen)) || buttons()[0]);
+  }
+
+  /** @param {string[]} silent aspects @param {string[]} absent targets */
+  function foldedNote(silent, absent) {
+    const toggle = () => {
       unfolded = !unfolded;
       draw();
     };
-    const expanded = { class: "link-button", "data-key": "fold", "aria-expanded": String(unfolded) };
-    const toggle = button(unfolded ? "Hide them" : "Show them", fold, expanded);
-    fill(
-      into,
-      make("div.grid-frame", table(targets, aspects, targets.length > all.length)),
-      folds && make("p.silent-on", "Silent on ", silent.join(", "), ". ", toggle),
-      legend(read, read.length < opinions.length),
+    const looks = { class: "link-button", "data-key": "fold", "aria-expanded": String(unfolded) };
+    return make(
+      "p.folded",
+      silent.length > 0 && `Silent on ${silent.join(", ")}. `,
+      absent.length > 0 && `Not in the text: ${absent.join(", ")}. `,
+      button(unfolded ? "Hide them" : "Show them", toggle, looks),
     );
-    only(buttons(), (chosen && at(chosen)) || buttons()[0]);
   }
 
   /** @param {string[]} targets @param {string[]} aspects @param {boolean} targetsDown */
@@ -74,6 +87,8 @@ export function attachGrid({ into, choose, correctionOf }) {
       make("tbody", ...rows),
     );
     grid.style.setProperty("--columns", String(across.length));
+    grid.classList.toggle("many", across.length > MANY);
+    grid.classList.toggle("crowded", across.length > CROWDED);
     return grid;
   }
 
@@ -163,6 +178,13 @@ function move(event) {
 /** @param {HTMLButtonElement[]} buttons @param {HTMLButtonElement} one */
 function only(buttons, one) {
   for (const other of buttons) other.tabIndex = other === one ? 0 : -1;
+}
+
+/** Those of some names that may be folded, as long as others are left; none where they are few.
+ * @param {string[]} names @param {(name: string) => boolean} fits @param {number} few */
+function foldable(names, fits, few) {
+  const found = names.filter(fits);
+  return found.length > few && found.length < names.length ? found : [];
 }
 
 /** @param {string[]} values */

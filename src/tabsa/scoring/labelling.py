@@ -7,13 +7,12 @@ from typing import Final
 
 from tabsa.errors import DataError, OutputError
 from tabsa.inference.predictor import Predictor
-from tabsa.inference.suggesting import AskedText, Measure, Suggestion, suggest_of
-from tabsa.scoring.reading import InputTable, TableColumns, find_columns
-from tabsa.scoring.request import Request
-from tabsa.scoring.scorer import is_implied
-from tabsa.scoring.targets import OwnTargets, SharedTargets, Targets
+from tabsa.inference.suggesting import MarkedText, Suggestion, suggest_of
+from tabsa.scoring.request import Request, RowTargets, find_columns
+from tabsa.scoring.scorer import chunks, is_implied
+from tabsa.scoring.single import open_input
 from tabsa.tables.fields import is_whole
-from tabsa.tables.rows import Row, Values
+from tabsa.tables.reading import Row, Values, read_rows
 from tabsa.tables.writing import check_table_name, write_table
 
 _DIGITS: Final = 4  # of a probability: for the eye
@@ -49,49 +48,30 @@ def suggest_table(
     n: int = 50,
     *,
     questions: int | None = 3,
-    measure: Measure = "margin",
     labelled: Sequence[str] = (),
     overwrite: bool = False,
     on_progress: Callable[[float], None] = lambda _: None,
 ) -> Suggested:
     """Write the questions of a table's texts whose answers would teach a model most, to be answered by a person.
 
-    One row a question: its text, target and aspect, what the model said and how sure it was, and an empty `polarity`.
-    What is filled in is one's own data; what is left empty was not asked.
+    One row a question: its text, target and aspect, the model's answer and its probability, and an empty `polarity`.
+    Rows that are filled in are one's own data; a row that is left empty does not count.
 
     Args:
-        source: the table: .csv, .tsv, .jsonl (any of them with .gz) or .parquet.
+        source: the table.
         out: where the questions go, in the format its name tells.
         predictor: the model.
         request: whom and what to ask about, and which column holds the texts.
         n: how many texts.
         questions: how many a text, the least sure; None is all.
-        measure: of uncertainty, as for `tabsa.inference.suggesting.suggest`.
         labelled: texts that have their labels; neither they nor texts like them are picked.
         overwrite: replace what is there.
-        on_progress: told how much of the table has been read, from 0 to 1.
+        on_progress: called with how much of the table has been read, from 0 to 1.
 
     Raises:
         DataError: the table cannot be read, or none of its texts can be asked about.
         OutputError: the questions cannot be written.
     """
-    _refuse(source, out, overwrite=overwrite)
-    counts = Suggested()
-    with InputTable(source) as table:
-        asked = _asked(table, predictor, request, counts, on_progress)
-        found = suggest_of(
-            predictor, asked, request.aspects, n, questions=questions, measure=measure, labelled=labelled
-        )
-    if not found:
-        raise _nothing(source, counts)
-    counts.texts, counts.questions = len(found), sum(len(one.questions) for one in found)
-    aliased = {name: list(others) for name, others in (request.targets or {}).items() if others}
-    columns = _COLUMNS | ({"aliases": str} if aliased else {})
-    write_table(out, columns, [row for one in found for row in _rows(one, aliased)])
-    return counts
-
-
-def _refuse(source: Path, out: Path, *, overwrite: bool) -> None:
     check_table_name(out)
     if out.is_dir():
         raise OutputError(f"{out} is a folder; expected the name of a file")
@@ -99,59 +79,60 @@ def _refuse(source: Path, out: Path, *, overwrite: bool) -> None:
         raise OutputError(f"{out} is the input; write to another file")
     if out.exists() and not overwrite:
         raise OutputError(f"{out} exists", code="output_exists")
+    counts = Suggested()
+    texts = _texts(source, predictor, request, counts, on_progress)
+    found = suggest_of(predictor, texts, request.aspects, n, questions=questions, labelled=labelled)
+    if not found:
+        raise _nothing(source, counts)
+    counts.texts, counts.questions = len(found), sum(len(one.questions) for one in found)
+    aliases = {name: ";".join(others) for name, others in (request.targets or {}).items() if others}
+    columns = _COLUMNS | ({"aliases": str} if aliases else {})
+    write_table(out, columns, [row for one in found for row in _rows(one, aliases)])
+    return counts
 
 
-def _asked(
-    table: InputTable,
-    predictor: Predictor,
-    request: Request,
-    counts: Suggested,
-    on_progress: Callable[[float], None],
-) -> Iterator[AskedText]:
-    """The rows of a table, as far as they can be asked about."""
-    targets: Targets = (
-        SharedTargets(request.targets) if request.targets is not None else OwnTargets(request.target_column or "")
-    )
-    implied = is_implied(predictor, request)
-    columns: TableColumns | None = None
-    for chunk in table.chunks(request.chunk):
-        rows = [row for row in chunk if isinstance(row, Row) and is_whole(row.values)]
-        counts.rows += len(chunk)
-        counts.unread += len(chunk) - len(rows)
-        if columns is None and rows:
-            columns = find_columns(table.path, rows, request)
-        on_progress(table.share())
-        for row in rows:
-            try:
-                text = columns.text_of(row.values) if columns else ""
-                names, found = targets.of(row.values, text, implied=implied)
-            except DataError:
-                counts.unread += 1
-                continue
-            read_for = predictor.implied_targets(names, found) if implied else found
-            counts.silent += not read_for
-            yield AskedText(row.number, text, read_for)
+def _texts(
+    source: Path, predictor: Predictor, request: Request, counts: Suggested, on_progress: Callable[[float], None]
+) -> Iterator[MarkedText]:
+    """Read the rows of a table, as far as they can be asked about."""
+    targets, implied, columns = RowTargets(request), is_implied(predictor, request), None
+    with open_input(source) as file:
+        size = source.stat().st_size
+        for chunk in chunks(read_rows(source, file, separator=request.separator), request.chunk):
+            rows = [row for row in chunk if isinstance(row, Row) and is_whole(row.values)]
+            counts.rows += len(chunk)
+            counts.unread += len(chunk) - len(rows)
+            columns = columns or (find_columns(source, rows, request) if rows else None)
+            on_progress(1.0 if file.closed else file.tell() / max(1, size))
+            for row in rows:
+                try:
+                    text = columns.text_of(row.values) if columns else ""
+                    names, found = targets.of(row.values, text, implied=implied)
+                except DataError:
+                    counts.unread += 1
+                    continue
+                read_for = predictor.implied_targets(names, found) if implied else found
+                counts.silent += not read_for
+                yield MarkedText(row.number, text, read_for)
 
 
-def _rows(suggestion: Suggestion, aliased: dict[str, list[str]]) -> Iterator[Values]:
+def _rows(suggestion: Suggestion, aliases: dict[str, str]) -> Iterator[Values]:
     for question in suggestion.questions:
         row: Values = {
             "row": suggestion.index,
             "text": suggestion.text,
             "target": question.target if question.named else None,
             "aspect": question.aspect,
-            "said": question.said,
+            "said": question.predicted,
             "probability": round(question.probability, _DIGITS),
             "polarity": None,
             "asked_only": True,
         }
-        if aliased:
-            row["aliases"] = ";".join(aliased.get(question.target, ()) if question.named else ()) or None
-        yield row
+        yield row | ({"aliases": aliases.get(question.target) if question.named else None} if aliases else {})
 
 
 def _nothing(source: Path, counts: Suggested) -> DataError:
-    """Why there is nothing to label."""
+    """Return why there is nothing to label."""
     if not counts.rows:
         return DataError(f"{source} holds no rows; expected at least one text")
     if counts.silent:

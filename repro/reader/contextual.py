@@ -1,5 +1,7 @@
 """The paper's delayed memory over contextual words: a reader whose states are read by chains, not by attention.
 
+Importing it makes the system `delayed-entnet-contextual` known, as a configuration's `kind`.
+
 Each target has a chain tied to its slot, as in the paper; a further one is for what the text only implies, and there
 are free ones. The words are the encoder's states, brought to the memory's size. A question chooses among its target's
 chain and the free ones:
@@ -7,21 +9,44 @@ chain and the free ones:
     p = softmax over j of k_j . W_att q        u = sum of p_j h_j        y = R tanh(H (W_up u + q))
 """
 
-from typing import ClassVar, Final
+import dataclasses
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal
 
 import torch
 from torch import Tensor
 
-from tabsa.errors import ModelError
-from tabsa.models.reader.encoder import ReadTexts
-from tabsa.models.reader.reader_config import ContextualEntNetConfig
+from tabsa.config import option
+from tabsa.models.reader.encoder import EncodedTexts
+from tabsa.models.reader.reader_config import ReaderConfig
 from tabsa.models.reader.reader_network import QuestionBatch, Reader
+from tabsa.models.registry import SYSTEMS
 from tabsa.nn.context import Context, constant, dropout, normal, parameter, xavier
 from tabsa.nn.memory import DelayWeights, MemoryCell, MemoryWeights
 from tabsa.nn.scan import reverse, scan
 from tabsa.nn.transformer import linear
 
+SYSTEMS["delayed-entnet-contextual"] = dataclasses.replace(
+    SYSTEMS["reader-large"],
+    name="delayed-entnet-contextual",
+    about="the paper's delayed memory over an encoder's states, in place of the question layers",
+    paper=SYSTEMS["delayed-entnet"].paper,
+    config=f"{__name__}:ContextualEntNetConfig",
+    network=f"{__name__}:ContextualEntNet",
+    graph="",
+    engine="",
+)
 _TIED: Final = 4  # chains tied to slots; targets after these share the chain of what is implied
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextualEntNetConfig(ReaderConfig):
+    """A reader's choices, and those of the memory."""
+
+    late_interaction: int = option(0, "none: the memory reads the encoder's last states", low=0, high=0)
+    chains: int = option(4, "free chains of the memory, besides the one tied to the question's target", low=0)
+    size: int = option(192, "dimensions of the memory", low=1)
+    directions: Literal["both", "forward"] = option("both", "how a text is read")
 
 
 class ContextualEntNet(Reader):
@@ -35,8 +60,6 @@ class ContextualEntNet(Reader):
     def add_head(self, starts: list[torch.Generator], d: int) -> None:
         """The memory's weights, one set a direction."""
         config = self.config
-        if config.along or config.through:
-            raise ModelError("a memory reads the encoder's last states; expected neither 'along' nor 'through'")
         size, ways = config.size, 2 if config.directions == "both" else 1
         self.down = parameter(starts, d, size, init=xavier)
         self.down_bias = parameter(starts, size, init=constant(0))
@@ -77,7 +100,7 @@ class ContextualEntNet(Reader):
         delay = DelayWeights(*(flat(f"delay_{part}") for part in ("inputs", "gates", "new", "bias", "vector")))
         return MemoryWeights(flat("memory"), flat("key"), flat("word"), flat("slope"), delay=delay)
 
-    def answer(self, batch: QuestionBatch, reading: ReadTexts, question: Tensor, context: Context) -> Tensor:
+    def answer(self, batch: QuestionBatch, reading: EncodedTexts, question: Tensor, context: Context) -> Tensor:
         """What the chains say to each question."""
         memory = self.memories(reading.states, batch.lengths, context)  # (S, B, n, size)
         query = question.flatten(1, 2) @ self.attend.to(question.dtype)

@@ -15,7 +15,12 @@ import browsing
 import scored_tables as made
 from axe import violations
 from browsing import Page, start_browser
+from prediction_factory import made_up
+from scored_data import many
+from tabsa.evaluation.report import evaluate
 from tabsa.pages.counting import summarise
+from tabsa.pages.evaluation_page import write_evaluation
+from tabsa.pages.evidence_page import write_explanation
 from tabsa.pages.summary import Summary
 
 pytestmark = pytest.mark.browser
@@ -82,32 +87,30 @@ def test_the_filter_hides_what_does_not_fit(page: Page, summary: Summary) -> Non
     assert page.text_of("#matches") == f"{len(every)} sentences"
 
 
+@pytest.fixture(scope="module")
+def addresses(browser: Page, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The report, an evaluation against another, and an explanation."""
+    dataset, probabilities = many([1, 2, 3, 1] * 20)
+    report = evaluate(dataset, probabilities, bootstrap=20, model="mine")
+    folder = tmp_path_factory.mktemp("others")
+    pages = [write_evaluation(report, folder / "evaluation.html", report)]
+    pages.append(write_explanation([made_up(), made_up(directions=0)], folder / "evidence.html"))
+    return [browser.address, *(path.as_uri() for path in pages)]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_axe_finds_nothing_and_nothing_sticks_out(page: Page, scheme: str, width: int) -> None:
+def test_axe_finds_nothing_and_nothing_sticks_out(page: Page, addresses: list[str], scheme: str, width: int) -> None:
     page.resize(width)
     page.prefer(scheme)
-    page.driver.get(page.address)
-    page.run("for (const part of document.querySelectorAll('details')) part.open = true")
-    assert violations(page.driver) == []
-    wide, window = page.width()
-    assert wide <= window
-    ground = page.run("return getComputedStyle(document.body).backgroundColor")
-    assert (sum(map(int, re.findall(r"\d+", ground))) < 150) == (scheme == "dark")
-
-
-def test_without_a_script_all_is_there(browser: Page, summary: Summary) -> None:
-    browser.cdp("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
-        browser.driver.get("about:blank")
-        browser.driver.get(browser.address)
-        assert browser.one("table.heat").is_displayed()
-        assert browser.one("table.contrast").is_displayed()
-        assert not browser.one("#filter").is_displayed()
-        assert len(browser.all("#sentences blockquote")) == sum(len(cell.quotes) for cell in summary.cells.values())
-        assert len(browser.all(".heat a")) == len(browser.all("#sentences .behind"))
-    finally:
-        browser.cdp("Emulation.setScriptExecutionDisabled", {"value": False})
+    for address in addresses:
+        page.driver.get(address)
+        page.run("for (const part of document.querySelectorAll('details')) part.open = true")
+        assert violations(page.driver) == []
+        wide, window = page.width()
+        assert wide <= window
+        ground = page.run("return getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, re.findall(r"\d+", ground))) < 150) == (scheme == "dark")
 
 
 def test_it_prints_on_white_even_at_night(page: Page) -> None:

@@ -1,0 +1,337 @@
+"""Parquet files scored on a Ray cluster, or on all cores of one machine, by Ray Data. Needs ray, and only when called.
+
+    read_parquet (tasks)  ->  map_batches (workers with a model each, which write their parts)  ->  counts
+
+A part is called by the hash of its first row (`row_hash`: of the file's name and the row's place in it, a column of the
+results), so that one that is scored again has the same name, and `resume` passes over rows that are written. Text is
+refused: Ray's CSV reader makes 7 of the id 007 and ends the job at a row with a field too many, its JSON reader at a
+line that is no JSON. `write_parquet` is not used: it stalls next to workers that take all CPUs, and counts nothing.
+"""
+
+import dataclasses
+import json
+import logging
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from tabsa.errors import ConfigError, DataError, DataNotFoundError, ModelError, OutputError, TabsaError, first_line
+from tabsa.inference.predictor import Predictor
+from tabsa.scoring.folders import FORMAT, Model
+from tabsa.scoring.request import Request
+from tabsa.scoring.scorer import Scorer, chunks
+from tabsa.scoring.single import request_identity
+from tabsa.tables.outputs import Counts, lock, parse_record
+from tabsa.tables.parquet import parquet_rows
+from tabsa.tables.reading import Row
+
+ROW_HASH: Final = "row_hash"  # Ray's name for it
+_JOB, _REJECTS = "_job.json", "_rejects"
+# At a batch, when its worker is lost: of a lost node Ray learns after some seconds, and tries each second or oftener.
+_TASK_RETRIES: Final = 200
+_PARTS: Final = 2000  # that a job has at least, where it is large
+_ROW_BYTES: Final = 100  # about; only the size of parts depends on it
+_LARGEST: Final = 16  # chunks of a part
+_QUIET: Final = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # or Ray warns of a change to come, about GPUs
+    "RAY_BACKEND_LOG_LEVEL": "fatal",  # of what a user can mend, this program tells itself
+    "RAY_DATA_LOG_LEVEL": "ERROR",
+}
+
+
+class Store(NamedTuple):
+    """A folder or file of this machine or of an object store, by pyarrow's file systems."""
+
+    system: Any
+    path: str
+    shown: str  # for messages, without credentials
+
+    def entries(self) -> dict[str, int]:
+        """Return all files below, or the file itself, by path: their sizes."""
+        from pyarrow.fs import FileSelector, FileType
+
+        with self.trouble(DataError):
+            info = self.system.get_file_info(self.path)
+            selector = FileSelector(self.path, recursive=True, allow_not_found=True)
+            infos = [info] if info.type == FileType.File else self.system.get_file_info(selector)
+        return {info.path: info.size for info in infos if info.type == FileType.File}
+
+    def write(self, name: str, content: Any) -> None:
+        """Write a file, all of it or nothing: an object store shows a file when it is whole."""
+        path = f"{self.path}/{name}"
+        local = self.system.type_name == "local"
+        with self.trouble(OutputError):
+            if local:
+                self.system.create_dir(str(Path(path).parent))
+            written = f"{path}.{os.getpid()}.tmp" if local else path
+            with self.system.open_output_stream(written, compression=None) as stream:
+                stream.write(content)
+            if local:
+                self.system.move(written, path)
+
+    @contextmanager
+    def trouble(self, kind: type[TabsaError]) -> Iterator[None]:
+        """Make one clear line of what goes wrong with a file."""
+        try:
+            yield
+        except OSError as e:  # Arrow's errors of files are such
+            deed = "read" if kind is DataError else "write"
+            raise kind(f"cannot {deed} {self.shown}: {first_line(e)}") from e
+
+
+def is_url(location: object) -> bool:
+    """Tell whether this is a URL rather than a path."""
+    return re.match(r"[a-z][a-z0-9+.-]+://", str(location)) is not None
+
+
+def open_store(location: str) -> Store:
+    """Return the store at a path or a URL, such as `s3://bucket/folder?region=eu-west-1`."""
+    import pyarrow
+    from pyarrow.fs import FileSystem
+
+    shown = re.sub(r"(://)[^/@]*@", r"\1", location.partition("?")[0]) if is_url(location) else location
+    try:
+        system, path = FileSystem.from_uri(location if is_url(location) else str(Path(location).resolve()))
+    except (pyarrow.ArrowException, OSError) as e:
+        raise ConfigError(f"cannot use {shown}: {first_line(e)}") from e
+    return Store(system, path.rstrip("/"), shown.rstrip("/"))
+
+
+def score_cluster(
+    source: str,
+    out: str,
+    model: Model,
+    request: Request,
+    *,
+    address: str | None = None,
+    workers: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    on_progress: Callable[[Counts], None] = lambda _: None,
+) -> Counts:
+    """Score a Parquet file, or all of a folder, on a Ray cluster.
+
+    Args:
+        source: the file or folder, here or at a URL.
+        out: the folder where the results go, here or at a URL.
+        model: the model; each worker takes as many CPUs as it has threads.
+        request: what to ask, and how to lay it out.
+        address: of the cluster; by default that in $RAY_ADDRESS, or else this machine alone.
+        workers: how many; by default as many as the CPUs are for.
+        resume: go on with the job that is there, if there is one.
+        overwrite: replace the job that is there.
+        on_progress: called with what has been done, each time a part is.
+
+    Raises:
+        DataError: a table is not Parquet, or no row can be scored.
+        OutputError: the results cannot be written or resumed, or Ray gave up.
+    """
+    ray = require_ray()
+    tables, target = open_store(source), open_store(out)
+    files = _parquet_files(tables)
+    predictor = model.load()
+    request = _settled(tables, max(files, key=lambda path: files[path]), predictor, request)
+    identity = {**request_identity(predictor, request), "input": tables.shown}
+    if target.system.type_name == "local":
+        Path(target.path).mkdir(parents=True, exist_ok=True)
+    counts = Counts()
+    with lock(Path(target.path)) if target.system.type_name == "local" else nullcontext():
+        done = _begin(target, identity, resume=resume, overwrite=overwrite)
+        job = PartJob(model, request, request_identity(predictor, request), out, done)
+        chunk = Scorer(Path("table.parquet"), ".parquet", predictor, request).chunk
+        rows = chunk * max(1, min(_LARGEST, sum(files.values()) // (_PARTS * chunk * _ROW_BYTES)))
+        with _joined(ray, address):
+            for part in _parts(ray, tables, sorted(files), job, rows, workers):
+                counts.add(part)
+                on_progress(counts)
+    if counts.rejected and not counts.scored and not len(done):
+        raise DataError(f"all {counts.rows:,} rows were rejected, the first: {counts.first_reason}")
+    return counts
+
+
+def _parquet_files(tables: Store) -> dict[str, int]:
+    """Return the files to read, with their sizes; those whose names begin with `_` or `.` are none."""
+    entries = {
+        path: size
+        for path, size in tables.entries().items()
+        if not any(part.startswith(("_", ".")) for part in path.removeprefix(tables.path).split("/"))
+    }
+    if not entries:
+        raise DataNotFoundError(f"no file {tables.shown}; expected a Parquet file, or a folder of them")
+    for path in entries:
+        if not path.lower().endswith(".parquet"):
+            why = "its readers of text lose rows; save it as Parquet, or leave the cluster out"
+            raise DataError(f"{Path(path).name} is not a Parquet file, and Ray is given only these: {why}")
+    return entries
+
+
+def _settled(tables: Store, path: str, predictor: Predictor, request: Request) -> Request:
+    """Try the first rows of a file, and return the request with its columns named and the hash of rows among them."""
+    with tables.trouble(DataError), tables.system.open_input_file(path) as file:
+        rows = list(islice(parquet_rows(Path(path), file), 1024))
+    if not rows:
+        raise DataError(f"{tables.shown} holds no rows; expected at least one text")
+    scorer = Scorer(Path(tables.shown), ".jsonl", predictor, request)
+    scorer.settle(rows)
+    columns = scorer.table_columns
+    keep = None if request.keep is None else [*request.keep, ROW_HASH]
+    return dataclasses.replace(request, text_column=columns.text, id_column=columns.id or ROW_HASH, keep=keep)
+
+
+def _begin(target: Store, identity: dict[str, Any], *, resume: bool, overwrite: bool) -> Any:
+    """Write down what the job is, and return the hashes of the rows that are done, in order."""
+    import numpy as np
+    from pyarrow import parquet
+
+    there = [path.removeprefix(f"{target.path}/") for path in target.entries()]
+    if _JOB in there and resume:
+        with target.system.open_input_stream(f"{target.path}/{_JOB}") as stream:
+            parse_record(stream.read(), FORMAT, identity, target.shown)
+    elif there and not overwrite:
+        code = "job_exists" if _JOB in there else "output_exists"
+        found = "a job into it was begun" if _JOB in there else "it is not empty, and holds no job"
+        raise OutputError(f"cannot write {target.shown}: {found}", code=code)
+    target.write(_JOB, json.dumps({"format": FORMAT, "identity": identity}, indent=2).encode())
+    done = [np.empty(0, np.uint64)]
+    for name in there:
+        path = f"{target.path}/{name}"
+        if not name.startswith(("part-", f"{_REJECTS}/part-")):
+            continue
+        if overwrite or name.endswith(".tmp"):
+            target.system.delete_file(path)
+        elif name.endswith(".parquet"):
+            done.append(parquet.read_table(path, [ROW_HASH], filesystem=target.system)[ROW_HASH].to_numpy())
+        else:
+            with target.system.open_input_stream(path, compression=None) as stream:
+                lines = stream.read().splitlines()
+            done.append(np.array([json.loads(line)["content"][ROW_HASH] for line in lines], np.uint64))
+    return np.unique(np.concatenate(done))
+
+
+def _parts(
+    ray: Any, tables: Store, paths: list[str], job: "PartJob", rows: int, workers: int | None
+) -> Iterator[Counts]:
+    from ray.data import ActorPoolStrategy, DataContext, read_parquet
+
+    context = DataContext.get_current()
+    context.enable_progress_bars = context.print_on_execution_start = False
+    cpus = int(ray.cluster_resources().get("CPU", 1))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"ray\b")  # of its own settings
+        warnings.filterwarnings("ignore", message="`ray_remote_args")  # `max_task_retries` has no other name
+        # Reading takes no CPU of its own, so that the workers can have all: next to the scoring it is nothing.
+        batches = read_parquet(paths, filesystem=tables.system, include_row_hash=True, num_cpus=0).map_batches(
+            PartScorer,
+            fn_constructor_args=(job,),
+            batch_size=rows,
+            batch_format="pyarrow",
+            compute=ActorPoolStrategy(size=workers or max(1, cpus // job.model.threads)),
+            num_cpus=job.model.threads,
+            max_task_retries=_TASK_RETRIES,  # a batch on which workers die again and again ends the job at last
+        )
+        try:
+            batch: Any
+            for batch in batches.iter_batches(batch_size=None, prefetch_batches=0, batch_format="pyarrow"):
+                yield from (Counts(**json.loads(line)) for line in batch["counts"].to_pylist())
+        except ray.exceptions.RayError as e:
+            cause = getattr(e, "cause", None)
+            if isinstance(cause, TabsaError):
+                raise cause from e
+            message = f"Ray gave up, and what was scored is kept: {_line(e)}"
+            raise OutputError(message, code="cluster_failed") from e
+
+
+class PartJob(NamedTuple):
+    """What every batch of rows is scored with."""
+
+    model: Model
+    request: Request
+    identity: dict[str, Any]
+    out: str
+    done: Any  # the hashes of rows that an earlier run did, in order
+
+
+class PartScorer:
+    """A worker: scores one batch of rows after another with one model, and writes each as a part."""
+
+    def __init__(self, job: PartJob) -> None:
+        self._job, self._store, self._predictor = job, open_store(job.out), job.model.load()
+        if request_identity(self._predictor, job.request) != job.identity:
+            raise ModelError("the model or the version of tabsa is not the same on all machines")
+
+    def __call__(self, batch: Any) -> Any:
+        """Score a batch; returns its counts."""
+        import numpy as np
+        import pyarrow
+        from pyarrow import parquet
+
+        fresh = ~np.isin(batch[ROW_HASH].to_numpy(), self._job.done)
+        batch = batch.filter(pyarrow.array(fresh))
+        counts, batches, rejects = Counts(), [], b""
+        scorer = Scorer(Path("table.parquet"), ".parquet", self._predictor, self._job.request, schema=batch.schema)
+        rows = (Row("row", values, n) for n, values in enumerate(batch.to_pylist(), start=1))
+        for chunk in chunks(rows, scorer.chunk):
+            answers, rejected, more = scorer.answer(chunk)
+            batches.append(scorer.encoder.arrow.batch(answers))
+            rejects += b"".join(one.line() for one in rejected)
+            counts.add(more)
+        if batch.num_rows:
+            name = f"part-{batch[ROW_HASH][0].as_py():016x}"
+            if counts.scored:
+                sink = pyarrow.BufferOutputStream()
+                parquet.write_table(pyarrow.Table.from_batches(batches), sink)
+                self._store.write(f"{name}.parquet", sink.getvalue())
+            if rejects:
+                self._store.write(f"{_REJECTS}/{name}.jsonl", rejects)
+        return pyarrow.table({"counts": [json.dumps(dataclasses.asdict(counts))]})
+
+
+# ---- joining a cluster
+
+
+def require_ray() -> Any:
+    """Return the ray module, or raise one clear line where it is not installed."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+        import ray
+        import ray.data
+    except ImportError as e:
+        advice = "install it with `pip install 'tabsa[scale]'`"
+        raise ConfigError(f"a Ray cluster needs ray; {advice}", code="ray_missing") from e
+    return ray
+
+
+@contextmanager
+def _joined(ray: Any, address: str | None) -> Iterator[None]:
+    """Join a cluster, or start one on this machine, and leave it at the end; one that is joined already stays so."""
+    if ray.is_initialized():
+        yield
+        return
+    address = address or os.environ.get("RAY_ADDRESS") or "local"
+    if address.startswith("ray://"):
+        raise ConfigError(f"{address} is for Ray's client; run this on a node of the cluster", code="ray_client")
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address == "local":
+        options |= {"include_dashboard": False, "object_store_memory": 200_000_000}  # parts are small, and soon scored
+    try:
+        ray.init(address=address, **options)
+    except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError, OSError) as e:
+        raise ConfigError(f"cannot join the Ray cluster at {address}: {_line(e)}") from e
+    try:
+        yield
+    finally:
+        with suppress(Exception):
+            ray.shutdown()
+
+
+def _line(error: Exception) -> str:
+    """Return the first line of Ray's message, less its colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", first_line(error)).rstrip(".")[:500]

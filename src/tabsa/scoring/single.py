@@ -1,0 +1,164 @@
+"""One table: chunks of rows in, bytes of results out, and a state after each."""
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple
+
+from tabsa import __version__
+from tabsa.checkpoint.model_folder import ANSWERING
+from tabsa.errors import DataError, DataNotFoundError, OutputError
+from tabsa.files import reason
+from tabsa.inference.predictor import Predictor
+from tabsa.scoring.request import Request
+from tabsa.scoring.scorer import Scorer, chunks, is_implied
+from tabsa.tables.outputs import Counts, FileOutput, StandardOutput, working_files
+from tabsa.tables.reading import INPUT_SUFFIXES, read_rows, suffix_of, warn_of_guess
+
+_STREAM_SUFFIX: Final = ".jsonl"  # of standard output
+
+
+class Progress(NamedTuple):
+    """How far a run is."""
+
+    counts: Counts
+    resumed: int  # of the rows, those that an earlier run did
+    share: float  # of the input that was read, from 0 to 1
+
+
+def score_table(
+    source: Path,
+    out: Path | None,
+    predictor: Predictor,
+    request: Request,
+    *,
+    rejects: Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+    on_guess: Callable[[str], None] = warn_of_guess,
+) -> Progress:
+    """Ask a model of every row of a table, and write its answers.
+
+    Rows that cannot be scored go to the rejects file with the reason. Memory does not grow with the table. A run that
+    was killed is taken up with `resume`, and gives the same output as one that was not.
+
+    Args:
+        source: the table: .csv, .tsv, .jsonl (any of them with .gz), .parquet or .xlsx.
+        out: where the results go, in the format its name tells; None is standard output, as JSON Lines.
+        predictor: the model.
+        request: what to ask, and how to lay it out.
+        rejects: where rejected rows go; by default `out` with ".rejects.jsonl" after it.
+        resume: go on with the run that is there, if there is one.
+        overwrite: replace what is there, finished or not.
+        on_progress: called after each chunk of rows.
+        on_guess: called with a line on how the table is read, where its name does not tell; by default a `DataWarning`.
+
+    Raises:
+        DataError: the table cannot be read, or none of its rows can be scored.
+        OutputError: the results cannot be written, or a run cannot be resumed.
+    """
+    suffix = suffix_of(out) if out else _STREAM_SUFFIX
+    with (
+        open_input(source) as file,
+        _open_output(source, out, rejects, resume=resume, overwrite=overwrite) as output,
+    ):
+        schema = _schema(source, suffix)
+        scorer = Scorer(source, suffix, predictor, request, schema=schema, on_guess=on_guess)
+        status = os.fstat(file.fileno())
+        identity = {"bytes": status.st_size, "changed": status.st_mtime_ns}
+        output.begin({"input": identity, **request_identity(predictor, request)})
+        state = output.state
+        resumed, scorer.begun = state.counts.rows, bool(state.output)
+        rows = read_rows(source, file, separator=request.separator, on_guess=on_guess) if not state.done else ()
+        for chunk in chunks(rows, scorer.chunk):
+            scorer.settle(chunk)
+            if chunk[-1].number <= state.row:
+                continue
+            scored = scorer.score(chunk)
+            state.row = chunk[-1].number
+            state.counts.add(scored.counts)
+            output.save(scored.output, scored.rejects)
+            reached = status.st_size if file.closed else file.tell()
+            on_progress(Progress(state.counts, resumed, reached / max(1, status.st_size)))
+        if state.counts.rows == 0:
+            raise DataError(f"{source} holds no rows; expected at least one text", code="no_rows")
+        output.finish()
+    if not state.counts.scored:
+        seen = f"; see {rejects or rejects_file(out)}" if out else ""
+        message = f"all {state.counts.rows:,} rows were rejected, the first: {state.counts.first_reason}{seen}"
+        raise DataError(message, code="all_rejected")
+    return Progress(state.counts, resumed, 1.0)
+
+
+def rejects_file(out: Path) -> Path:
+    """Return where rejected rows go by default."""
+    return out.with_name(out.name + ".rejects.jsonl")
+
+
+def open_input(source: Path) -> BinaryIO:
+    """Open the table, to be read as bytes."""
+    suffix_of(source, INPUT_SUFFIXES)
+    if source.is_dir():
+        raise DataError(f"{source} is a folder; expected a file")
+    try:
+        return source.open("rb")
+    except FileNotFoundError as e:
+        raise DataNotFoundError(f"no file {source}; expected the table to score") from e
+    except OSError as e:
+        raise DataError(f"cannot read {source}: {reason(e)}") from e
+
+
+def _schema(source: Path, suffix: str) -> Any:
+    """Return the Arrow schema of a Parquet table whose results are Parquet, too."""
+    if suffix != ".parquet":
+        return None
+    from tabsa.tables.parquet import parquet_file, require_pyarrow
+
+    require_pyarrow(source)
+    if suffix_of(source, INPUT_SUFFIXES) != ".parquet":
+        return None
+    with parquet_file(source) as table:
+        return table.schema_arrow
+
+
+def _open_output(
+    source: Path, out: Path | None, rejects: Path | None, *, resume: bool, overwrite: bool
+) -> FileOutput | StandardOutput:
+    """Open the output; names under which the run has files of its own are refused, or one would overwrite the other."""
+    if out is None:
+        return StandardOutput(rejects, overwrite=overwrite)
+    rejects = rejects or rejects_file(out)
+    for path in (out, rejects):
+        if path.is_dir():
+            raise OutputError(f"{path} is a folder; expected the name of a file")
+        if path.resolve() == source.resolve():
+            raise OutputError(f"{path} is the input; write to another file")
+    own = [path.resolve() for path in (out, *working_files(out), rejects, working_files(rejects)[0])]
+    if len(set(own)) < len(own):
+        raise OutputError(f"{rejects} is in the way of {out} and the files beside it", code="rejects_in_the_way")
+    if source.resolve() in own:
+        raise OutputError(f"{source} is the input, and has the name of a file that grows beside {out}; rename one")
+    return FileOutput(out, rejects, resume=resume, overwrite=overwrite)
+
+
+def request_identity(predictor: Predictor, request: Request) -> dict[str, Any]:
+    """Return all that decides, beside the input, what the output is; a run is resumed only where it is the same."""
+    folder = predictor.folder
+    model = {name: folder.files.digest(name) for name in ANSWERING if (folder.path / name).is_file()}
+    targets = [(name, *aliases) for name, aliases in (request.targets or {}).items()]
+    settled = {
+        "targets": _digest(targets),  # there may be thousands
+        "aspects": predictor.choose_aspects(request.aspects),
+        "implied": is_implied(predictor, request),
+        "keep": None if request.keep is None else sorted(request.keep),
+    }
+    identity = {"model": _digest(model), "precision": predictor.precision, "version of tabsa": __version__}
+    return dict(json.loads(json.dumps(identity | dataclasses.asdict(request) | settled)))
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()

@@ -1,0 +1,326 @@
+"""Readers against slow loops over their equations: questions in an encoder's last layers, or read beside the text."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+import slow_reader
+from reader_factory import make_reader, moved, question_batch, shape
+from tabsa.errors import ModelError
+from tabsa.models.reader.encoder import random_weights
+from tabsa.models.reader.reader_network import QuestionBatch, load_weights, untied_weights
+from tabsa.nn.context import EVALUATION, Context
+from tabsa.nn.transformer import padding_mask
+
+KINDS = ["bert", "mpnet"]
+DEEP = {"layers": 3}  # the encoder
+OF_TEXTS = ("pieces", "lengths", "slots", "targets", "aspect_rows", "labels")
+
+
+def ask(model, batch):
+    return model(batch, context=EVALUATION).logits.detach()
+
+
+def changed(batch, **arrays):
+    return dataclasses.replace(batch, **arrays)
+
+
+def made(kind, **options):
+    return moved(make_reader(kind, sizes=DEEP, **options))
+
+
+def context(*seeds):
+    return Context(training=True, generators=[torch.Generator().manual_seed(seed) for seed in seeds])
+
+
+def close(found, expected):
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-6)
+
+
+# ---- late interaction
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("late", "depth"), [(0, 0), (1, 0), (2, 0), (3, 0), (1, 2), (1, 1)])
+def test_answers_are_those_of_the_equations(kind, late, depth):
+    model, batch = made(kind, late_interaction=late, depth=depth), question_batch()
+    logits = ask(model, batch)
+    assert logits.shape == (2, 4, 5, 4)
+    assert logits.dtype == torch.float32
+    for seed, text, question in itertools.product(range(2), range(4), range(5)):
+        expected = slow_reader.answer(model, batch, seed, text, question)
+        np.testing.assert_allclose(logits[seed, text, question], expected, atol=1e-6, rtol=1e-6)
+    assert logits.std() > 0.1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("late", [1, 3])
+def test_an_answer_does_not_change_with_other_questions_and_aspects(kind, late):
+    model, batch = made(kind, late_interaction=late), question_batch()
+    whole = ask(model, batch)
+    for chosen in ([0], [4], [2, 1], [3, 0, 4, 2, 1]):
+        own = {name: getattr(batch, name)[..., chosen] for name in ("targets", "aspect_rows")}
+        close(ask(model, changed(batch, **own)), whole[:, :, chosen])
+    turned = [2, 0, 1]
+    where = torch.tensor([turned.index(row) for row in range(3)])
+    more = torch.cat([batch.aspects[:, turned], torch.full((2, 3, 3), 5)], dim=2)  # and padding behind each
+    more = torch.cat([more, more[:, :1] + 1], dim=1)
+    widths = torch.cat([batch.aspect_lengths[:, turned], batch.aspect_lengths[:, :1]], dim=1)
+    close(ask(model, changed(batch, aspects=more, aspect_lengths=widths, aspect_rows=where[batch.aspect_rows])), whole)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("late", [1, 3])
+def test_an_answer_does_not_change_with_other_texts_padding_and_order(kind, late):
+    model, batch = made(kind, late_interaction=late), question_batch()
+    whole = ask(model, batch)
+    for chosen in ([2], [1, 3], [3, 0, 2, 1]):
+        own = changed(batch, **{name: getattr(batch, name)[:, chosen] for name in OF_TEXTS})
+        longest = int(own.lengths.max())
+        own = changed(own, pieces=own.pieces[..., :longest], slots=own.slots[..., :longest])
+        close(ask(model, own), whole[:, chosen])
+    longer = changed(
+        batch,
+        pieces=torch.cat([batch.pieces, torch.full((2, 4, 4), 7)], dim=2),
+        slots=torch.cat([batch.slots, torch.full((2, 4, 4), -1)], dim=2),
+    )
+    close(ask(model, longer), whole)
+
+
+def test_targets_and_aspects_matter_and_an_implied_target_is_the_first_piece():
+    model, batch = made("bert"), question_batch()
+    first = torch.zeros_like(batch.targets)
+    for name in ("targets", "aspect_rows"):
+        one, other = (ask(model, changed(batch, **{name: value})) for value in (first, first + 1))
+        assert not torch.allclose(one, other, atol=1e-2)
+    slots = torch.full_like(batch.slots, -1)
+    implied = ask(model, changed(batch, slots=slots, targets=first - 1))
+    slots[..., 0] = 5
+    close(ask(model, changed(batch, slots=slots, targets=first + 5)), implied)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("late", [1, 2, 3])
+def test_what_enters_as_the_text_did_comes_out_as_its_states(kind, late):
+    """A question that is a piece's state becomes the piece's last state, but for MPNet's distances."""
+    model, batch = made(kind, late_interaction=late), question_batch()
+    encoder = model.encoder
+    if encoder.distances is not None:
+        torch.nn.init.zeros_(encoder.distances)
+    reading = model.read(batch.pieces, batch.lengths, EVALUATION)
+    mask = padding_mask(batch.lengths, batch.pieces.shape[2])
+    found = model.interact(reading.entered, reading.keys_values, mask, EVALUATION)
+    torch.testing.assert_close(found, encoder(batch.pieces, batch.lengths, EVALUATION), atol=1e-10, rtol=0)
+    assert len(reading.keys_values) == late
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_encoder_of_less_depth_is_its_first_layers(kind):
+    short = make_reader(kind, sizes={"layers": 2})
+    cut = make_reader(kind, sizes={"layers": 4}, depth=2)
+    assert cut.encoder.shape == short.encoder.shape
+    for (name, own), (other, tensor) in zip(cut.named_parameters(), short.named_parameters(), strict=True):
+        assert name == other
+        assert torch.equal(own, tensor), name
+    assert torch.equal(ask(cut, question_batch()), ask(short, question_batch()))
+    assert make_reader(sizes=DEEP, depth=9).encoder.shape.layers == 3
+
+
+def test_questions_go_through_no_more_layers_than_there_are():
+    with pytest.raises(ModelError, match="'late_interaction' is 3; the encoder has 2 layers"):
+        make_reader(sizes=DEEP, late_interaction=3, depth=2)
+
+
+def test_a_question_starts_between_its_target_and_its_aspect():
+    model = make_reader(late_interaction=1)
+    eye = torch.eye(model.encoder.shape.size)
+    of_target, of_aspect, of_both = model.question.detach().split(len(eye), dim=1)
+    for noise in (of_target - 0.6 * eye, of_aspect - 0.6 * eye, of_both):
+        assert noise.abs().max() < 0.1
+        assert noise.std() == pytest.approx(0.02, rel=0.1)
+    assert not torch.equal(model.question[0], model.question[1])
+
+
+def same_alone_and_in_a_group(group, alone, batch):
+    """Compare the second seed of a group with that seed alone; the names of the parameters that learn."""
+    for (name, parameter), own in zip(group.named_parameters(), alone.parameters(), strict=True):
+        assert torch.equal(parameter[1], own[0]), name
+    own = QuestionBatch(*(None if array is None else array[1:2] for array in vars(batch).values()))
+    of_group, of_alone = group(batch, context=context(1, 2, 3)).logits, alone(own, context=context(2)).logits
+    torch.testing.assert_close(of_group[1:2], of_alone, atol=1e-5, rtol=0)
+    of_group.square().sum().backward()
+    of_alone.square().sum().backward()
+    learnt = set()
+    for (name, tensor), one in zip(group.named_parameters(), alone.parameters(), strict=True):
+        assert (tensor.grad is None) == (one.grad is None), name
+        if one.grad is not None:
+            learnt.add(name)
+            assert one.grad.isfinite().all(), name
+            assert one.grad.any(), name
+            torch.testing.assert_close(tensor.grad[1], one.grad[0], atol=1e-5, rtol=1e-3, msg=name)
+    return learnt
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", [{}, {"cross_encode": True}], ids=str)
+def test_everything_learns_and_a_seed_is_the_same_alone_and_in_a_group(kind, way):
+    group, alone = (make_reader(kind, seeds=seeds, sizes=DEEP, **way) for seeds in ((1, 2, 3), (2,)))
+    batch = packed_batch(seeds=3) if way else question_batch(seeds=3)
+    learnt = same_alone_and_in_a_group(group, alone, batch)
+    # Cross-encoding has no question vectors, and leaves MPNet's distances as they were.
+    unused = ("question", "encoder.distances") if way else ()
+    assert learnt == {name for name, _ in group.named_parameters() if not name.startswith(unused)}
+
+
+def test_dropout_is_for_training_alone():
+    model, batch = make_reader(), question_batch()
+    assert torch.equal(ask(model, batch), ask(model, batch))
+    draws = context(1, 2)
+    assert not torch.equal(model(batch, context=draws).logits, model(batch, context=draws).logits)
+    undropped = make_reader(dropout=0.0)
+    close(undropped(batch, context=draws).logits, ask(undropped, batch))
+
+
+def test_lower_layers_learn_slower_and_the_head_faster():
+    model = make_reader(sizes=DEEP)
+    factors = model.rate_factors(decay=0.5, head=7.0)
+    assert set(factors) == {name for name, _ in model.named_parameters()}
+    for name, factor in factors.items():
+        if name.startswith("encoder.layers."):
+            assert factor == {"0": 0.25, "1": 0.5, "2": 1.0}[name.split(".")[2]], name
+        else:
+            assert factor == (0.125 if name.startswith("encoder.") else 7.0), name
+    assert set(model.rate_factors().values()) == {1.0}
+
+
+def test_loaded_weights_are_every_seeds():
+    one, group = make_reader(seeds=(8,)), make_reader(seeds=(1, 2))
+    load_weights(group, {name: tensor[0].detach().numpy() for name, tensor in one.named_parameters()})
+    own = dict(one.named_parameters())
+    for name, tensor in group.named_parameters():
+        assert torch.equal(tensor, own[name].expand_as(tensor)), name
+    encoder = sum(array.size for array in random_weights(shape(), np.random.default_rng(0)).values())
+    assert one.size == group.size == encoder + 4 * 24 * 24 + 2 * 24 + 4 * 24 + 4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_copies_of_the_last_layers_answer_as_these_do_until_they_are_changed(kind):
+    batch = question_batch()
+    tied, untied = (made(kind, late_interaction=2, untied=untied) for untied in (False, True))
+    own = dict(tied.named_parameters()) | untied_weights(dict(tied.named_parameters()), 3, 2)
+    with torch.no_grad():
+        for name, tensor in untied.named_parameters():
+            tensor.copy_(own[name])
+    close(ask(untied, batch), ask(tied, batch))
+    torch.nn.init.zeros_(untied.encoder.layers[-1].outer)  # the questions' alone, and theirs is a copy now
+    close(ask(untied, batch), ask(tied, batch))
+    torch.nn.init.zeros_(untied.question_layers[-1].outer)
+    assert not torch.allclose(ask(untied, batch), ask(tied, batch), atol=1e-2)
+    fresh = make_reader(kind, late_interaction=2, untied=True, sizes=DEEP)
+    expected = untied_weights(dict(fresh.named_parameters()), 3, 2)
+    found = {name: tensor for name, tensor in fresh.named_parameters() if name.startswith("question_layers.")}
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], expected[name]) for name in found)
+
+
+# ---- cross-encoding
+
+
+def packed_batch(seeds=2, texts=3, most=4, vocabulary=60, seed=8):
+    """Random texts with the pieces of their questions behind them, named ones and others; the last has no question."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _, text in np.ndindex(seeds, texts):
+        length = int(rng.integers(3, 10))
+        columns = {"pieces": rng.integers(4, vocabulary, length).tolist(), "owners": [0] * length}
+        columns["places"] = [*range(length)]
+        count = 0 if text == texts - 1 else most - text
+        for question in range(count):
+            named, words = bool(rng.integers(2)), int(rng.integers(1, 4))
+            number = [0, 1, 2, *range(3, words + 4)] if named else [0, *range(3, words + 4)]
+            columns["pieces"] += rng.integers(4, vocabulary, len(number)).tolist()
+            columns["owners"] += [question + 1] * len(number)
+            columns["places"] += [length + n for n in number]
+        rows.append(columns)
+    lengths = np.array([len(row["pieces"]) for row in rows])
+
+    def whole(name):
+        array = np.zeros((len(rows), lengths.max()), np.int64)
+        for own, row in zip(array, rows, strict=True):
+            own[: len(row[name])] = row[name]
+        return torch.from_numpy(array).view(seeds, texts, -1)
+
+    none = torch.zeros(seeds, texts, most, dtype=torch.int64)
+    nothing = torch.zeros(seeds, 1, 1, dtype=torch.int64)
+    return QuestionBatch(
+        whole("pieces"), torch.from_numpy(lengths).view(seeds, texts), torch.full_like(whole("pieces"), -1),
+        nothing, nothing[..., 0] + 1, none - 1, none, none, None, whole("owners"), whole("places"),
+    )  # fmt: skip
+
+
+def beside(model, batch, seed, text, question):
+    """Answer one question, read with its text and with nothing else."""
+    live = int(batch.lengths[seed, text])
+    names = ("pieces", "owners", "places")
+    pieces, owners, places = (getattr(batch, name)[seed, text, :live].numpy() for name in names)
+    own = owners == question + 1
+    return slow_reader.answer_beside(model, seed, pieces[owners == 0].tolist(), pieces[own].tolist(), places[own])
+
+
+def questions_of(batch):
+    """The questions that have pieces, by seed, text and number."""
+    return [place for place in np.ndindex(*batch.labels.shape) if (batch.owners[place[:2]] == place[2] + 1).any()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cross_encoded_answers_are_those_of_the_equations(kind):
+    model, batch = made(kind, cross_encode=True), packed_batch()
+    logits = ask(model, batch)
+    places = questions_of(batch)
+    assert len(places) == 2 * (4 + 3)
+    for place in places:
+        np.testing.assert_allclose(logits[place], beside(model, batch, *place), atol=1e-6, rtol=1e-6)
+    assert logits.isfinite().all()
+    assert torch.stack([logits[place] for place in places]).std() > 0.1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_text_does_not_attend_to_its_questions(kind):
+    encoder, batch = made(kind).encoder, packed_batch()
+    states = encoder.cross_encode(batch.pieces, batch.places, batch.owners, batch.lengths, EVALUATION)
+    live = torch.arange(batch.pieces.shape[2]) < batch.lengths.unsqueeze(-1)
+    lengths = (live & (batch.owners == 0)).sum(-1)
+    alone = encoder(batch.pieces[..., : int(lengths.max())], lengths, EVALUATION)
+    for place in np.ndindex(2, 3):
+        end = int(lengths[place])
+        torch.testing.assert_close(states[place][:end], alone[place][:end], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cross_encoded_answer_does_not_change_with_what_is_beside_it(kind):
+    model, batch = made(kind, cross_encode=True), packed_batch()
+    whole = ask(model, batch)
+    own = changed(batch, **{name: getattr(batch, name)[:, [1, 0]] for name in (*OF_TEXTS, "owners", "places")})
+    close(ask(model, own), whole[:, [1, 0]])
+    behind = {"pieces": 7, "slots": -1, "owners": 0, "places": 3}
+    longer = {
+        name: torch.cat([getattr(batch, name), torch.full((2, 3, 5), value)], dim=2) for name, value in behind.items()
+    }
+    close(ask(model, changed(batch, **longer)), whole)
+    other = ask(model, changed(batch, pieces=torch.where(batch.owners <= 1, batch.pieces, (batch.pieces + 9) % 60)))
+    close(other[:, :2, 0], whole[:, :2, 0])
+    assert not torch.allclose(other[:, :2, 1], whole[:, :2, 1], atol=1e-2)
+    with pytest.raises(ValueError, match="have no pieces"):
+        model.cross_encode(question_batch(), EVALUATION)
+
+
+def test_a_batch_goes_to_a_device_with_all_it_has():
+    more = {name: torch.ones(2, 4, 6) for name in ("owners", "places")}
+    batch = dataclasses.replace(question_batch(), soft_labels=torch.ones(2, 4, 5, 4), **more)
+    there = batch.to(torch.device("cpu"))
+    for name, tensor in vars(batch).items():
+        assert torch.equal(getattr(there, name), tensor), name
+    assert question_batch().to(torch.device("cpu")).soft_labels is None
