@@ -217,8 +217,8 @@ def one_line(result: tuple[int, str, str]) -> str:
     ("content", "message"),
     [
         ("", "lacks 8 of the 8 rows"),
-        ("{}", ', line 1: no "id"; expected'),
-        ("\n\nnonsense\n", ", line 3: not JSON ("),
+        ("{}", ' line 1: no "id"; expected'),
+        ("\n\nnonsense\n", " line 3 is not JSON"),
         (
             '{"id": 9, "target": "Camden", "aspect": "price", "probabilities": {}}',
             " all; check --data and --split",

@@ -6,10 +6,8 @@ JSON Lines in UTF-8, gzip-compressed where the name ends in `.gz`. Rows come in 
 other keys and blank lines are ignored.
 """
 
-import gzip
 import json
-import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.errors import DataError
-from tabsa.files import reason
 from tabsa.schema import UNNAMED, Dataset
+from tabsa.tables.reading import Values, read_good_rows
 
 # How far the probabilities of a row may be from summing to 1: room for figures rounded to three decimals.
 _TOLERANCE: Final = 1e-3
@@ -45,9 +43,9 @@ def read_predictions(path: Path, dataset: Dataset, *, skip: Collection[str] = ()
             raise DataError(f"{named} has {twice}; expected them to tell rows apart")
     probabilities = np.zeros((len(groups), len(dataset.aspects), len(dataset.labels)))
     lines = np.zeros(probabilities.shape[:2], dtype=np.int64)  # where each row stands in the file
-    for number, line in _lines(path):
+    for where, values, number in read_good_rows(path):
         try:
-            row = _row(line)
+            row = _checked(values)
             if row["aspect"] in skip:
                 continue
             targets = numbers.get(str(row["id"]))
@@ -59,8 +57,8 @@ def read_predictions(path: Path, dataset: Dataset, *, skip: Collection[str] = ()
                 raise DataError(f"repeats the row of line {lines[place]}; expected each row once")
             lines[place] = number
             probabilities[place] = _vector(row["probabilities"], dataset.labels)
-        except (DataError, RecursionError) as e:
-            raise DataError(f"{path}, line {number}: {e}", code=getattr(e, "code", "")) from e
+        except DataError as e:
+            raise DataError(f"{where}: {e}", code=e.code) from e
     missing = np.argwhere(lines == 0)
     if len(missing):
         (example, target), aspect = groups[missing[0][0]], dataset.aspects[missing[0][1]]
@@ -71,40 +69,17 @@ def read_predictions(path: Path, dataset: Dataset, *, skip: Collection[str] = ()
     return probabilities
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not blank, with their numbers from 1."""
-    number = 0
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            for number, line in enumerate(stream, start=1):
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                if text.strip():
-                    yield number, text
-    except IsADirectoryError as e:
-        raise DataError(f"{path} is a folder; expected a predictions file (.jsonl or .jsonl.gz)") from e
-    except OSError as e:
-        raise DataError(f"cannot read {path}: {reason(e)}") from e
-    except (EOFError, zlib.error) as e:
-        raise DataError(f"cannot read {path}: the gzip data is damaged or cut off; write it anew") from e
-    except UnicodeDecodeError as e:
-        raise DataError(f"{path}, line {number}: not UTF-8 text; save the file as UTF-8") from e
-
-
-def _row(line: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError as e:  # no JSON, or a number of thousands of digits
-        raise DataError(f"not JSON ({e}); expected one object a line") from e
-    if not isinstance(row, dict):
-        raise DataError(f"{_short(row)} is not an object; expected {{...}}")
+def _checked(row: Values) -> dict[str, Any]:
+    """Return a row whose fields are all there, and of their kinds."""
     if lacking := [key for key in _KINDS if key not in row]:
         raise DataError(f'no "{lacking[0]}"; expected "id", "target", "aspect" and "probabilities"')
-    if row["target"] is None:
-        row["target"] = UNNAMED
+    checked: dict[str, Any] = {**row, "target": UNNAMED if row["target"] is None else row["target"]}
     for key, kind in _KINDS.items():
-        if not isinstance(row[key], kind) or isinstance(row[key], bool):
-            raise DataError(f"{_short(row[key])} is no {key}; expected id, target and aspect as texts, and an object")
-    return row
+        if not isinstance(checked[key], kind) or isinstance(checked[key], bool):
+            raise DataError(
+                f"{_short(checked[key])} is no {key}; expected id, target and aspect as texts, and an object"
+            )
+    return checked
 
 
 def _known(key: str, row: dict[str, Any], names: Collection[str]) -> str:
