@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from open_model import open_model
-from tabsa.cli.aspects import asked_aspects
+from tabsa.cli.options import requested_aspects
 from tabsa.datasets.loading import load as load_data
 from tabsa.errors import DataError
 from tabsa.text.aspects import EVERYDAY, LISTS
@@ -32,11 +32,11 @@ def aspects_of(stdout: str) -> list[str]:
 
 
 def test_lists_come_before_single_ones_and_nothing_twice() -> None:
-    assert asked_aspects(None, None) is None
-    assert asked_aspects([], []) is None
-    assert asked_aspects(["price, wifi", "price"], ["camera", "wifi"]) == ["price", "wifi", "camera"]
-    assert asked_aspects(["places"], ["wifi"]) == [*LISTS["places"], "wifi"]
-    assert asked_aspects(None, ["food, drinks"]) == ["food, drinks"]
+    assert requested_aspects(None, None) is None
+    assert requested_aspects([], []) is None
+    assert requested_aspects(["price, wifi", "price"], ["camera", "wifi"]) == ["price", "wifi", "camera"]
+    assert requested_aspects(["places"], ["wifi"]) == [*LISTS["places"], "wifi"]
+    assert requested_aspects(None, ["food, drinks"]) == ["food, drinks"]
 
 
 def test_any_words(predict: Tabsa) -> None:

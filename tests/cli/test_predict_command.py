@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tabsa.cli.targets import named_targets
+from tabsa.cli.options import named_targets
 from tabsa.inference.predictor import load
 from tabsa.schema import Target
 

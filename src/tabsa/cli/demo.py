@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from tabsa.cli.aspects import asked_aspects
 from tabsa.cli.console import out
-from tabsa.cli.options import AspectLists, Aspects, ModelName
+from tabsa.cli.options import AspectLists, Aspects, ModelName, requested_aspects
 
 _FILES = Path(__file__).parents[1] / "datasets" / "files"
 _REVIEWS, _OF_PLACES = _FILES / "demo.jsonl", _FILES / "demo-places.jsonl"
@@ -33,7 +32,7 @@ def command(
     from tabsa.pages.rendering import check_page_name
 
     check_page_name(page)
-    wanted = asked_aspects(aspect_lists, aspects)
+    wanted = requested_aspects(aspect_lists, aspects)
     predictor = load(model)
     reviews = load_data(str(_REVIEWS if predictor.open_aspects else _OF_PLACES), "all").examples
     predictions = list(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tabsa.cli.aspects import asked_aspects
 from tabsa.cli.console import note, out
 from tabsa.cli.options import (
     AsJson,
@@ -22,6 +21,7 @@ from tabsa.cli.options import (
     Precision,
     labelled_columns,
     optional,
+    requested_aspects,
 )
 from tabsa.errors import ModelError
 
@@ -108,7 +108,7 @@ def command(
     answering = [_answering(name, precision) for name in (predictions, against) if name is not None]
     columns = labelled_columns(text_column, target_column, aspect_column, polarity_column, id_column)
     load = partial(load_data, data, split or "test", data_dir=data_dir, columns=columns)
-    dataset = load(aspects=asked_aspects(aspects, single) or _common_aspects(answering, load))
+    dataset = load(aspects=requested_aspects(aspects, single) or _common_aspects(answering, load))
     if split is None and Path(data).is_file():
         note(f"{data}: its test part alone ({len(dataset.examples):,} texts); --split all takes the whole file")
     report, *others = [_report(one, dataset, load, bootstrap) for one in answering]

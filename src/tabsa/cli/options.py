@@ -1,9 +1,12 @@
 """Options that several commands share, each declared once, and the reading of targets and aspects."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
+
+from tabsa.errors import DataError
 
 if TYPE_CHECKING:
     from tabsa.datasets.records import Columns
@@ -88,19 +91,17 @@ LabelledIdColumn: TypeAlias = Annotated[
 
 # Columns and targets of a table that is to be scored.
 TextColumn: TypeAlias = Annotated[
-    str | None, optional("C", "The column to read. [default: guessed, and said]", "--text-column")
+    str | None, optional("C", "The column to read. [default: text, or that with most words]", "--text-column")
 ]
 TargetsFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--targets", metavar="FILE", help="Names to look for, one a line, aliases behind it with commas."),
+    Path | None, optional("FILE", "Names to look for, one a line, aliases after it with commas or tabs.", "--targets")
 ]
 TargetNames: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--target", "-t", metavar=TARGET_METAVAR, help="A name to look for, with aliases; repeatable."),
+    list[str] | None, optional(TARGET_METAVAR, "A name to look for, with other names; repeatable.", "--target", "-t")
 ]
 TargetColumn: TypeAlias = Annotated[
     str | None,
-    typer.Option("--target-column", metavar="C", help="The column of a row's own targets: a name, several with `;`."),
+    optional("C", "The column with a row's own targets: a name, several with `;`, or a list.", "--target-column"),
 ]
 
 
@@ -113,3 +114,53 @@ def labelled_columns(
     named = {"text": text, "target": target, "aspect": aspect, "polarity": polarity, "id": id_}
     given = {role: name for role, name in named.items() if name is not None}
     return Columns(**given) if given else None
+
+
+def requested_aspects(lists: Sequence[str] | None, single: Sequence[str] | None) -> list[str] | None:
+    """Return the aspects of `--aspects` and then `-a`; None where neither is given."""
+    from tabsa.text.aspects import aspects_in
+
+    if not lists and not single:
+        return None
+    listed = [aspect for written in lists or () for aspect in aspects_in(written)]
+    return list(dict.fromkeys([*listed, *(single or ())]))
+
+
+def named_targets(options: Iterable[str]) -> dict[str, list[str]]:
+    """Return names with their aliases, from `NAME` or `NAME=ALIAS,ALIAS`."""
+    from tabsa.text.targets import parse_target
+
+    targets: dict[str, list[str]] = {}
+    for option in options:
+        try:
+            name, aliases = parse_target(option)
+        except DataError as e:
+            raise typer.BadParameter(str(e), param_hint="'-t'") from e
+        if name in targets:
+            raise typer.BadParameter(f"'{name}' is given twice; give it once, with all its aliases", param_hint="'-t'")
+        targets[name] = aliases
+    return targets
+
+
+def is_implied(implied: bool | None, model: str | None) -> bool:
+    """Tell whether texts may be about what they do not name: as given, or else as the model was taught."""
+    from tabsa.checkpoint.model_folder import open_folder
+
+    return open_folder(model).config.implied if implied is None else implied
+
+
+def shared_targets(
+    file: Path | None, names: Sequence[str], column: str | None, implied: bool | None = None, model: str | None = None
+) -> Mapping[str, Sequence[str]] | None:
+    """Return the targets of every row; None where each row has its own, no name where texts imply theirs."""
+    given = sum((file is not None, bool(names), column is not None))
+    if not given and is_implied(implied, model):
+        return {}
+    if given != 1:
+        hint = "" if given else ", or --implied if texts do not name what they are about"
+        raise typer.BadParameter(f"give one of them{hint}.", param_hint="-t NAME, --targets FILE or --target-column C")
+    if file is not None:
+        from tabsa.scoring.request import read_targets
+
+        return read_targets(file)
+    return named_targets(names) if names else None

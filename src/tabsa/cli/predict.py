@@ -7,10 +7,18 @@ from typing import Annotated
 
 import typer
 
-from tabsa.cli.aspects import asked_aspects
 from tabsa.cli.console import note, warn
-from tabsa.cli.options import AspectLists, Aspects, ModelName, Precision
-from tabsa.cli.targets import METAVAR, Implied, is_implied, named_targets
+from tabsa.cli.options import (
+    TARGET_METAVAR,
+    AspectLists,
+    Aspects,
+    Implied,
+    ModelName,
+    Precision,
+    is_implied,
+    named_targets,
+    requested_aspects,
+)
 from tabsa.errors import DataError
 
 _EXAMPLE = 'tabsa predict "Camden is lovely but far too dear" -t Camden'
@@ -25,7 +33,7 @@ def command(
         typer.Option(
             "--target",
             "-t",
-            metavar=METAVAR,
+            metavar=TARGET_METAVAR,
             help="Who may be judged, with other names for it; repeatable. In a name write `\\=`, in an alias `\\,`.",
         ),
     ] = None,
@@ -69,7 +77,7 @@ def command(
 
         check_page_name(explain)
     predictor = load(model, precision=precision)
-    prediction = predictor.predict(read, wanted, asked_aspects(aspect_lists, aspects), implied=implied)
+    prediction = predictor.predict(read, wanted, requested_aspects(aspect_lists, aspects), implied=implied)
     for name in prediction.unmentioned():
         warn(f"the text does not mention '{name}'; give other names for it with -t '{name}=ALIAS'")
     if as_json:

@@ -1,87 +1,110 @@
-"""`tabsa score`: a whole table, streamed."""
+"""`tabsa score`: a whole table, or many, streamed."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 import typer
 
-from tabsa.cli.aspects import asked_aspects
 from tabsa.cli.console import err, warn
-from tabsa.cli.options import AspectLists, Aspects, ModelName, Precision
-from tabsa.cli.score_options import (
-    Chunk,
-    Engine,
-    EngineName,
+from tabsa.cli.options import (
+    AspectLists,
+    Aspects,
     EscapeFormulas,
-    Every,
-    IdColumn,
-    ImpliedColumn,
-    Keep,
-    Layout,
-    LayoutName,
-    Out,
-    OutputFormat,
+    Implied,
+    ModelName,
     Overwrite,
-    Prefix,
-    Probabilities,
-    RayAddress,
-    Rejects,
-    Resume,
-    SeparatorOption,
-    Source,
+    Precision,
     TargetColumn,
     TargetNames,
     TargetsFile,
     TextColumn,
     Threads,
-    WithEvidence,
-    Workers,
+    is_implied,
+    optional,
+    requested_aspects,
+    shared_targets,
 )
-from tabsa.cli.targets import Implied, shared_targets, warn_if_few_are_named
 from tabsa.pages.tally import plural
 
 if TYPE_CHECKING:
-    from tabsa.scoring.folders import Model
+    from tabsa.scoring.folders import JobResult, Model
     from tabsa.scoring.request import Request
+    from tabsa.scoring.single import Progress
     from tabsa.tables.outputs import Counts
 
 _Show: TypeAlias = Callable[[str, float | None], None]  # a line, and the share that is done, where it is known
+_FEW_NAMED: Final = 20  # one text in so many; where fewer name a target, they may be about one that they do not name
+_ENOUGH_ROWS: Final = 20  # to tell
+_LONG_LIST: Final = 3  # targets, from which on few are named in any text
 
 
 def command(
-    source: Source,
-    out: Out,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="IN",
+            help="A table: .csv, .tsv or .jsonl, each also with .gz, .xlsx or .parquet; or a folder or 'pattern'; "
+            "with ray Parquet alone, also at a URL, such as s3://bucket/folder.",
+        ),
+    ],
+    out: Annotated[
+        str,
+        typer.Argument(
+            metavar="OUT",
+            help="Where results go, in any of these formats; - prints JSON Lines. A folder for many and for ray.",
+        ),
+    ],
     text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    separator: SeparatorOption = None,
+    id_column: Annotated[str | None, optional("C", "What tells rows apart. [default: id, if there is one]")] = None,
+    separator: Annotated[str | None, optional("S", "Of a CSV's fields. [default: by its rows]")] = None,
     targets: TargetsFile = None,
     names: TargetNames = None,
     target_column: TargetColumn = None,
     implied: Implied = None,
-    implied_column: ImpliedColumn = None,
+    implied_column: Annotated[
+        str | None, optional("C", "The column that says of each row, true or false, whether its target is implied.")
+    ] = None,
     aspects: Aspects = None,
     aspect_lists: AspectLists = None,
     model: ModelName = None,
-    layout: Layout = LayoutName.WIDE,
-    probabilities: Probabilities = False,
-    every: Every = False,
-    evidence: WithEvidence = False,
-    keep: Keep = None,
-    prefix: Prefix = "",
+    layout: Annotated[
+        Literal["wide", "long"],
+        typer.Option(help="wide: the input with a column a target-aspect pair; long: a row an opinion."),
+    ] = "wide",
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Add each label's probability to the wide layout, too.")
+    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="In the long layout, write `none` as well.")] = False,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="Add the sentence that carries each opinion; slower on texts of several.")
+    ] = False,
+    keep: Annotated[
+        list[str] | None, optional("C", "A column of IN to keep, beside id and text; repeatable. [default: all]")
+    ] = None,
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Goes before the name of each new column.")] = "",
     escape_formulas: EscapeFormulas = False,
-    rejects: Rejects = None,
-    resume: Resume = False,
+    rejects: Annotated[Path | None, optional("FILE", "Where bad rows go. [default: OUT.rejects.jsonl]")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a run into OUT was stopped.")] = False,
     overwrite: Overwrite = False,
     threads: Threads = 0,
     precision: Precision = "auto",
-    chunk: Chunk = 1024,
-    form: OutputFormat = None,
-    engine: Engine = EngineName.LOCAL,
-    ray_address: RayAddress = None,
-    workers: Workers = None,
+    chunk: Annotated[
+        int, typer.Option(min=1, metavar="ROWS", help="Rows scored and saved together; a kill loses at most these.")
+    ] = 1024,
+    form: Annotated[
+        str | None, optional("F", "Of many tables' results: csv, jsonl.gz ... [default: as each is]", "--format")
+    ] = None,
+    engine: Annotated[
+        Literal["local", "ray"],
+        typer.Option(help="Where it runs: on this machine, or on a Ray cluster, which splits Parquet files."),
+    ] = "local",
+    ray_address: Annotated[str | None, optional("A", "The cluster. [default: $RAY_ADDRESS, or this machine]")] = None,
+    workers: Annotated[
+        int | None, optional("N", "That score many tables, a model each. [default: all CPUs]", min=1)
+    ] = None,
 ) -> None:
     """Ask a model about every row of a table, or of many.
 
@@ -102,11 +125,10 @@ def command(
     shared = shared_targets(targets, names or [], target_column, implied_column is not None or implied, model)
     from tabsa.scoring.cluster import is_url
     from tabsa.scoring.folders import Model, is_many
-    from tabsa.scoring.request import Layout as RowLayout
-    from tabsa.scoring.request import Request
+    from tabsa.scoring.request import Layout, Request
 
     source, out = source.removeprefix("file://"), out.removeprefix("file://")
-    ray, to_stdout = engine is EngineName.RAY, out == "-"
+    ray, to_stdout = engine == "ray", out == "-"
     many = not ray and is_many(source)
     if resume and (overwrite or to_stdout):
         raise typer.BadParameter("cannot go with --resume.", param_hint="OUT -" if to_stdout else "--overwrite")
@@ -120,11 +142,11 @@ def command(
         target_column=target_column,
         implied=implied,
         implied_column=implied_column,
-        aspects=asked_aspects(aspect_lists, aspects),
+        aspects=requested_aspects(aspect_lists, aspects),
         text_column=text_column,
         id_column=id_column,
         separator=separator,
-        layout=RowLayout(layout),
+        layout=Layout(layout),
         probabilities=probabilities,
         every=every,
         evidence=evidence,
@@ -136,40 +158,37 @@ def command(
     if model is not None and Path(model).is_dir():
         model = str(Path(model).resolve())  # workers stand elsewhere
     which = Model(model, threads, precision)
-    table = None if to_stdout else Path(out)
-    ended: _Ended | None
+    again = {"resume": resume, "overwrite": overwrite}
+    counts: Counts | None
     try:
-        with _progress_bar() as show:
+        with progress_bar() as show:
             if ray:
-                ended = _score_cluster(source, out, which, request, ray_address, workers, show, resume, overwrite)
+                counts = _score_cluster(
+                    source, out, which, request, show, address=ray_address, workers=workers, **again
+                )
             elif many:
-                ended = _score_folder(source, out, which, request, form, workers, show, resume, overwrite)
+                counts = _score_folder(source, out, which, request, show, workers=workers, form=form, **again)
             else:
-                ended = _score_one(Path(source), table, which, request, rejects, show, resume, overwrite)
+                table = None if to_stdout else Path(out)
+                counts = _score_one(Path(source), table, which, request, show, rejects, **again)
     except KeyboardInterrupt:
         if not to_stdout:
             warn("stopped; the same command with --resume goes on from here")
         raise
-    if ended is not None:
-        typer.echo(ended.summary, err=True)
-        warn_if_few_are_named(ended.counts, request, which.name)
-
-
-class _Ended(NamedTuple):
-    """A run that is over: what it did, and a line on it."""
-
-    counts: "Counts"
-    summary: str
+    if counts is not None:
+        _warn_if_few_are_named(counts, request, model)
 
 
 def _pace(rows: int, done: int, started: float) -> str:
     return f"{rows:,} rows, {done / (time.perf_counter() - started):,.0f} rows/s"
 
 
-def _line(counts: "Counts", started: float, resumed: int = 0, see: str = "") -> str:
-    return (
-        f"{plural(counts.rows, 'row')}: {counts.scored:,} scored, {counts.opinions:,} opinions found, "
-        f"{counts.rejected:,} rejected{see}; {(counts.rows - resumed) / (time.perf_counter() - started):,.0f} rows/s"
+def _sum_up(counts: "Counts", started: float, resumed: int = 0, see: str = "", before: str = "") -> None:
+    speed = (counts.rows - resumed) / (time.perf_counter() - started)
+    typer.echo(
+        f"{before}{plural(counts.rows, 'row')}: {counts.scored:,} scored, {counts.opinions:,} opinions found, "
+        f"{counts.rejected:,} rejected{see}; {speed:,.0f} rows/s",
+        err=True,
     )
 
 
@@ -178,12 +197,13 @@ def _score_one(
     out: Path | None,
     model: "Model",
     request: "Request",
-    rejects: Path | None,
     show: _Show,
+    rejects: Path | None,
+    *,
     resume: bool,
     overwrite: bool,
-) -> _Ended | None:
-    from tabsa.scoring.single import Progress, rejects_file, score_table
+) -> "Counts | None":
+    from tabsa.scoring.single import rejects_file, score_table
     from tabsa.tables.outputs import is_finished
 
     if out is not None:
@@ -194,69 +214,43 @@ def _score_one(
     predictor = model.load()
     started = time.perf_counter()
 
-    def progress(now: Progress) -> None:
+    def progress(now: "Progress") -> None:
         show(_pace(now.counts.rows, now.counts.rows - now.resumed, started), now.share)
 
     ended = score_table(
         source, out, predictor, request, rejects=rejects, on_progress=progress, resume=resume, overwrite=overwrite
     )
     see = f" (see {rejects})" if rejects and ended.counts.rejected else ""
-    return _Ended(ended.counts, _line(ended.counts, started, ended.resumed, see))
+    _sum_up(ended.counts, started, ended.resumed, see)
+    return ended.counts
 
 
 def _score_folder(
-    source: str,
-    out: str,
-    model: "Model",
-    request: "Request",
-    form: str | None,
-    workers: int | None,
-    show: _Show,
-    resume: bool,
-    overwrite: bool,
-) -> _Ended:
+    source: str, out: str, model: "Model", request: "Request", show: _Show, *, workers: int | None, **options: Any
+) -> "Counts":
     from tabsa.models.onnx.session import cores
-    from tabsa.scoring.folders import JobResult, find_tables, score_folder
+    from tabsa.scoring.folders import find_tables, score_folder
 
     _refuse_file(out)
     if workers is None:
-        workers = min(len(find_tables(Path(source), Path(out), form)), max(1, cores() // max(1, model.threads)))
+        tables = find_tables(Path(source), Path(out), options["form"])
+        workers = min(len(tables), max(1, cores() // max(1, model.threads)))
     if workers > 1:
         model = model._replace(threads=model.threads or 1)
     started = time.perf_counter()
 
-    def report(job: JobResult, name: str, why: str) -> None:
+    def report(job: "JobResult", name: str, why: str) -> None:
         if why:
             warn(f"{name} failed: {why}")
         show(_pace(job.counts.rows, job.counts.rows, started), (job.skipped + job.done + len(job.failed)) / job.tables)
 
-    ended = score_folder(
-        Path(source),
-        Path(out),
-        model,
-        request,
-        workers=workers,
-        form=form,
-        on_table=report,
-        resume=resume,
-        overwrite=overwrite,
-    )
+    ended = score_folder(Path(source), Path(out), model, request, workers=workers, on_table=report, **options)
     skipped = f" ({ended.skipped:,} were done before)" if ended.skipped else ""
-    summary = f"{plural(ended.tables, 'table')}{skipped}, {_line(ended.counts, started)}"
-    return _Ended(ended.counts, summary)
+    _sum_up(ended.counts, started, before=f"{plural(ended.tables, 'table')}{skipped}, ")
+    return ended.counts
 
 
-def _score_cluster(
-    source: str,
-    out: str,
-    model: "Model",
-    request: "Request",
-    address: str | None,
-    workers: int | None,
-    show: _Show,
-    resume: bool,
-    overwrite: bool,
-) -> _Ended:
+def _score_cluster(source: str, out: str, model: "Model", request: "Request", show: _Show, **options: Any) -> "Counts":
     from tabsa.scoring.cluster import score_cluster
 
     _refuse_file(out)
@@ -266,18 +260,9 @@ def _score_cluster(
         show(_pace(counts.rows, counts.rows, started), None)
 
     model = model._replace(threads=model.threads or 1)
-    counts = score_cluster(
-        source,
-        out,
-        model,
-        request,
-        address=address,
-        workers=workers,
-        on_progress=report,
-        resume=resume,
-        overwrite=overwrite,
-    )
-    return _Ended(counts, _line(counts, started))
+    counts = score_cluster(source, out, model, request, on_progress=report, **options)
+    _sum_up(counts, started)
+    return counts
 
 
 def _refuse_file(out: str) -> None:
@@ -294,7 +279,7 @@ def _refuse(where: str, fits: bool, given: dict[str, bool]) -> None:
 
 
 @contextmanager
-def _progress_bar() -> Iterator[_Show]:
+def progress_bar() -> Iterator[_Show]:
     """Show a line on the work, how much of it is done and the time left, on a terminal."""
     if not err.is_terminal:
         yield lambda _, __: None
@@ -309,3 +294,12 @@ def _progress_bar() -> Iterator[_Show]:
             bar.update(task, description=line, completed=share or 0.0)
 
         yield show
+
+
+def _warn_if_few_are_named(counts: "Counts", request: "Request", model: str | None) -> None:
+    """Name `--implied` where a table's texts hardly ever name its target; of a long list few are named anyway."""
+    if len(request.targets or ()) > _LONG_LIST or is_implied(request.implied, model) or request.implied_column:
+        return
+    if counts.scored >= _ENOUGH_ROWS and counts.named * _FEW_NAMED < counts.scored:
+        found = f"only {counts.named:,} of {counts.scored:,} texts name a target"
+        warn(f"{found}; --implied reads the others as being about it")

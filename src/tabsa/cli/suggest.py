@@ -1,17 +1,28 @@
 """`tabsa suggest`: the texts that are worth labelling."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tabsa.cli.aspects import asked_aspects
-from tabsa.cli.console import err
-from tabsa.cli.options import AspectLists, Aspects, ModelName, Precision
-from tabsa.cli.score_options import Overwrite, TargetColumn, TargetNames, TargetsFile, TextColumn, Threads
-from tabsa.cli.targets import Implied, shared_targets
+from tabsa.cli.console import note
+from tabsa.cli.options import (
+    AspectLists,
+    Aspects,
+    Implied,
+    ModelName,
+    Overwrite,
+    Precision,
+    TargetColumn,
+    TargetNames,
+    TargetsFile,
+    TextColumn,
+    Threads,
+    optional,
+    requested_aspects,
+    shared_targets,
+)
+from tabsa.cli.score import progress_bar
 
 
 def command(
@@ -33,8 +44,7 @@ def command(
     model: ModelName = None,
     text_column: TextColumn = None,
     labelled: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Your labelled data so far: nothing like its texts is picked again."),
+        Path | None, optional("FILE", "Your labelled data so far: nothing like its texts is picked again.")
     ] = None,
     overwrite: Overwrite = False,
     threads: Threads = 0,
@@ -51,51 +61,23 @@ def command(
     `tabsa suggest reviews.csv to-label.csv --implied --aspects restaurants --labelled labelled.csv`
     """
     shared = shared_targets(targets, names or [], target_column, implied, model)
-    asked = asked_aspects(aspect_lists, aspects)
+    from tabsa.datasets.loading import load as load_data
+    from tabsa.datasets.locate import expanded
     from tabsa.inference.predictor import load
     from tabsa.scoring.labelling import suggest_table
     from tabsa.scoring.request import Request
 
+    wanted = requested_aspects(aspect_lists, aspects)
     request = Request(
-        targets=shared, target_column=target_column, implied=implied, aspects=asked, text_column=text_column
+        targets=shared, target_column=target_column, implied=implied, aspects=wanted, text_column=text_column
     )
-    known = _texts_of(labelled) if labelled is not None else ()
+    known = () if labelled is None else [example.text for example in load_data(expanded(labelled), "all").examples]
     predictor = load(model, threads=threads, precision=precision)
-    with _progress_bar() as show:
+    with progress_bar() as show:
         found = suggest_table(
-            source,
-            out,
-            predictor,
-            request,
-            n,
-            questions=questions or None,
-            labelled=known,
-            overwrite=overwrite,
-            on_progress=show,
-        )
+            source, out, predictor, request, n, questions=questions or None, labelled=tuple(dict.fromkeys(known)),
+            overwrite=overwrite, on_progress=lambda share: show("reading", share),
+        )  # fmt: skip
     unread = f" ({found.unread:,} could not be read)" if found.unread else ""
-    typer.echo(
-        f"{found.questions:,} questions on {found.texts:,} of {found.rows:,} texts{unread}: {out}\n"
-        f"Fill in 'polarity' with one of {', '.join(predictor.labels)}; leave a row empty to skip it.",
-        err=True,
-    )
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Callable[[float], None]]:
-    """How much of the table has been read, on a terminal."""
-    if not err.is_terminal:
-        yield lambda _: None
-        return
-    from rich.progress import Progress
-
-    with Progress(console=err, transient=True) as bar:
-        task = bar.add_task("reading", total=1.0)
-        yield lambda share: bar.update(task, completed=share)
-
-
-def _texts_of(path: Path) -> tuple[str, ...]:
-    from tabsa.datasets.loading import load
-    from tabsa.datasets.locate import expanded
-
-    return tuple(dict.fromkeys(example.text for example in load(expanded(path), "all").examples))
+    note(f"{found.questions:,} questions on {found.texts:,} of {found.rows:,} texts{unread}: {out}")
+    note(f"Fill in 'polarity' with one of {', '.join(predictor.labels)}; leave a row empty to skip it.")
