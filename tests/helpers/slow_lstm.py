@@ -49,13 +49,13 @@ def both_ways(read, *sequences):
     return np.concatenate([forward, backward], axis=1)
 
 
-def lstm_letters(layer, seed, way, depth=0):
+def lstm_letters(layer, seed, way):
     """One direction's weights of a BiLSTM under their letters."""
     letters = {}
     for n, gate in enumerate("ifgo"):
-        letters[f"W{gate}"] = layer.inputs[depth][seed, way, n].detach().numpy().T
-        letters[f"U{gate}"] = layer.states[depth][seed, way, n].detach().numpy().T
-        letters[f"b{gate}"] = layer.bias[depth][seed, way, n].detach().numpy()
+        letters[f"W{gate}"] = layer.inputs[seed, way, n].detach().numpy().T
+        letters[f"U{gate}"] = layer.states[seed, way, n].detach().numpy().T
+        letters[f"b{gate}"] = layer.bias[seed, way, n].detach().numpy()
     return letters
 
 

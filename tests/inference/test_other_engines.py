@@ -37,7 +37,7 @@ TEXTS = (
     "Acton is far from Brixton and from Camden.",
 )
 NAMES = ("Brixton", "Camden")
-SMALL = {"units": 4, "layers": 2, "attention": 5, "chains": 3}
+SMALL = {"units": 4, "attention": 5, "chains": 3}
 KINDS = ("lstm-final", "lstm-loc", "lstm-ta-sa", "sentic-lstm", "entnet")
 
 

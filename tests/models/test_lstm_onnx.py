@@ -6,44 +6,22 @@ import pytest
 import torch
 
 import lstm_factory as small
-from tabsa.models.lstm.lstm_networks import (
-    LSTMTASA,
-    LSTMConfig,
-    LSTMFinal,
-    LSTMLoc,
-    LSTMTASAConfig,
-    SenticLSTM,
-    SenticLSTMConfig,
-)
-from tabsa.models.lstm.lstm_onnx import lstm, sentic_lstm
+from tabsa.models.lstm.lstm_networks import LSTMFinal, SenticLSTM
+from tabsa.models.lstm.lstm_onnx import lstm
 from tabsa.nn.context import EVALUATION
 
-CONFIGS = {
-    LSTMFinal: lambda **options: LSTMConfig(units=4, **options),
-    LSTMLoc: lambda **options: LSTMConfig(units=4, **options),
-    LSTMTASA: lambda **options: LSTMTASAConfig(units=4, attention=5, **options),
-    SenticLSTM: lambda **options: SenticLSTMConfig(units=4, attention=5, **options),
-}
-KINDS = {LSTMFinal: "lstm-final", LSTMLoc: "lstm-loc", LSTMTASA: "lstm-ta-sa"}
-EVERY = pytest.mark.parametrize("system", CONFIGS)
+EVERY = pytest.mark.parametrize("system", small.SYSTEMS)
 
 
-def make(system, targets=(1, 2), **options):
-    concepts = 4 if system is SenticLSTM else 0
-    return small.moved(system(CONFIGS[system](**options), small.vocabulary(targets, concepts), (3, 4))).float()
-
-
-def batch(system):
-    return small.batch(concepts=system is SenticLSTM)
+def make(system, targets=(1, 2)):
+    return small.moved(small.make(system, targets=targets)).float()
 
 
 def exported(model, seed, temperature=1.0, **options):
     weights = {name: tensor[seed].detach().numpy() for name, tensor in model.named_parameters()}
     count = len(model.targets)
-    if isinstance(model, SenticLSTM):
-        proto = sentic_lstm(weights, model.concept_vectors.numpy(), count, temperature, **options)
-    else:
-        proto = lstm(KINDS[type(model)], weights, count, temperature, **options)
+    own = {"concepts": model.concept_vectors.numpy()} if isinstance(model, SenticLSTM) else {}
+    proto = lstm(weights, count, temperature, last_states=type(model) is LSTMFinal, **own, **options)
     return onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
 
 
@@ -59,16 +37,10 @@ def run(session, model, tokens, lengths, concepts=None):
 
 
 @pytest.mark.parametrize("targets", [(1, 2), (1,), (1, 2, 3)])
-@pytest.mark.parametrize(
-    ("system", "options"),
-    [
-        *((system, {}) for system in CONFIGS),
-        *((system, {"layers": 3}) for system in (LSTMFinal, LSTMLoc, LSTMTASA)),
-    ],
-)
-def test_the_graph_answers_as_the_model(system, options, targets):
-    model = make(system, targets, **options)
-    inputs = batch(system)  # one sentence mentions no target, and all but the longest are padded
+@EVERY
+def test_the_graph_answers_as_the_model(system, targets):
+    model = make(system, targets)
+    inputs = small.batch(system)  # one sentence mentions no target, and all but the longest are padded
     expected = model(*inputs, context=EVALUATION).logits.softmax(-1).detach().numpy()
     for seed in range(2):
         probabilities = run(exported(model, seed), model, *(value[seed].numpy() for value in inputs))
@@ -79,7 +51,7 @@ def test_the_graph_answers_as_the_model(system, options, targets):
 def test_batch_and_length_are_dynamic(system):
     model = make(system)
     session = exported(model, 0)
-    tokens, lengths, *concepts = (value[0].numpy() for value in batch(system))
+    tokens, lengths, *concepts = (value[0].numpy() for value in small.batch(system))
     whole = run(session, model, tokens, lengths, *concepts)
     nothing = np.zeros((len(tokens), 4), np.int64)
     longer = run(session, model, *(np.hstack([tokens, nothing]), lengths), *(np.hstack([c, nothing]) for c in concepts))
@@ -92,7 +64,7 @@ def test_batch_and_length_are_dynamic(system):
 @EVERY
 def test_sentences_without_words(system):
     model = make(system)
-    tokens, lengths, *concepts = batch(system)
+    tokens, lengths, *concepts = small.batch(system)
     lengths[:, 3], tokens[:, 3] = 0, 0
     expected = model(tokens, lengths, *concepts, context=EVALUATION).logits[0].softmax(-1).detach()
     found = run(exported(model, 0), model, *(value[0].numpy() for value in (tokens, lengths, *concepts)))
@@ -102,7 +74,7 @@ def test_sentences_without_words(system):
 @EVERY
 def test_temperature_divides_the_logits(system):
     model = make(system)
-    inputs = [value[0].numpy() for value in batch(system)]
+    inputs = [value[0].numpy() for value in small.batch(system)]
     cold = run(exported(model, 0), model, *inputs)
     warm = run(exported(model, 0, temperature=2.0), model, *inputs)
     np.testing.assert_allclose(warm, np.sqrt(cold) / np.sqrt(cold).sum(-1, keepdims=True), atol=1e-6)
@@ -111,7 +83,7 @@ def test_temperature_divides_the_logits(system):
 @EVERY
 def test_constants_stored_in_half_precision_give_nearly_the_same(system):
     model = make(system)
-    inputs = [value[0].numpy() for value in batch(system)]
+    inputs = [value[0].numpy() for value in small.batch(system)]
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(parameter.half())

@@ -10,6 +10,7 @@ if not torch.cuda.is_available():
 pytest.importorskip("triton", reason="needs triton: pip install triton")
 
 from memory_factory import random_batch, random_weights
+from tabsa.nn.fast.fused import bmm
 from tabsa.nn.memory import MemoryCell, Words
 from tabsa.nn.scan import scan
 
@@ -136,3 +137,20 @@ def test_a_group_is_the_same_alone():
     one = replace(weights, delay=delay, **{name: second(getattr(weights, name)) for name in names})
     alone = scan(MemoryCell(), one, words[1:], keys[1:], lengths[1:], path="fused")
     assert_close(alone.memory, both.memory[1:], 1e-5)
+
+
+def test_a_cpu_never_multiplies_in_bf16(monkeypatch):
+    """Some CPUs announce instructions for it that end the process."""
+    types, plain = set(), torch.bmm
+
+    def spy(x, y, **options):
+        types.update((x.dtype, y.dtype))
+        return plain(x, y, **options)
+
+    monkeypatch.setattr(torch, "bmm", spy)
+    x, matrix = torch.randn(2, 3, 5).bfloat16(), torch.randn(2, 5, 4).bfloat16()
+    rounded = bmm(x, matrix)
+    assert types == {torch.float32}
+    assert rounded.dtype == torch.bfloat16
+    expected = torch.einsum("gnk,gkm->gnm", x.double(), matrix.double())
+    torch.testing.assert_close(rounded.double(), expected, atol=0.02, rtol=0.01)

@@ -6,7 +6,6 @@ import torch
 
 import slow_memory
 from memory_factory import paper_letters, random_batch, random_weights
-from tabsa.nn.fast.packed import bmm
 from tabsa.nn.memory import MemoryCell
 from tabsa.nn.scan import reverse, scan
 
@@ -48,19 +47,17 @@ def test_gradients_against_finite_differences(switches, path):
 
 
 @pytest.mark.parametrize("delay", [True, False])
-@pytest.mark.parametrize(("products", "tolerances"), [(torch.float32, (1e-5, 1e-4)), (torch.bfloat16, (2e-3, 5e-2))])
-def test_packed_path_follows_the_reference_in_low_precision(delay, products, tolerances):
-    """Operands are rounded and multiplied in float32: a CPU's own bf16 products are never used."""
+def test_packed_path_follows_the_reference_in_float32(delay):
     weights = random_weights(2, 64, delay=delay, dtype=torch.float32, scale=0.1)
     words, keys, lengths = random_batch(2, 16, 12, 64, 4, dtype=torch.float32, scale=0.2)
     target = torch.randn(2, 16, 4, 64, generator=torch.Generator().manual_seed(2))
     outputs, gradients = [], []
     for path in ("step", "packed"):
-        memory = scan(MemoryCell(), weights, words, keys, lengths, path=path, products=products).memory
+        memory = scan(MemoryCell(), weights, words, keys, lengths, path=path).memory
         outputs.append(memory)
         gradient = torch.autograd.grad((memory * target).sum(), [keys, *weights.tensors()])
         gradients.append(torch.cat([g.flatten() for g in gradient]))
-    for (reference, packed), tolerance in zip((outputs, gradients), tolerances, strict=True):
+    for (reference, packed), tolerance in ((outputs, 1e-5), (gradients, 1e-4)):
         assert torch.linalg.norm(reference - packed) < tolerance * torch.linalg.norm(reference)
 
 
@@ -112,26 +109,3 @@ def test_reverse_turns_each_sentence_within_its_length():
     assert reverse(words, lengths).tolist() == [[2, 1, 0, 3, 4], [9, 8, 7, 6, 5]]
     vectors = torch.stack([words, words + 100], dim=-1)
     assert reverse(vectors, lengths)[0, :, 1].tolist() == [102, 101, 100, 103, 104]
-
-
-def test_a_cpu_never_multiplies_in_bf16(monkeypatch):
-    """Some CPUs announce instructions for it that end the process."""
-    types = set()
-    plain = torch.bmm
-
-    def spy(x, y, **options):
-        types.update((x.dtype, y.dtype))
-        return plain(x, y, **options)
-
-    monkeypatch.setattr(torch, "bmm", spy)
-    x, matrix = torch.randn(2, 3, 5), torch.randn(2, 5, 4)
-    rounded = bmm(x.bfloat16(), matrix.bfloat16())
-    assert types == {torch.float32}
-    assert rounded.dtype == torch.bfloat16
-    expected = torch.einsum("gnk,gkm->gnm", x.bfloat16().double(), matrix.bfloat16().double())
-    torch.testing.assert_close(rounded.double(), expected, atol=0.02, rtol=0.01)
-    weights = random_weights(2, 8, dtype=torch.float32, scale=0.1)
-    words, keys, lengths = random_batch(2, 3, 4, 8, 2, dtype=torch.float32)
-    memory = scan(MemoryCell(), weights, words, keys, lengths, path="packed", products=torch.bfloat16).memory
-    torch.autograd.grad(memory.sum(), keys)
-    assert types == {torch.float32}

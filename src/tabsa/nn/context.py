@@ -25,7 +25,7 @@ class Context:
     training: bool = False
     generators: Sequence[torch.Generator] | None = None  # dropout's, one a seed
     live: tuple[int, ...] | None = None  # sentences, from the first, that each step must read, where known (`nn.scan`)
-    products: torch.dtype = torch.float32  # what a fast path computes matrix products in; states and sums are float32
+    products: torch.dtype = torch.float32  # what a GPU computes matrix products in; states and sums are float32
     path: ScanPath = "auto"  # of the memory's scan
 
     def __post_init__(self) -> None:

@@ -3,8 +3,8 @@
     i, f, o = sigmoid(W x + U h + b)        c' = f c + i g
     g = tanh(W x + U h + b)                 h' = o tanh(c')
 
-One layer of one seed is one call of PyTorch's kernel, which on a GPU is cuDNN's: it computes W x for all words at once
-and spends nothing on padding. A seed's call sees that seed's numbers alone, so it gives the same bits in any group.
+One seed is one call of PyTorch's kernel, which on a GPU is cuDNN's: it computes W x for all words at once and spends
+nothing on padding. A seed's call sees that seed's numbers alone, so it gives the same bits in any group.
 
 The gates of the sentic LSTM also read the vector mu of the concept at each word, 0 where there is none:
 
@@ -26,7 +26,15 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from tabsa.nn.context import Context, constant, dropout, parameter, xavier
 from tabsa.nn.scan import reverse
 
-_FORGET = 1  # the gates' order is that of PyTorch: i, f, g, o
+_FORGET = 1  # the gates' order: i, f, g, o as PyTorch has it; i, f, o, k, g; of concepts i, f, o, k, Cm
+
+
+def dropout_alike(x: Tensor, rate: float, context: Context) -> Tensor:
+    """Drop out with one mask for all words of a sentence, `x` (S, B, T, n).
+
+    A mask a word would make what a seed draws depend on the padding, and so on the seeds it is trained beside.
+    """
+    return dropout(x, rate, context, shape=(x.shape[1], 1, x.shape[3]))
 
 
 class LSTMStates(NamedTuple):
@@ -37,59 +45,28 @@ class LSTMStates(NamedTuple):
 
 
 class BiLSTM(nn.Module):
-    """A stack of bi-directional LSTM layers, `units` a direction, with `rate` of dropout between them."""
+    """A bi-directional LSTM layer, `units` a direction."""
 
-    def __init__(
-        self,
-        starts: Sequence[torch.Generator],
-        size: int,
-        units: int,
-        *,
-        layers: int = 1,
-        rate: float = 0.0,
-        forget_bias: float = 0.0,
-    ) -> None:
+    def __init__(self, starts: Sequence[torch.Generator], size: int, units: int, *, forget_bias: float = 0.0) -> None:
         super().__init__()
-        self.rate = rate
-        sizes = [size] + [2 * units] * (layers - 1)
-        self.inputs = nn.ParameterList()  # W, (S, 2, 4, size, units) a layer
-        self.states = nn.ParameterList()  # U, (S, 2, 4, units, units)
-        self.bias = nn.ParameterList()  # b, (S, 2, 4, units)
-        for layer_size in sizes:
-            self.inputs.append(parameter(starts, 2, 4, layer_size, units, init=xavier))
-            self.states.append(parameter(starts, 2, 4, units, units, init=xavier))
-            bias = parameter(starts, 2, 4, units, init=constant(0))
-            with torch.no_grad():
-                bias[:, :, _FORGET] = forget_bias
-            self.bias.append(bias)
+        self.inputs = parameter(starts, 2, 4, size, units, init=xavier)  # W
+        self.states = parameter(starts, 2, 4, units, units, init=xavier)  # U
+        self.bias = parameter(starts, 2, 4, units, init=constant(0))
+        with torch.no_grad():
+            self.bias[:, :, _FORGET] = forget_bias
 
-    def forward(self, x: Tensor, lengths: Tensor, context: Context) -> LSTMStates:
+    def forward(self, x: Tensor, lengths: Tensor) -> LSTMStates:
         """Read `x` (S, B, T, size), each sentence up to its `lengths` (S, B)."""
-        ends = lengths.cpu()
-        for layer, weights in enumerate(zip(self.inputs, self.states, self.bias, strict=True)):
-            if layer:
-                x = dropout_alike(x, self.rate, context)
-            of_seeds = [
-                _read(of_seed, end, _block(*(w[n] for w in weights)))
-                for n, (of_seed, end) in enumerate(zip(x, ends, strict=True))
-            ]
-            x, last = (torch.stack(parts) for parts in zip(*of_seeds, strict=True))
-        return LSTMStates(x, last)
-
-
-def dropout_alike(x: Tensor, rate: float, context: Context) -> Tensor:
-    """Dropout with one mask for all words of a sentence, `x` (S, B, T, n).
-
-    A mask a word would make what a seed draws depend on the padding, and so on the seeds it is trained beside.
-    """
-    return dropout(x, rate, context, shape=(x.shape[1], 1, x.shape[3]))
+        seeds = zip(x, lengths.cpu(), self.inputs, self.states, self.bias, strict=True)
+        read = [_read(words, ends, _block(*weights)) for words, ends, *weights in seeds]
+        return LSTMStates(*(torch.stack(parts) for parts in zip(*read, strict=True)))
 
 
 def _block(inputs: Tensor, states: Tensor, bias: Tensor) -> list[Tensor]:
-    """One layer of one seed as the kernel takes it.
+    """Arrange one seed's weights as the kernel takes them.
 
-    The weights are views of one block, all matrices before all biases: cuDNN's own layout, which it then need not copy
-    them into. Its second bias of each gate says nothing that the first does not, and is 0.
+    They are views of one block, all matrices before all biases: cuDNN's own layout, which it then need not copy them
+    into. Its second bias of each gate says nothing that the first does not, and is 0.
     """
     nothing = torch.zeros_like(bias[0]).flatten()
     matrices = [m.transpose(1, 2).flatten(0, 1) for way in (0, 1) for m in (inputs[way], states[way])]  # (4 units, in)
@@ -101,7 +78,7 @@ def _block(inputs: Tensor, states: Tensor, bias: Tensor) -> list[Tensor]:
 
 
 def _read(x: Tensor, ends: Tensor, weights: list[Tensor]) -> tuple[Tensor, Tensor]:
-    """One layer over the sentences of one seed: `x` (B, T, size), `ends` (B,) on the CPU."""
+    """Read the sentences of one seed: `x` (B, T, size), `ends` (B,) on the CPU."""
     batch, length, _ = x.shape
     units = weights[1].shape[1]
     if length == 0:
@@ -121,11 +98,8 @@ def _read(x: Tensor, ends: Tensor, weights: list[Tensor]) -> tuple[Tensor, Tenso
     return states, last
 
 
-_FORGET = 1  # the gates' order: i, f, o, k, g; of the concepts' products: i, f, o, k, Cm
-
-
 class SenticBiLSTM(nn.Module):
-    """One bi-directional layer, `units` a direction, over words of `size` and concept vectors of `concept_size`."""
+    """A bi-directional sentic LSTM, `units` a direction, over words of `size` and concept vectors of `concept_size`."""
 
     def __init__(
         self,
@@ -145,15 +119,15 @@ class SenticBiLSTM(nn.Module):
             self.bias[:, :, _FORGET] = forget_bias
 
     def forward(self, x: Tensor, concepts: Tensor, lengths: Tensor) -> Tensor:
-        """The states at each word, forward then backward, 0 after the end: (S, B, T, 2 units).
+        """Compute the states at each word, forward then backward, 0 after the end: (S, B, T, 2 units).
 
         `x` (S, B, T, size) and `concepts` (S, B, T, concept_size) are read up to each sentence's `lengths` (S, B).
         """
         seeds, batch, length, _ = x.shape
         units = self.states.shape[-1]
         ends = lengths.unsqueeze(1).expand(-1, 2, -1).flatten(0, 1)  # (G, B)
-        raw = _products(_both_ways(x, lengths), self.inputs) + self.bias.flatten(2).flatten(0, 1)[:, None, None]
-        known = _products(_both_ways(concepts, lengths), self.concepts)  # (G, T, B, 5 units)
+        raw = _products(x, lengths, self.inputs) + self.bias.flatten(2).flatten(0, 1)[:, None, None]
+        known = _products(concepts, lengths, self.concepts)  # (G, T, B, 5 units)
         gates = torch.cat([raw[..., : 4 * units] + known[..., : 4 * units], raw[..., 4 * units :]], dim=-1)
         knowledge = torch.tanh(known[..., 4 * units :])
         states = sentic_scan(gates, knowledge, _side_by_side(self.states), ends)
@@ -161,24 +135,20 @@ class SenticBiLSTM(nn.Module):
         return torch.cat([states[:, 0], reverse(states[:, 1], lengths)], dim=-1)
 
 
-def _both_ways(x: Tensor, lengths: Tensor) -> Tensor:
-    """Each sentence and its reverse, time before the batch: (S, B, T, d) -> (G, T, B, d)."""
-    return torch.stack([x, reverse(x, lengths)], dim=1).flatten(0, 1).transpose(1, 2)
-
-
 def _side_by_side(matrices: Tensor) -> Tensor:
     """(S, 2, 5, d, units) -> (G, d, 5 units)."""
     return matrices.flatten(0, 1).transpose(1, 2).flatten(2)
 
 
-def _products(x: Tensor, matrices: Tensor) -> Tensor:
-    """All steps' products with all gates' matrices in one: (G, T, B, d) -> (G, T, B, 5 units)."""
+def _products(x: Tensor, lengths: Tensor, matrices: Tensor) -> Tensor:
+    """Multiply each sentence (S, B, T, d) and its reverse with all gates' matrices: (G, T, B, 5 units)."""
+    both = torch.stack([x, reverse(x, lengths)], dim=1).flatten(0, 1).transpose(1, 2)  # (G, T, B, d)
     matrix = _side_by_side(matrices)
-    return torch.bmm(x.flatten(1, 2), matrix).view(*x.shape[:3], matrix.shape[2])
+    return torch.bmm(both.flatten(1, 2), matrix).view(*both.shape[:3], matrix.shape[2])
 
 
 def sentic_scan(gates: Tensor, knowledge: Tensor, matrix: Tensor, lengths: Tensor) -> Tensor:
-    """The recurrence, from states of 0: the state h at each word, 0 after a sentence's end, (G, T, B, u).
+    """Run the recurrence from states of 0: the state h at each word, 0 after a sentence's end, (G, T, B, u).
 
     `gates` W x + C mu + b (G, T, B, 5u), `knowledge` tanh(Cm mu) (G, T, B, u), `matrix` U (G, u, 5u),
     `lengths` (G, B).
@@ -188,23 +158,18 @@ def sentic_scan(gates: Tensor, knowledge: Tensor, matrix: Tensor, lengths: Tenso
     return states * going.unsqueeze(-1)
 
 
-def _live_rows(lengths: Tensor, steps: int) -> list[int]:
-    """How many rows each step computes: up to the last one, of any group, that is still going."""
-    longest = lengths.amax(0).cpu().flip(0).cummax(0).values  # the longest of each row and those behind it
-    rows: list[int] = (longest > torch.arange(steps).unsqueeze(1)).sum(1).tolist()
-    return rows
-
-
 class _SenticScan(torch.autograd.Function):
     """The loop over steps, and its derivative by hand: the gradient of U is one product over all steps.
 
-    A row's numbers after its end are finite and mean nothing; the caller wipes them.
+    A step computes the rows up to the last one, of any group, that is still going. A row's numbers after its end are
+    finite and mean nothing; the caller wipes them.
     """
 
     @staticmethod
     def forward(ctx: Any, gates: Tensor, knowledge: Tensor, matrix: Tensor, lengths: Tensor) -> Tensor:
         groups, steps, batch, u = knowledge.shape
-        rows = _live_rows(lengths, steps)
+        longest = lengths.amax(0).cpu().flip(0).cummax(0).values  # the longest of each row and those behind it
+        rows: list[int] = (longest > torch.arange(steps).unsqueeze(1)).sum(1).tolist()
         acts = torch.zeros_like(gates)  # i, f, o, k, g after their sigmoid or tanh
         cells, states = torch.zeros_like(knowledge), torch.zeros_like(knowledge)
         cell, state = knowledge.new_zeros(2, groups, batch, u)
@@ -246,5 +211,5 @@ class _SenticScan(torch.autograd.Function):
 
 
 def _before(records: Tensor) -> Tensor:
-    """What stood before each step, given what stands after it; 0 before the first: (G, T, B, u)."""
+    """Shift records of states after each step to those before it; 0 before the first: (G, T, B, u)."""
     return torch.cat([torch.zeros_like(records[:, :1]), records[:, :-1]], dim=1)

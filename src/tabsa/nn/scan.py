@@ -42,8 +42,8 @@ def scan(
 
     The memory starts as the keys and the delay as 0. `nearby` (G, B, T, n) is added inside the gate. `live` is how many
     sentences, from the first, each step computes in a fast path, where that is known already (see `live_rows`).
-    `products` is the type that matrix products are computed in by a fast path; states and sums are float32. Without
-    `gates` there are none in the answer, and a GPU is spared them.
+    `products` is the type that a GPU computes matrix products in; states and sums are float32. Without `gates` there
+    are none in the answer, and a GPU is spared them.
     """
     if path == "auto":
         path = _best(cell, words.table if isinstance(words, Words) else words)
@@ -56,7 +56,7 @@ def scan(
         result = scan_by_step(cell, weights, words, keys, lengths, nearby)
     else:
         projections = project(weights, words, keys, nearby)
-        result = Scanned(*scan_packed(weights, projections, keys, lengths, products, live))
+        result = Scanned(*scan_packed(weights, projections, keys, lengths, live))
     return result if gates else result._replace(gates=None)
 
 

@@ -10,14 +10,13 @@ class LSTMConfig:
     """The choices of LSTM-Final and LSTM-Loc; the authors' paper gives no sizes."""
 
     units: int = option(50, "of the LSTM, a direction", low=1)
-    layers: int = option(1, "LSTM layers, one upon the other", low=1)
     input_dropout: float = option(0.2, "on the words, one mask for all steps", low=0, high=0.95)
-    output_dropout: float = option(0.2, "on the states, between layers and before the softmax", low=0, high=0.95)
+    output_dropout: float = option(0.2, "on the states, before the softmax", low=0, high=0.95)
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttentiveConfig:
-    """The choices of both, at the authors' values."""
+class LSTMTASAConfig:
+    """The choices of LSTM+TA+SA, at the authors' values."""
 
     units: int = option(50, "of the LSTM, a direction", low=1)
     attention: int = option(50, "units of the sentence attention", low=1)
@@ -26,15 +25,8 @@ class AttentiveConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LSTMTASAConfig(AttentiveConfig):
-    """The attention's choices, and those of the LSTM."""
-
-    layers: int = option(1, "LSTM layers, one upon the other", low=1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SenticLSTMConfig(AttentiveConfig):
-    """The attention's choices, and those of the concepts.
+class SenticLSTMConfig(LSTMTASAConfig):
+    """The same, and those of the concepts.
 
     The authors' concept vectors were never released, so a result depends on `concepts`: name it beside the figures.
     """

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tabsa.models.base import Answer, Model, Vocabulary
-from tabsa.models.lstm.lstm_config import AttentiveConfig, LSTMConfig, LSTMTASAConfig, SenticLSTMConfig
+from tabsa.models.lstm.lstm_config import LSTMConfig, LSTMTASAConfig, SenticLSTMConfig
 from tabsa.nn.attention import (
     SentenceWeights,
     live_words,
@@ -20,15 +20,16 @@ from tabsa.nn.attention import (
 from tabsa.nn.context import Context, constant, dropout, normal, parameter, xavier
 from tabsa.nn.lstm import BiLSTM, LSTMStates, SenticBiLSTM, dropout_alike
 
-_FORGET_BIAS: Final = 1.0  # of the forget gate at the start
+_FORGET_BIAS: Final = 1.0  # of the forget gate at the start, of the first two
 
 
 class LSTMFinal(Model):
-    """The sentence is read once for each target, as the authors do it.
+    """A bi-directional LSTM whose two final states answer, one softmax an aspect; one reading a target.
 
-    The target asked about is one token, and any other target another, so a reading depends on whose it is: the final
-    states would otherwise say the same of all. The vectors of the two tokens are trained, because no word's vector
-    means either; they start as those of the first two targets' tokens.
+    The sentence is read once for each target, as the authors do it: the target of the question is one token, and any
+    other target another, so a reading depends on whose it is. The final states would otherwise say the same of all. The
+    vectors of the two tokens are trained, because no word's vector means either; they start as those of the first two
+    targets' tokens.
     """
 
     def __init__(self, config: LSTMConfig, vocabulary: Vocabulary, seeds: Sequence[int]) -> None:
@@ -37,9 +38,7 @@ class LSTMFinal(Model):
         d, starts, aspects = vocabulary.words.shape[1], self.starts(), len(vocabulary.aspects)
         tokens = self.target_vectors[:2]  # a model of one target has no other
         self.marks = parameter(starts, *tokens.shape, init=lambda tensor, _: tensor.copy_(tokens))  # own, other
-        self.reader = BiLSTM(
-            starts, d, config.units, layers=config.layers, rate=config.output_dropout, forget_bias=_FORGET_BIAS
-        )
+        self.reader = BiLSTM(starts, d, config.units, forget_bias=_FORGET_BIAS)
         self.output = parameter(starts, aspects, 2 * config.units, self.labels, init=xavier)
         self.output_bias = parameter(starts, aspects, self.labels, init=constant(0))
 
@@ -50,8 +49,7 @@ class LSTMFinal(Model):
         where = mentions(tokens, self.targets)  # (S, B, K, T)
         words = self.marked(tokens, where).flatten(1, 2)  # (S, B x K, T, d)
         words = dropout_alike(words, self.config.input_dropout, context)
-        ends = lengths.unsqueeze(2).expand(-1, -1, targets).flatten(1)
-        read = self.reader(words, ends, context)
+        read = self.reader(words, lengths.unsqueeze(2).expand(-1, -1, targets).flatten(1))
         summary = self.summary(read, where, live_words(tokens, lengths))  # (S, B x K, 2 units)
         summary = dropout(summary, self.config.output_dropout, context, shape=(batch * targets, wide))
         logits = summary @ self.output.transpose(1, 2).flatten(2)  # (S, B x K, A x labels)
@@ -59,7 +57,7 @@ class LSTMFinal(Model):
         return Answer(logits + self.output_bias[:, None, None])
 
     def marked(self, tokens: Tensor, where: Tensor) -> Tensor:
-        """The words' vectors with the target asked about, and any other, under their own marks: (S, B, K, T, d)."""
+        """Look up the words, the question's target and any other under their own marks: (S, B, K, T, d)."""
         words = self.words[tokens].unsqueeze(2)  # (S, B, 1, T, d)
         own, other = self.marks[:, 0], self.marks[:, -1]
         others = where.any(2, keepdim=True) & ~where
@@ -67,7 +65,7 @@ class LSTMFinal(Model):
         return torch.where(others.unsqueeze(-1), other[:, None, None, None], words)
 
     def summary(self, read: LSTMStates, where: Tensor, live: Tensor) -> Tensor:  # noqa: ARG002
-        """What of a reading is classified, (S, B x K, 2 units); `where` (S, B, K, T) its target stands."""
+        """Choose what of a reading is classified, (S, B x K, 2 units); `where` (S, B, K, T) its target stands."""
         return read.last
 
 
@@ -79,21 +77,22 @@ class LSTMLoc(LSTMFinal):
     """
 
     def summary(self, read: LSTMStates, where: Tensor, live: Tensor) -> Tensor:
-        """The mean state over the target's mentions: (S, B x K, 2 units)."""
+        """Take the mean state over the target's mentions: (S, B x K, 2 units)."""
         places = mentions_or_all(where, live).flatten(1, 2).unsqueeze(2)  # (S, B x K, 1, T)
         return mean_over(read.states, places).squeeze(2)
 
 
-class Attentive(Model):
-    """A sentence is read once: all targets are one token to the LSTM, and attention tells them apart by place.
+class LSTMTASA(Model):
+    """A bi-directional LSTM with attention from the target, then from target and aspect.
 
-    That token's vector is trained, because no word's vector means it; it starts as that of the first target's token.
-    A target that the sentence does not mention attends to all of its words.
+    A sentence is read once: all targets are one token to the LSTM, and attention tells them apart by place. That
+    token's vector is trained, because no word's vector means it; it starts as that of the first target's token. A
+    target that the sentence does not mention attends to all of its words.
     """
 
-    config: AttentiveConfig
+    config: LSTMTASAConfig
 
-    def __init__(self, config: AttentiveConfig, vocabulary: Vocabulary, seeds: Sequence[int]) -> None:
+    def __init__(self, config: LSTMTASAConfig, vocabulary: Vocabulary, seeds: Sequence[int]) -> None:
         super().__init__(vocabulary, seeds)
         self.config = config
         d, starts, aspects = vocabulary.words.shape[1], self.starts(), len(vocabulary.aspects)
@@ -110,17 +109,21 @@ class Attentive(Model):
         self.add_reader(starts, vocabulary)
 
     def add_reader(self, starts: Sequence[torch.Generator], vocabulary: Vocabulary) -> None:
-        """Where a system makes the LSTM that reads."""
-        raise NotImplementedError
+        """Make the LSTM that reads."""
+        self.reader: torch.nn.Module = BiLSTM(starts, vocabulary.words.shape[1], self.config.units)
+
+    def forward(self, tokens: Tensor, lengths: Tensor, *, context: Context) -> Answer:
+        """Read, attend, classify."""
+        return self.answer(tokens, lengths, self.reader(self.marked(tokens, context), lengths).states, context)
 
     def marked(self, tokens: Tensor, context: Context) -> Tensor:
-        """The words' vectors, every target under its one mark, after dropout: (S, B, T, d)."""
+        """Look up the words, every target under its one mark, after dropout: (S, B, T, d)."""
         is_target = mentions(tokens, self.targets).any(2)
         words = torch.where(is_target.unsqueeze(-1), self.mark[:, None, None], self.words[tokens])
         return dropout_alike(words, self.config.input_dropout, context)
 
     def answer(self, tokens: Tensor, lengths: Tensor, states: Tensor, context: Context) -> Answer:
-        """What `states` (S, B, T, 2 units) say of every target and aspect; one classifier serves all aspects."""
+        """Answer for every target and aspect from `states` (S, B, T, 2 units); one classifier serves all aspects."""
         states = dropout_alike(states, self.config.output_dropout, context)
         live = live_words(tokens, lengths)
         where = mentions_or_all(mentions(tokens, self.targets), live)
@@ -131,39 +134,11 @@ class Attentive(Model):
         return Answer(logits + self.output_bias[:, None, None, None])
 
 
-class LSTMTASA(Attentive):
-    """Attention over a plain LSTM."""
-
-    config: LSTMTASAConfig
-
-    def __init__(self, config: LSTMTASAConfig, vocabulary: Vocabulary, seeds: Sequence[int]) -> None:
-        super().__init__(config, vocabulary, seeds)
-
-    def add_reader(self, starts: Sequence[torch.Generator], vocabulary: Vocabulary) -> None:
-        """Make the LSTM."""
-        config = self.config
-        self.reader = BiLSTM(
-            starts,
-            vocabulary.words.shape[1],
-            config.units,
-            layers=config.layers,
-            rate=config.output_dropout,
-        )
-
-    def forward(self, tokens: Tensor, lengths: Tensor, *, context: Context) -> Answer:
-        """Read, attend, classify."""
-        read = self.reader(self.marked(tokens, context), lengths, context)
-        return self.answer(tokens, lengths, read.states, context)
-
-
-class SenticLSTM(Attentive):
-    """Attention over the sentic LSTM; a word without a concept has the concept vector 0."""
+class SenticLSTM(LSTMTASA):
+    """The same attention over the sentic LSTM; a word without a concept has the concept vector 0."""
 
     config: SenticLSTMConfig
     concept_vectors: Tensor
-
-    def __init__(self, config: SenticLSTMConfig, vocabulary: Vocabulary, seeds: Sequence[int]) -> None:
-        super().__init__(config, vocabulary, seeds)
 
     def add_reader(self, starts: Sequence[torch.Generator], vocabulary: Vocabulary) -> None:
         """Make the sentic LSTM."""

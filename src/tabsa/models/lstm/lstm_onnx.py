@@ -26,15 +26,15 @@ _LOWEST = float(np.finfo(np.float32).min)
 def graph(folder: ModelFolder, precision: Precision, *, half: bool) -> onnx.ModelProto:  # noqa: ARG001 (float32 is all)
     """Build the graph of a model folder."""
     config, weights = folder.config, biased_weights(folder)
-    if "reader.concepts" not in weights:
-        return lstm(config.kind, weights, config.targets, config.temperature, half=half)
-    if folder.concepts is None:
+    if "reader.concepts" in weights and folder.concepts is None:
         raise ModelError(f"{folder.path} has no concepts.safetensors, without which a {config.kind} cannot read")
-    return sentic_lstm(weights, folder.concepts.matrix, config.targets, config.temperature, half=half)
+    concepts = None if folder.concepts is None else folder.concepts.matrix
+    last_states = config.kind == "lstm-final"
+    return lstm(weights, config.targets, config.temperature, half=half, concepts=concepts, last_states=last_states)
 
 
 @dataclass(frozen=True)
-class Sentences:
+class _Sentences:
     """The inputs of a graph, by name, and what is read off them."""
 
     words: str  # (B, T, d)
@@ -44,20 +44,38 @@ class Sentences:
     mentions: str  # which words mention each target, (B, K, T)
 
 
-def lstm(kind: str, weights: Arrays, targets: int, temperature: float = 1.0, *, half: bool = False) -> onnx.ModelProto:
-    """Build the graph; `weights` are a model folder's, one seed's; `half` stores them in float16."""
+def lstm(
+    weights: Arrays,
+    targets: int,
+    temperature: float = 1.0,
+    *,
+    half: bool = False,
+    concepts: NDArray[np.float32] | None = None,
+    last_states: bool = False,
+) -> onnx.ModelProto:
+    """Build the graph; `weights` are a model folder's, one seed's; `half` stores them in float16.
+
+    What the weights are says which system it is, but for LSTM-Final and LSTM-Loc: the first has `last_states`.
+    """
     g = Graph("lstm", half=half)
-    if kind == "lstm-ta-sa":
-        read = sentences(g, weights["mark"].shape[-1], targets)
-        timed = g.op("Transpose", marked(g, read, weights["mark"]), perm=[1, 0, 2])  # (T, B, d)
-        states, _ = _read(g, weights, timed, read.lengths)
-        answer(g, weights, read, g.op("Transpose", states, perm=[1, 0, 2]), targets, temperature)
+    marks = weights["marks"] if "marks" in weights else weights["mark"][None]
+    read = _sentences(g, marks.shape[-1], targets)
+    is_target = g.op("GreaterOrEqual", read.slots, g.constant(0))
+    words = g.op("Where", g.insert(is_target, 2), g.constant(marks[-1]), read.words)  # (B, T, d)
+    if "marks" in weights:
+        _once_a_target(g, weights, read, words, targets, temperature, last_states=last_states)
+        return g.model()
+    if concepts is not None:
+        rows = g.input("concepts", ["batch", "length"], TensorProto.INT64)
+        states = _read_sentic(g, weights, words, g.op("Gather", g.constant(concepts), rows), read.lengths)
     else:
-        _once_a_target(g, kind, weights, targets, temperature)
+        timed, _ = _read(g, weights, g.op("Transpose", words, perm=[1, 0, 2]), read.lengths)
+        states = g.op("Transpose", timed, perm=[1, 0, 2])
+    _attend(g, weights, read, states, targets, temperature)
     return g.model()
 
 
-def sentences(g: Graph, size: int, targets: int) -> Sentences:
+def _sentences(g: Graph, size: int, targets: int) -> _Sentences:
     """Declare the inputs; `size` is a word vector's."""
     words = g.input("words", ["batch", "length", size])
     slots = g.input("slots", ["batch", "length"], TensorProto.INT64)
@@ -66,21 +84,14 @@ def sentences(g: Graph, size: int, targets: int) -> Sentences:
     places = g.op("Range", g.constant(0), length, g.constant(1))
     live = g.op("Less", g.insert(places, 0), g.insert(lengths, 1))
     mentions = g.op("Equal", g.insert(slots, 1), g.constant(np.arange(targets)[:, None]))
-    return Sentences(words, slots, lengths, live, mentions)
+    return _Sentences(words, slots, lengths, live, mentions)
 
 
-def marked(g: Graph, read: Sentences, mark: NDArray[Any]) -> str:
-    """The words' vectors, every target under one mark: (B, T, d)."""
-    is_target = g.op("GreaterOrEqual", read.slots, g.constant(0))
-    return g.op("Where", g.insert(is_target, 2), g.constant(mark), read.words)
-
-
-def answer(g: Graph, weights: Arrays, read: Sentences, states: str, targets: int, temperature: float) -> None:
-    """`models.attentive`: what `states` (B, T, 2 units) say of every target and aspect."""
-    where = _mentions_or_all(g, read)
+def _attend(g: Graph, weights: Arrays, read: _Sentences, states: str, targets: int, temperature: float) -> None:
+    """Add `LSTMTASA.answer` of `states` (B, T, 2 units)."""
     scores = g.op("MatMul", states, g.constant(weights["target_attention"][:, None]))  # (B, T, 1)
     scores = g.op("Transpose", scores, perm=[0, 2, 1])
-    of_targets = g.op("MatMul", _share(g, scores, where), states)  # v, (B, K, 2 units)
+    of_targets = g.op("MatMul", _share(g, scores, _mentions_or_all(g, read)), states)  # v, (B, K, 2 units)
     from_state = g.op("MatMul", states, g.constant(weights["from_state"]))  # (B, T, m)
     from_target = g.op("MatMul", of_targets, g.constant(weights["from_target"]))  # (B, K, m)
     from_target = g.op("Add", from_target, g.constant(weights["attention_bias"]))
@@ -94,101 +105,88 @@ def answer(g: Graph, weights: Arrays, read: Sentences, states: str, targets: int
     g.output(g.op("Softmax", logits, axis=-1), "probabilities", ["batch", targets, aspects, labels])
 
 
-def _once_a_target(g: Graph, kind: str, weights: Arrays, targets: int, temperature: float) -> None:
-    """`models.lstm_final` and `models.lstm_loc`: R = B x K readings."""
-    marks, wide = weights["marks"], weights["output"].shape[1]
-    read = sentences(g, marks.shape[-1], targets)
-    words = g.insert(marked(g, read, marks[-1]), 1)  # (B, 1, T, d)
-    words = g.op("Where", g.insert(read.mentions, 3), g.constant(marks[0]), words)  # (B, K, T, d)
-    timed = g.reshape(g.op("Transpose", words, perm=[2, 0, 1, 3]), 0, -1, marks.shape[-1])  # (T, R, d)
+def _once_a_target(
+    g: Graph, weights: Arrays, read: _Sentences, words: str, targets: int, temperature: float, *, last_states: bool
+) -> None:
+    """Add `LSTMFinal` or `LSTMLoc`: R = B x K readings."""
+    output, bias, mark = weights["output"] / temperature, weights["output_bias"] / temperature, weights["marks"][0]
+    aspects, wide, labels = output.shape
+    words = g.op("Where", g.insert(read.mentions, 3), g.constant(mark), g.insert(words, 1))  # (B, K, T, d)
+    timed = g.reshape(g.op("Transpose", words, perm=[2, 0, 1, 3]), 0, -1, mark.shape[0])  # (T, R, d)
     ends = g.op("Add", g.insert(read.lengths, 1), g.constant(np.zeros((1, targets), np.int64)))
     states, last = _read(g, weights, timed, g.reshape(ends, -1))
-    if kind == "lstm-final":
+    if last_states:
         summary = g.reshape(g.op("Transpose", last, perm=[1, 0, 2]), -1, wide)
     else:
         places = g.op("Cast", _mentions_or_all(g, read), to=TensorProto.FLOAT)
         places = g.reshape(g.op("Transpose", places, perm=[2, 0, 1]), 0, -1)  # (T, R)
         count = g.op("Max", g.total(places, 0, keep=True), g.constant(1.0))
         summary = g.total(g.op("Mul", states, g.insert(g.op("Div", places, count), 2)), 0)
-    output, bias = weights["output"] / temperature, weights["output_bias"] / temperature
-    aspects, _, labels = output.shape
     logits = g.op("MatMul", summary, g.constant(output.transpose(1, 0, 2).reshape(wide, -1)))  # (R, A x labels)
     logits = g.op("Add", g.reshape(logits, -1, targets, aspects, labels), g.constant(bias))
     g.output(g.op("Softmax", logits, axis=-1), "probabilities", ["batch", targets, aspects, labels])
 
 
 def _read(g: Graph, weights: Arrays, timed: str, lengths: str) -> tuple[str, str]:
-    """`nn.lstm.BiLSTM` over `timed` (T, R, d): the states at each word, (T, R, 2 units), and the last ones.
+    """Add `nn.lstm.BiLSTM` over `timed` (T, R, d): the states at each word, (T, R, 2 units), and the last ones.
 
     Those are (2, R, units). A state after a sentence's end means nothing.
     """
+    units = weights["reader.states"].shape[-1]
+    # The gates' matrices as ONNX takes them: (2, 4, d, units) -> (2, 4 units, d).
+    matrices = [weights[f"reader.{part}"][:, _GATES].transpose(0, 1, 3, 2) for part in ("inputs", "states")]
+    bias = weights["reader.bias"][:, _GATES].reshape(2, -1)
+    bias = np.concatenate([bias, np.zeros_like(bias)], axis=1)  # the second of each gate says nothing more
+    constants = [g.constant(array) for array in (*(m.reshape(2, 4 * units, -1) for m in matrices), bias)]
     ends = g.op("Cast", lengths, to=TensorProto.INT32)
-    last = ""
-    for layer in range(sum(name.startswith("reader.states.") for name in weights)):
-        inputs, states, bias = (weights[f"reader.{part}.{layer}"] for part in ("inputs", "states", "bias"))
-        units = states.shape[-1]
-        # ONNX's second bias of each gate says nothing that the first does not.
-        biases = np.concatenate([bias[:, _GATES].reshape(2, -1), np.zeros((2, 4 * units), np.float32)], axis=1)
-        arrays = (_stacked(inputs), _stacked(states), biases)
-        constants = [g.constant(array) for array in arrays]
-        timed, last = g.ops("LSTM", 2, timed, *constants, ends, direction="bidirectional", hidden_size=units)
-        timed = g.reshape(g.op("Transpose", timed, perm=[0, 2, 1, 3]), 0, 0, 2 * units)
-    return timed, last
+    states, last = g.ops("LSTM", 2, timed, *constants, ends, direction="bidirectional", hidden_size=units)
+    return g.reshape(g.op("Transpose", states, perm=[0, 2, 1, 3]), 0, 0, 2 * units), last
 
 
-def _stacked(matrices: NDArray[Any]) -> NDArray[Any]:
-    """The gates' matrices as ONNX takes them: (2, 4, d, units) -> (2, 4 units, d)."""
-    ordered = matrices[:, _GATES].transpose(0, 1, 3, 2)
-    return ordered.reshape(2, -1, matrices.shape[2])
-
-
-def _mentions_or_all(g: Graph, read: Sentences) -> str:
-    """`nn.targets.mentions_or_all`, (B, K, T)."""
+def _mentions_or_all(g: Graph, read: _Sentences) -> str:
+    """Add `nn.attention.mentions_or_all`, (B, K, T)."""
     counts = g.total(g.op("Cast", read.mentions, to=TensorProto.FLOAT), 2, keep=True)
     absent = g.op("Equal", counts, g.constant(0.0))
     return g.op("Or", read.mentions, g.op("And", absent, g.insert(read.live, 1)))
 
 
 def _share(g: Graph, scores: str, where: str) -> str:
-    """`nn.attention.share`."""
+    """Add `nn.attention.share`."""
     shares = g.op("Softmax", g.op("Where", where, scores, g.constant(_LOWEST)), axis=-1)
     return g.op("Mul", shares, g.op("Cast", where, to=TensorProto.FLOAT))
 
 
-def sentic_lstm(
-    weights: Arrays, concepts: NDArray[np.float32], targets: int, temperature: float = 1.0, *, half: bool = False
-) -> onnx.ModelProto:
-    """Build the graph; `weights` are a model folder's, one seed's; `half` stores them in float16."""
-    g = Graph("sentic", half=half)
-    read = sentences(g, weights["mark"].shape[-1], targets)
-    rows = g.input("concepts", ["batch", "length"], TensorProto.INT64)
-    known = g.op("Gather", g.constant(concepts), rows)  # (B, T, e)
-    states = _read_sentic(g, weights, marked(g, read, weights["mark"]), known, read.lengths)
-    answer(g, weights, read, states, targets, temperature)
-    return g.model()
-
-
 def _read_sentic(g: Graph, weights: Arrays, words: str, known: str, lengths: str) -> str:
-    """`nn.sentic.SenticBiLSTM`: the states at each word, (B, T, 2 units); those after the end mean nothing."""
+    """Add `nn.lstm.SenticBiLSTM`: the states at each word, (B, T, 2 units); those after the end mean nothing.
+
+    One Scan over the words, both directions in one product a step.
+    """
     units = weights["reader.states"].shape[-1]
-    inputs, concepts = (_side_by_side(weights[f"reader.{part}"]) for part in ("inputs", "concepts"))
-    raw = g.op("MatMul", _both_ways(g, words, lengths), g.constant(inputs))  # (T, 2, B, 5 units)
-    raw = g.op("Add", raw, g.constant(weights["reader.bias"].reshape(2, 1, -1)))
-    heard = g.op("MatMul", _both_ways(g, known, lengths), g.constant(concepts))
-    gates = g.op("Add", g.part(raw, 0, 4 * units, 3), g.part(heard, 0, 4 * units, 3))
+
+    def turned(timed: str) -> str:
+        return g.op("ReverseSequence", timed, lengths, batch_axis=1, time_axis=0)
+
+    def products(values: str, part: str) -> str:
+        """Each sentence and its reverse by all gates' matrices: (B, T, d) -> (T, 2, B, 5 units)."""
+        timed = g.op("Transpose", values, perm=[1, 0, 2])
+        both = g.op("Concat", g.insert(timed, 1), g.insert(turned(timed), 1), axis=1)
+        return g.op("MatMul", both, g.constant(_side_by_side(weights[f"reader.{part}"])))
+
+    raw = g.op("Add", products(words, "inputs"), g.constant(weights["reader.bias"].reshape(2, 1, -1)))
+    of_concepts = products(known, "concepts")
+    gates = g.op("Add", g.part(raw, 0, 4 * units, 3), g.part(of_concepts, 0, 4 * units, 3))
     gates = g.op("Concat", gates, g.part(raw, 4 * units, 5 * units, 3), axis=3)
-    knowledge = g.op("Tanh", g.part(heard, 4 * units, 5 * units, 3))  # (T, 2, B, units)
+    knowledge = g.op("Tanh", g.part(of_concepts, 4 * units, 5 * units, 3))  # (T, 2, B, units)
     shape = g.op("Concat", g.constant([2]), g.op("Shape", words, start=0, end=1), g.constant([units]), axis=0)
     start = g.op("Expand", g.constant(0.0), shape)
     body = _sentic_step(_side_by_side(weights["reader.states"]), half=g.half)
     *_, states = g.ops("Scan", 3, start, start, gates, knowledge, body=body.proto(), num_scan_inputs=2)
-    ways = [g.op("Squeeze", g.part(states, way, way + 1, 1), g.constant([1])) for way in (0, 1)]  # (T, B, units)
-    ways[1] = g.op("ReverseSequence", ways[1], lengths, batch_axis=1, time_axis=0)
-    return g.op("Transpose", g.op("Concat", *ways, axis=2), perm=[1, 0, 2])
+    forward, backward = (g.op("Squeeze", g.part(states, way, way + 1, 1), g.constant([1])) for way in (0, 1))
+    return g.op("Transpose", g.op("Concat", forward, turned(backward), axis=2), perm=[1, 0, 2])
 
 
 def _sentic_step(matrix: NDArray[Any], *, half: bool) -> Graph:
-    """One word of `nn.sentic.sentic_scan` as the body of a Scan: states first, then the word's inputs."""
+    """Build one word of `nn.lstm.sentic_scan` as the body of a Scan: states first, then the word's inputs."""
     units = matrix.shape[1]
     g = Graph("step", half=half)
     state, cell = (g.input(name, [2, "batch", units]) for name in ("state", "cell"))
@@ -200,17 +198,9 @@ def _sentic_step(matrix: NDArray[Any], *, half: bool) -> Graph:
     candidate = g.op("Tanh", g.part(raw, 4 * units, 5 * units, 2))
     new_cell = g.op("Add", g.op("Mul", i, candidate), g.op("Mul", f, cell))
     new_state = g.op("Add", g.op("Mul", o, g.op("Tanh", new_cell)), g.op("Mul", k, knowledge))
-    g.output(new_state, "new_state", [2, "batch", units])
-    g.output(new_cell, "new_cell", [2, "batch", units])
-    g.output(new_state, "shown", [2, "batch", units])
+    for value, name in ((new_state, "new_state"), (new_cell, "new_cell"), (new_state, "shown")):
+        g.output(value, name, [2, "batch", units])
     return g
-
-
-def _both_ways(g: Graph, values: str, lengths: str) -> str:
-    """Each sentence and its reverse, time first: (B, T, d) -> (T, 2, B, d)."""
-    timed = g.op("Transpose", values, perm=[1, 0, 2])
-    turned = g.op("ReverseSequence", timed, lengths, batch_axis=1, time_axis=0)
-    return g.op("Concat", g.insert(timed, 1), g.insert(turned, 1), axis=1)
 
 
 def _side_by_side(matrices: NDArray[Any]) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
-from tabsa.nn.fast.packed import bmm, project
+from tabsa.nn.fast.packed import project
 from tabsa.nn.memory import DelayWeights, MemoryWeights, Words
 
 _ALIGNED = 16
@@ -116,6 +116,18 @@ def _join(weights: DelayWeights, size: int, products: torch.dtype) -> _Joined:
     of_new = torch.cat([inputs[2], new[0]], dim=1)
     bias = torch.cat([pad(part, (0, size - d)) for part in torch.split(weights.bias, d, dim=1)], dim=1)
     return _Joined(of_gates.to(products), of_new.to(products), bias, pad(weights.vector, (0, size - d)))
+
+
+def bmm(x: Tensor, matrix: Tensor) -> Tensor:
+    """(G, n, k) @ (G, k, m), rounded to the type of the operands, and never in fewer than 32 bits on a CPU.
+
+    Some CPUs announce instructions for bf16 products (AMX) that their virtual machine does not let a process use, and
+    PyTorch's products then end the process. Operands rounded to bf16 and multiplied in float32 give what hardware
+    gives, whose sums are float32 too.
+    """
+    if x.is_cuda or x.dtype in (torch.float32, torch.float64):
+        return torch.bmm(x, matrix)
+    return torch.bmm(x.float(), matrix.float()).to(x.dtype)
 
 
 def _product(x: Tensor, matrix: Tensor) -> Tensor:

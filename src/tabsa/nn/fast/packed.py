@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from tabsa.nn.memory import DelayWeights, MemoryWeights, unit_norm
+from tabsa.nn.memory import DelayWeights, MemoryWeights, rows, unit_norm
 
 
 class Projections(NamedTuple):
@@ -42,7 +42,6 @@ def scan_packed(
     projections: Projections,
     keys: Tensor,
     lengths: Tensor,
-    products: torch.dtype,
     live: tuple[int, ...],
 ) -> tuple[Tensor, Tensor]:
     """Read a batch; returns the last memory (G, B, n, d) and the gates (G, B, T, n).
@@ -51,9 +50,8 @@ def scan_packed(
     """
     delay = weights.delay
     delay_tensors = (delay.inputs, delay.gates, delay.new, delay.bias, delay.vector) if delay else ()
-    products = torch.float64 if keys.dtype == torch.float64 else products
     result: tuple[Tensor, Tensor] = _PackedScan.apply(  # type: ignore[no-untyped-call]
-        (lengths, weights.normalise, products, live), keys, *projections, weights.memory, weights.slope, *delay_tensors
+        (lengths, weights.normalise, live), keys, *projections, weights.memory, weights.slope, *delay_tensors
     )
     return result
 
@@ -105,16 +103,9 @@ class _PackedTape:
         self.new = empty(delay_size)
 
 
-def _product(x: Tensor, matrix: Tensor) -> Tensor:
-    """(G, R, n, d) by (G, d, e), computed in the matrix's type; the result in x's."""
-    groups, rows, chains, size = x.shape
-    flat = x.reshape(groups, rows * chains, size).to(matrix.dtype)
-    return bmm(flat, matrix).to(x.dtype).view(groups, rows, chains, -1)
-
-
-def _outer(x: Tensor, y: Tensor, products: torch.dtype) -> Tensor:
-    """The sum over rows of x^T y, (G, d, e): a weight's gradient in one product."""
-    return bmm(x.flatten(1, 2).to(products).transpose(1, 2), y.flatten(1, 2).to(products)).to(x.dtype)
+def _outer(x: Tensor, y: Tensor) -> Tensor:
+    """Sum x^T y over rows, (G, d, e): a weight's gradient in one product."""
+    return torch.bmm(x.flatten(1, 2).transpose(1, 2), y.flatten(1, 2))
 
 
 def _prelu(raw: Tensor, slope: Tensor) -> Tensor:
@@ -136,10 +127,10 @@ def _unprelu(grad: Tensor, raw: Tensor, slope: Tensor, out: Tensor) -> Tensor:
 def _read_delay(weights: DelayWeights, proposal: Tensor, past: Tensor, tape: _PackedTape, here: slice) -> Tensor:
     """Eq. 3, recorded."""
     size = past.shape[-1]
-    inputs = _product(proposal, weights.inputs) + weights.bias[:, None, None]
-    gates = torch.sigmoid(inputs[..., : 2 * size] + _product(past, weights.gates))
+    inputs = rows(proposal, weights.inputs) + weights.bias[:, None, None]
+    gates = torch.sigmoid(inputs[..., : 2 * size] + rows(past, weights.gates))
     tape.reset[:, here], tape.update[:, here] = gates[..., :size], gates[..., size:]
-    tape.new[:, here] = torch.tanh(inputs[..., 2 * size :] + _product(tape.reset[:, here] * past, weights.new))
+    tape.new[:, here] = torch.tanh(inputs[..., 2 * size :] + rows(tape.reset[:, here] * past, weights.new))
     torch.lerp(tape.new[:, here], past, tape.update[:, here], out=tape.delay[:, here])
     return tape.delay[:, here]
 
@@ -151,14 +142,14 @@ def _unread_delay(
     reset, update, new = tape.reset[:, here], tape.update[:, here], tape.new[:, here]
     size = past.shape[-1]
     grad_new = grad * (1 - update) * (1 - new * new)
-    grad_kept = _product(grad_new, weights.new.transpose(1, 2))  # of reset * past
+    grad_kept = rows(grad_new, weights.new.transpose(1, 2))  # of reset * past
     grad_inputs[..., :size] = grad_kept * past * reset * (1 - reset)
     grad_inputs[..., size : 2 * size] = grad * (past - new) * update * (1 - update)
     grad_inputs[..., 2 * size :] = grad_new
     grad *= update
     grad += grad_kept * reset
-    grad += _product(grad_inputs[..., : 2 * size], weights.gates.transpose(1, 2))
-    return _product(grad_inputs, weights.inputs.transpose(1, 2))
+    grad += rows(grad_inputs[..., : 2 * size], weights.gates.transpose(1, 2))
+    return rows(grad_inputs, weights.inputs.transpose(1, 2))
 
 
 class _PackedScan(torch.autograd.Function):
@@ -167,7 +158,7 @@ class _PackedScan(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        settings: tuple[Tensor, bool, torch.dtype, tuple[int, ...]],
+        settings: tuple[Tensor, bool, tuple[int, ...]],
         start: Tensor,
         word: Tensor,
         candidate: Tensor,
@@ -177,9 +168,7 @@ class _PackedScan(torch.autograd.Function):
         slope: Tensor,
         *delay_tensors: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        lengths, normalise, products, live = settings
-        matrix = matrix.to(products)
-        delay_tensors = (*(m.to(products) for m in delay_tensors[:3]), *delay_tensors[3:])
+        lengths, normalise, live = settings
         delay = DelayWeights(*delay_tensors) if delay_tensors else None
         groups, batch, steps, _ = word.shape
         chains = start.shape[1]
@@ -190,7 +179,7 @@ class _PackedScan(torch.autograd.Function):
         memory, past = last, torch.zeros_like(last)
         for t, count in enumerate(plan.rows):
             memory, past, here = memory[:, :count], past[:, :count], plan.at(t)
-            torch.add(_product(memory, matrix), key.unsqueeze(1), out=tape.raw[:, here])
+            torch.add(rows(memory, matrix), key.unsqueeze(1), out=tape.raw[:, here])
             tape.raw[:, here] += candidate[:, :count, t].unsqueeze(2)
             proposal = _prelu(tape.raw[:, here], slope)
             logit = (word[:, :count, t].unsqueeze(2) * memory).sum(-1) + location[:, :count, t]
@@ -208,7 +197,7 @@ class _PackedScan(torch.autograd.Function):
             last[ended] = memory[ended]
             gates[:, :count, t] *= (lengths[:, :count] > t).unsqueeze(-1)
         ctx.save_for_backward(start, word, matrix, slope, lengths, *delay_tensors)
-        ctx.plan, ctx.tape, ctx.normalise, ctx.products = plan, tape, normalise, products
+        ctx.plan, ctx.tape, ctx.normalise = plan, tape, normalise
         ctx.mark_non_differentiable(gates)
         return last, gates
 
@@ -242,7 +231,7 @@ class _PackedScan(torch.autograd.Function):
                 proposal_grad += _unread_delay(delay, grad_delay[:, :count], past, tape, here, grad_inputs[:, here])
             grad_slope += _unprelu(proposal_grad, raw, slope, grad_raw[:, here])
             grad += grad_logit[:, here] * word[:, :count, t].unsqueeze(2)
-            grad += _product(grad_raw[:, here], matrix.transpose(1, 2))
+            grad += rows(grad_raw[:, here], matrix.transpose(1, 2))
             grad_candidate[:, :count, t] = grad_raw[:, here].sum(2)
             grad_location[:, :count, t] = grad_logit[:, here].squeeze(-1)
         grad_memory += grad_last * (lengths == 0)[..., None, None]  # of a sentence without words
@@ -253,26 +242,14 @@ class _PackedScan(torch.autograd.Function):
             return torch.cat([first[:, : plan.offset[min(1, len(plan.rows))]], *parts], dim=1)
 
         first = start.unsqueeze(1).expand_as(grad_last)
-        grads = [_outer(previous(tape.memory, first), grad_raw, ctx.products), grad_slope]
+        grads = [_outer(previous(tape.memory, first), grad_raw), grad_slope]
         if delay is not None:
             past = previous(tape.delay, nothing)
             grads += [
-                _outer(_prelu(tape.raw, slope), grad_inputs, ctx.products),
-                _outer(past, grad_inputs[..., : 2 * size], ctx.products),
-                _outer(tape.reset * past, grad_inputs[..., 2 * size :], ctx.products),
+                _outer(_prelu(tape.raw, slope), grad_inputs),
+                _outer(past, grad_inputs[..., : 2 * size]),
+                _outer(tape.reset * past, grad_inputs[..., 2 * size :]),
                 grad_inputs.sum((1, 2)),
                 (grad_logit * tape.delay).sum((1, 2)),
             ]
         return (None, grad_memory.sum(1), None, grad_candidate, grad_location, grad_raw.sum(1), *grads)
-
-
-def bmm(x: Tensor, matrix: Tensor) -> Tensor:
-    """(G, n, k) @ (G, k, m), rounded to the type of the operands, and never in fewer than 32 bits on a CPU.
-
-    Some CPUs announce instructions for bf16 products (AMX) that their virtual machine does not let a process use, and
-    PyTorch's products then end the process. Operands rounded to bf16 and multiplied in float32 give what hardware
-    gives, whose sums are float32 too.
-    """
-    if x.is_cuda or x.dtype in (torch.float32, torch.float64):
-        return torch.bmm(x, matrix)
-    return torch.bmm(x.float(), matrix.float()).to(x.dtype)
