@@ -15,7 +15,7 @@ from table_rows import text_rows
 from tabsa.encoding.arrays import gold_labels
 from tabsa.errors import DataError, OutputError
 from tabsa.evaluation import metrics
-from tabsa.evaluation.answers import Mistake, worst_of_each
+from tabsa.evaluation.answers import AnsweredQuestion, worst_of_each
 from tabsa.evaluation.calibration import calibration_error
 from tabsa.evaluation.metrics import question_metrics
 from tabsa.evaluation.report import Report, evaluate
@@ -258,9 +258,9 @@ def test_mistakes_are_the_wrong_answers_the_most_wrong_first():
     assert all(error.evidence == () for error in report.errors)
 
 
-def mistake(gold: str, said: str, sure: float) -> Mistake:
-    rest = dict.fromkeys({"none", "positive", "negative"} - {said}, (1 - sure) / 2)
-    return Mistake(Example("1", "x", ()), Target("x"), "price", gold, said, {said: sure, **rest})
+def mistake(gold: str, predicted: str, sure: float) -> AnsweredQuestion:
+    rest = dict.fromkeys({"none", "positive", "negative"} - {predicted}, (1 - sure) / 2)
+    return AnsweredQuestion(Example("1", "x", ()), Target("x"), "price", gold, predicted, {predicted: sure, **rest})
 
 
 def test_the_worst_of_each_way_to_be_wrong():

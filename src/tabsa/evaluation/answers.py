@@ -21,7 +21,7 @@ WAYS: Final[tuple[Way, ...]] = get_args(Way)
 
 @dataclass(frozen=True, slots=True)
 class AnsweredQuestion:
-    """One question with its answer."""
+    """One question with its answer; where that is wrong, a mistake."""
 
     example: Example
     target: Target
@@ -29,12 +29,6 @@ class AnsweredQuestion:
     gold: Polarity
     predicted: Polarity
     probabilities: dict[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Mistake(AnsweredQuestion):
-    """A question whose likeliest answer is wrong."""
-
     evidence: WordWeights = ()
     """The words that carry the answer, in the order of the text (`Prediction.evidence`), where they were looked for."""
 
@@ -55,7 +49,7 @@ class Mistake(AnsweredQuestion):
 
     @property
     def way(self) -> Way:
-        """The way it is wrong."""
+        """The way a mistake is wrong."""
         return "missed" if self.predicted == NONE else "invented" if self.gold == NONE else "turned"
 
     @property
@@ -145,17 +139,12 @@ class Answers:
         for (example, target, aspect, gold), label, row in given:
             yield AnsweredQuestion(example, target, aspect, gold, labels[label], dict(zip(labels, row, strict=True)))
 
-    def mistakes(self) -> tuple[Mistake, ...]:
+    def mistakes(self) -> tuple[AnsweredQuestion, ...]:
         """Return the wrong answers, the most wrong first."""
-        wrong = [
-            Mistake(one.example, one.target, one.aspect, one.gold, one.predicted, one.probabilities)
-            for one in self
-            if one.predicted != one.gold
-        ]
-        return tuple(sorted(wrong, key=lambda one: -one.wrongness))
+        return tuple(sorted((one for one in self if one.predicted != one.gold), key=lambda one: -one.wrongness))
 
 
-def worst_of_each(errors: Sequence[Mistake], most: int) -> list[Mistake]:
+def worst_of_each(errors: Sequence[AnsweredQuestion], most: int) -> list[AnsweredQuestion]:
     """Return the `most` worst, as many of each way to be wrong as there are, in the order of `errors`.
 
     Opinions that a model misses are mostly those it is surest of; the worst of all would be hardly anything else.

@@ -11,7 +11,7 @@ import numpy as np
 
 from tabsa.errors import DataError
 from tabsa.evaluation import metrics
-from tabsa.evaluation.answers import Answers, Mistake, question_rows
+from tabsa.evaluation.answers import AnsweredQuestion, Answers, question_rows
 from tabsa.evaluation.bootstrap import Comparison, Resampled, TextScorer, compare, without_nan
 from tabsa.evaluation.calibration import Reliability, polarity_reliability, presence_reliability, reliability
 from tabsa.evaluation.metrics import AspectRows, FloatArray
@@ -98,7 +98,7 @@ class Report:
     """Warnings to readers, such as that the figures rest on few opinions."""
     model: str = ""
     """The name of what was scored."""
-    errors: tuple[Mistake, ...] = field(default=(), repr=False, compare=False)
+    errors: tuple[AnsweredQuestion, ...] = field(default=(), repr=False, compare=False)
     """The wrong answers, the most wrong first."""
     answers: Answers = field(repr=False, compare=False, kw_only=True)
     """Every question with its gold label and the probabilities given."""

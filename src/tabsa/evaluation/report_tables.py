@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tabsa.evaluation.answers import Mistake
+from tabsa.evaluation.answers import AnsweredQuestion
 from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.schema import UNNAMED
 
@@ -174,7 +174,7 @@ def _group(tables: "list[Table]", notes: Sequence[str]) -> "Group":
     return Group(*tables, *(Text(f"note: {note}", style="yellow") for note in notes))
 
 
-def write_errors(errors: Sequence[Mistake], labels: Sequence[str], path: str | Path) -> Path:
+def write_errors(errors: Sequence[AnsweredQuestion], labels: Sequence[str], path: str | Path) -> Path:
     """Write one row a mistake: the question, its gold label, the label predicted, and the probability of each.
 
     The target that a text is about and does not name is null, or an empty field.

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from tabsa.evaluation.answers import WAYS, Mistake, worst_of_each
+from tabsa.evaluation.answers import WAYS, AnsweredQuestion, worst_of_each
 from tabsa.evaluation.bootstrap import LOWER_IS_BETTER
 from tabsa.evaluation.metrics import METRICS
 from tabsa.evaluation.report import Report
@@ -78,7 +78,7 @@ def explain_mistakes(report: Report, predictor: Predictor, most: int = _MOST_MIS
     return replace(report, errors=tuple(explained.get(id(one), one) for one in report.errors))
 
 
-def _mistake(mistake: Mistake) -> dict[str, Any]:
+def _mistake(mistake: AnsweredQuestion) -> dict[str, Any]:
     """A mistake with its text in pieces, and the words with the largest weights."""
     reach = max((end for _, end in mistake.target.mentions), default=0)
     weights = {span: weight for span, weight in mistake.evidence if abs(weight) >= _LEAST}
