@@ -414,7 +414,7 @@ def test_another_format_is_refused_and_what_was_there_stays(tmp_path, monkeypatc
         report.write_errors(tmp_path / "e.xlsx")
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     (tmp_path / "e.parquet").write_text("before")
-    with pytest.raises(OutputError, match="needs pyarrow"):
+    with pytest.raises(DataError, match="needs pyarrow"):
         report.write_errors(tmp_path / "e.parquet")
     assert (tmp_path / "e.parquet").read_text() == "before"
     (tmp_path / "file").write_text("")
