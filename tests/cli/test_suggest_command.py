@@ -61,7 +61,7 @@ def test_a_half_filled_table_is_training_data(tabsa: Tabsa, command_line: Tabsa,
     assert found["left_empty"] == found["rows"] - len(answered) > 0
     assert not {"unreadable", "target_not_in_text"} & {finding["code"] for finding in found["findings"]}
     assert "no polarity: no question" in command_line("data", "check", out)[1]
-    with pytest.warns(UserWarning, match="rows have no polarity, and count as not asked"):
+    with pytest.warns(UserWarning, match="rows without a polarity count as not asked"):
         dataset = load(out, "all")
     asked = {(e.text, t.name, aspect): polarity for e, t, aspect, polarity in dataset.questions()}
     assert asked == answered

@@ -301,7 +301,7 @@ def test_a_target_that_the_text_does_not_name_is_implied_and_counted(tmp_path):
     with pytest.warns(DataWarning) as caught:
         dataset = load(path, "all")
     assert [str(warning.message) for warning in caught] == [
-        f"{path} all: 2 targets are not in the text by name, so taken as implied (first: 'Leeds' in {path} row 2)"
+        f"{path} all: targets that are not in the text by name are taken as implied (2, first 'Leeds' in {path} row 2)"
     ]
     assert [target for _, target in dataset.groups()] == [Target("Leeds", implied=True), Target("York", implied=True)]
 
@@ -476,11 +476,11 @@ def test_a_half_filled_table_is_what_was_filled_in(tmp_path, name):
             row(DEAR, "", "price", "none"),
         ],
     )
-    with pytest.warns(DataWarning, match=r"my\.\w+: 4 rows have no polarity, and count as not asked"):
+    with pytest.warns(DataWarning, match=r"my\.\w+: rows without a polarity count as not asked \(4\)"):
         dataset = load(path, "all")
     assert questions(dataset) == [(BOTH, "Camden", "price", "negative"), (DEAR, UNNAMED, "price", "none")]
     empty = write_rows(tmp_path / name, [only(BOTH, "Camden", "price", ""), only(SAFE, "Camden", "price", "")])
-    with pytest.raises(DataError, match=r"none of its 2 texts has a label yet; fill in the column 'polarity'"):
+    with pytest.raises(DataError, match=r"no text has a label yet; fill in the column 'polarity'"):
         load(empty, "all")
 
 
@@ -490,7 +490,7 @@ def test_an_empty_row_of_a_whole_table_was_not_asked(tmp_path):
         row(BOTH, "Camden", "safety", ""),
         row(BOTH, "Brixton", "safety", "positive"),
     ]
-    with pytest.warns(DataWarning, match="1 row has no polarity"):
+    with pytest.warns(DataWarning, match=r"rows without a polarity count as not asked \(1\)"):
         dataset = load(write_rows(tmp_path / "my.csv", rows), "all")
     assert [one[1:] for one in questions(dataset)] == [
         ("Camden", "price", "negative"),
@@ -507,7 +507,7 @@ def test_a_line_that_breaks_off_is_left_out_with_a_warning(tmp_path, cut):
     with pytest.warns(DataWarning) as caught:
         dataset = load(path, "all")
     assert len(dataset.examples) == 1
-    assert f"{path}: line 2 breaks off, and is left out" in [str(one.message) for one in caught]
+    assert f"{path}: lines that break off are left out (1, first line 2)" in [str(one.message) for one in caught]
 
 
 # ---- splits

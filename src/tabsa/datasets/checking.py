@@ -28,9 +28,8 @@ FEW: Final = 100  # opinions: figures of fewer say little
 FEW_TO_START: Final = 500  # opinions: a model that starts from nothing learns little from fewer
 _SIGNS: Final = {"+": POSITIVE, "+1": POSITIVE, "-": NEGATIVE, "-1": NEGATIVE, "\u22121": NEGATIVE}
 _CLOSE: Final = 0.75  # as difflib compares spellings
-# The words nearest to a target are looked for until there are so many findings, and in so many words: it takes time.
-_SEARCHES: Final = 1000
-_SEARCHED: Final = 500
+_SEARCHED: Final = 500  # words of a text that are compared with a name
+_SEARCHES: Final = 1000  # findings after which they no longer are: it takes time
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +60,12 @@ class DataCheck:
 
 
 def check(path: Path, columns: Columns = DEFAULT_COLUMNS) -> DataCheck:
-    """Look at every row of a file: no bad row ends the reading.
-
-    Raises:
-        DataError: the file cannot be opened, holds no rows, or lacks a column that is needed; whatever is wrong further
-            down is a finding.
-    """
+    """Look at every row of a file that can be opened and has the columns needed; no bad row ends the reading."""
     reading = _Reading(path, columns)
     reading.read()
     drafts = [draft for draft in reading.drafts.values() if draft.asks]
     targets = [reading.targets_of(draft) for draft in drafts]
-    kinds = Counter(_kind(target) for found in targets for target in found)
+    named = Counter((target.name == UNNAMED, bool(target.mentions)) for found in targets for target in found)
     opinions = [one for draft in drafts for one in Merger().merge(draft.opinions) if one.polarity != NONE]
     asked = {aspect for draft in drafts for aspect in draft.aspects}
     aspects = Counter({aspect: 0 for aspect in reading.aspects if aspect in asked})
@@ -85,7 +79,7 @@ def check(path: Path, columns: Columns = DEFAULT_COLUMNS) -> DataCheck:
         rows=reading.rows,
         texts=len(drafts),
         several_targets=sum(len(found) > 1 for found in targets),
-        targets={kind: kinds[kind] for kind in ("named", "unnamed", "not_in_text")},
+        targets={"named": named[False, True], "unnamed": named[True, False], "not_in_text": named[False, False]},
         left_empty=reading.left_empty,
         pairs=sum(len(aspects if wanted is None else wanted) * len(names) for wanted, names in questions),
         opinions=len(opinions),
@@ -93,10 +87,6 @@ def check(path: Path, columns: Columns = DEFAULT_COLUMNS) -> DataCheck:
         aspects=dict(aspects.most_common()),
         findings=tuple(sorted(findings, key=lambda finding: (CODES.index(finding.code), finding.line or 0))),
     )
-
-
-def _kind(target: Target) -> str:
-    return "unnamed" if target.name == UNNAMED else "named" if target.mentions else "not_in_text"
 
 
 class _Reading:
@@ -113,32 +103,22 @@ class _Reading:
         self.polarities: dict[str, int] = {}
         self._targets: dict[tuple[Draft, str], int] = {}
         self._labels: dict[tuple[Draft, str, str], tuple[str, int]] = {}  # polarities with their lines, by pair
-        self._settled = False
 
     def read(self) -> None:
-        """Read all rows; where the file breaks off, those before that."""
-        try:
-            for row in read_rows(self.path):
-                if isinstance(row, BadRow):
-                    self.rows += 1
-                    self._refuse(row.error, row.number, TORN if row.error.code == TORN else "unreadable")
-                elif not all(map(is_blank, row.values.values())):
-                    if not self._settled:
-                        self._settle(row)
-                    self.rows += 1
-                    self._take(row)
-        except DataError as e:
-            if not self.rows:
-                raise
-            self.findings.append(Finding("unreadable", None, f"the rest cannot be read: {e}"))
+        """Read all rows."""
+        for row in read_rows(self.path):
+            if isinstance(row, BadRow):
+                self.rows += 1
+                self._refuse(row.error, row.number, TORN if row.error.code == TORN else "unreadable")
+            elif not all(map(is_blank, row.values.values())):
+                settled = self.columns if self.texts else settled_columns(self.path, row.values, self.columns)
+                if settled != self.columns:
+                    self.findings.append(Finding("no_target_column", None, no_target_note(row.values)))
+                self.columns = settled
+                self.rows += 1
+                self._take(row)
         if not self.rows:
             raise DataError(f"{self.path} holds no rows; expected at least one text")
-
-    def _settle(self, row: Row) -> None:
-        settled = settled_columns(self.path, row.values, self.columns)
-        if settled != self.columns:
-            self.findings.append(Finding("no_target_column", None, no_target_note(row.values)))
-        self.columns, self._settled = settled, True
 
     def _take(self, row: Row) -> None:
         try:

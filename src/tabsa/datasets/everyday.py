@@ -22,7 +22,7 @@ _CLONE: Final = Path(__file__).parents[3] / "repro" / "everyday"  # where a clon
 
 def load(name: str, split: str, *, data_dir: Path | None = None, aspects: Sequence[str] | None = None) -> Dataset:
     """Read one split; `aspects` are by default every wording that occurs, some thousands."""
-    splits = _read(tuple((part, path := _file(part, data_dir), path.stat().st_mtime_ns) for part in own.SPLITS))
+    splits = _read(tuple((part, _file(part, data_dir)) for part in own.SPLITS))
     part, _, domains = split.partition("-")
     dataset = own.dataset_of(name, splits, part, aspects)
     if not domains:
@@ -32,16 +32,15 @@ def load(name: str, split: str, *, data_dir: Path | None = None, aspects: Sequen
     return replace(dataset, split=split, examples=tuple(chosen))
 
 
-@lru_cache(maxsize=1)
-def _read(files: tuple[tuple[str, Path, int], ...]) -> dict[str, list[own.Draft]]:
-    """Cached, because whoever loads one split mostly loads another; a file that has changed is read again."""
-    return own.read_splits({part: path for part, path, _ in files})
+@lru_cache(maxsize=1)  # whoever loads one split mostly loads another
+def _read(files: tuple[tuple[str, Path], ...]) -> dict[str, list[own.Draft]]:
+    return own.read_splits(dict(files))
 
 
 def _file(part: str, data_dir: Path | None) -> Path:
     try:
         return find(f"everyday/{part}.jsonl", data_dir)
     except DataNotFoundError:
-        if (_CLONE / f"{part}.jsonl").is_file():
-            return _CLONE / f"{part}.jsonl"
-        raise
+        if not (_CLONE / f"{part}.jsonl").is_file():
+            raise
+        return _CLONE / f"{part}.jsonl"

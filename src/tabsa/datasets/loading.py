@@ -49,9 +49,10 @@ def load(
     """
     source = DATASETS.get(name) if isinstance(name, str) else None
     if source is None:
-        if not _is_path(name):
+        written = isinstance(name, Path) or "/" in name or os.sep in name or name.lower().endswith(INPUT_SUFFIXES)
+        if not written and not exists(Path(name)):
             raise unknown_name("dataset", str(name), DATASETS, also=", or the path of your own file or folder")
-        return own.load(expanded(Path(name)), split, aspects=aspects, columns=named_columns(columns))
+        return own.load(expanded(Path(name)), split, aspects, named_columns(columns))
     if named_columns(columns) != DEFAULT_COLUMNS:
         raise DataError(f"{name} has columns of its own; name columns only for your own file")
     if split not in source.SPLITS:
@@ -63,9 +64,3 @@ def load(
 def named_columns(columns: Columns | Mapping[str, str] | None) -> Columns:
     """Return the columns, given as such or as those that are called otherwise; a ConfigError for an unknown one."""
     return columns if isinstance(columns, Columns) else build(Columns, columns or {}, "columns.")
-
-
-def _is_path(name: str | Path) -> bool:
-    text = str(name)
-    written = os.sep in text or "/" in text or text.lower().endswith(INPUT_SUFFIXES)
-    return isinstance(name, Path) or written or exists(Path(name))

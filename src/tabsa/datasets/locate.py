@@ -117,32 +117,22 @@ def entry(name: str) -> Entry:
 
 
 def fetch(name: str, folder: Path, *, progress: bool = False) -> list[Path]:
-    """Download what `name` stands for into `folder`, check its sha256, and return its files.
-
-    A file that is already there with the published sha256 is left alone; one that differs is replaced once the
-    published one has arrived. With `progress`, a bar is drawn on stderr.
-    """
+    """Download what `name` stands for into `folder`, unless it is there, check its sha256, and return its files."""
     wanted = entry(name)
     paths = [folder / file.path for file in wanted.files]
-    if wanted.home:
-        raise FetchError(f"{name} cannot be fetched: it is in {wanted.home}")
     if not wanted.fetchable:
-        places = ", ".join(map(str, paths))
-        raise FetchError(f"{name} cannot be fetched (licence: {wanted.licence}); put your own copy at {places}")
+        instead = f"put your own copy at {paths[0]}" if paths else f"it is in {wanted.home}"
+        raise FetchError(f"{name} cannot be fetched (licence: {wanted.licence}); {instead}")
     try:
         import pooch
     except ImportError as e:
         raise FetchError("fetching needs pooch; install it with `pip install 'tabsa[data]'`") from e
     pooch.get_logger().setLevel("ERROR")
     for file in wanted.files if wanted.archive is None else (wanted.archive,):
-        cache = pooch.create(folder, base_url="", registry={file.path: file.sha256}, urls={file.path: file.url})
-        unpack = None
-        if wanted.archive is not None:
-            beside = Path(file.path).parent
-            members = [Path(one.path).relative_to(beside).as_posix() for one in wanted.files]
-            unpack = pooch.Unzip(members=members, extract_dir=".")
+        files = pooch.create(folder, base_url="", registry={file.path: file.sha256}, urls={file.path: file.url})
+        unpack = pooch.Unzip(extract_dir=".") if wanted.archive else None
         try:
-            cache.fetch(file.path, unpack, pooch.HTTPDownloader(progressbar=progress))
+            files.fetch(file.path, unpack, pooch.HTTPDownloader(progressbar=progress))
         except (OSError, ValueError, zipfile.BadZipFile) as e:
             raise FetchError(f"cannot fetch {file.url}: {first_line(e)}") from e
     return paths

@@ -2,8 +2,8 @@
 
 Flat, one opinion a row: columns text, target, aspect, polarity, and if there is one id.
 Nested, one text a row: `{"id", "text", "targets": [...], "opinions": [{"target", "aspect", "polarity"}, ...]}`.
-Both may list the `aspects` that were asked of a text, and have its `domain` and `kind`. A target that the text does not
-name is null, or empty. A flat row with an aspect and no polarity was not asked; of `asked_only` rows nothing else was.
+Both may list the `aspects` asked of a text, and have its `domain` and `kind`. A target that the text does not name is
+null, or empty. A flat row with an aspect and no polarity was not asked; of `asked_only` rows nothing else was.
 """
 
 import warnings
@@ -17,7 +17,7 @@ from tabsa.datasets.locate import exists
 from tabsa.datasets.records import DEFAULT_COLUMNS, Columns, Named, Record, no_target_note, parse_row, settled_columns
 from tabsa.datasets.selection import ALL, Merger, choose_aspects, share
 from tabsa.errors import DataError, DataNotFoundError, DataWarning, unknown_name
-from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Dataset, Example, Opinion, Span, Target
+from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Dataset, Example, Opinion, Target
 from tabsa.tables.fields import is_blank
 from tabsa.tables.reading import INPUT_SUFFIXES, Row, read_good_rows
 from tabsa.text.targets import TargetFinder
@@ -45,8 +45,10 @@ class Draft:
     def add(self, record: Record) -> None:
         """Take in what another row says."""
         self._unlabelled |= set(record.unlabelled)
-        if record.withdrawn:
-            self._withdraw(set(record.unlabelled))
+        if record.withdrawn:  # forget opinions, and the targets of which nothing else is known
+            self.opinions = [one for one in self.opinions if (one.target, one.aspect) not in record.unlabelled]
+            known = self._whole | {opinion.target for opinion in self.opinions}
+            self.targets = {name: target for name, target in self.targets.items() if name in known}
             return
         self.opinions += record.opinions
         targets = record.targets
@@ -60,12 +62,6 @@ class Draft:
         if record.aspects is not None:
             self.listed = (self.listed or {}) | dict.fromkeys(record.aspects)
         self.tags = {**record.tags, **self.tags}
-
-    def _withdraw(self, pairs: set[tuple[str, str]]) -> None:
-        """Forget opinions, and the targets of which nothing else is known."""
-        self.opinions = [opinion for opinion in self.opinions if (opinion.target, opinion.aspect) not in pairs]
-        known = self._whole | {opinion.target for opinion in self.opinions}
-        self.targets = {name: target for name, target in self.targets.items() if name in known}
 
     @property
     def aspects(self) -> dict[str, None]:
@@ -104,7 +100,9 @@ class Draft:
                 names = tuple((name, target.aliases) for name, target in self.targets.items() if name != UNNAMED)
                 for found in _finder(names).find(self.text):
                     if self.targets[found.name].mentions is None:
-                        mentions[found.name] = tuple(span for span in found.mentions if not _overlaps(span, given))
+                        mentions[found.name] = tuple(
+                            span for span in found.mentions if all(span[1] <= a or b <= span[0] for a, b in given)
+                        )
             targets = [Target(name, mentions.get(name, ()), implied=not mentions.get(name)) for name in self.targets]
             ordered_mentions(self.text, targets)  # refuses mentions that overlap, or are not in the text
         except DataError as e:
@@ -132,18 +130,12 @@ def _joined(first: Named, second: Named) -> Named:
     return Named(first.name, mentions, tuple(dict.fromkeys(first.aliases + second.aliases)))
 
 
-def _overlaps(span: Span, others: Iterable[Span]) -> bool:
-    return any(span.start < other.end and other.start < span.end for other in others)
-
-
 @lru_cache(maxsize=256)
 def _finder(names: tuple[tuple[str, tuple[str, ...]], ...]) -> TargetFinder:
     return TargetFinder(dict(names))
 
 
-def load(
-    path: Path, split: str, *, aspects: Sequence[str] | None = None, columns: Columns = DEFAULT_COLUMNS
-) -> Dataset:
+def load(path: Path, split: str, aspects: Sequence[str] | None, columns: Columns) -> Dataset:
     """Read one split of the user's own file, or of a folder that holds train.EXT, dev.EXT and test.EXT (or some).
 
     Of a file, "all" is the whole; "train", "dev" and "test" are about 80, 10 and 10 percent, by a hash of the text.
@@ -184,10 +176,8 @@ def frame_dataset(frame: object, columns: Columns = DEFAULT_COLUMNS) -> Dataset:
     if rows and all(isinstance(row, Example) for row in rows):
         opinions = [opinion for example in rows for opinion in example.opinions]
         listed = (aspect for example in rows for aspect in example.aspects or ())
-        aspects = tuple(dict.fromkeys([*(opinion.aspect for opinion in opinions), *listed]))
-        if not aspects:
-            raise DataError("the examples hold no opinion, so their aspects are unknown")
-        return Dataset("examples", ALL, aspects, labels_of(opinions), tuple(rows))
+        occurring = tuple(dict.fromkeys([*(opinion.aspect for opinion in opinions), *listed]))
+        return Dataset("examples", ALL, _aspects("the list", None, occurring), labels_of(opinions), tuple(rows))
     if not all(isinstance(row, Mapping) for row in rows):
         raise DataError("the data has rows of other kinds; expected a frame, mappings or Examples alone")
     table = [Row(f"row {n}", {str(key): value for key, value in row.items()}, n) for n, row in enumerate(rows, 1)]
@@ -223,9 +213,7 @@ def _files(path: Path) -> dict[str, Path]:
     return files
 
 
-def drafts_of(
-    path: Path | str, table: Iterable[Row], columns: Columns = DEFAULT_COLUMNS, torn: Sequence[str] = ()
-) -> list[Draft]:
+def drafts_of(path: Path | str, table: Iterable[Row], columns: Columns, torn: Sequence[str] = ()) -> list[Draft]:
     """Gather the rows of a table, text by text; `torn` are lines that break off, known when all are read."""
     drafts: dict[str, Draft] = {}
     settled, empty = None, 0
@@ -243,17 +231,12 @@ def drafts_of(
         raise DataError(f"{path} holds no rows; expected at least one text")
     asking = [draft for draft in drafts.values() if draft.asks]
     if not asking:
-        which = "its text has no" if len(drafts) == 1 else f"none of its {len(drafts):,} texts has a"
-        raise DataError(f"{path}: {which} label yet; fill in the column {columns.polarity!r}")
-    notes = []
+        raise DataError(f"{path}: no text has a label yet; fill in the column {columns.polarity!r}")
     if empty:
-        count = "1 row has no polarity, and counts" if empty == 1 else f"{empty:,} rows have no polarity, and count"
-        notes.append(f"{count} as not asked")
+        warnings.warn(f"{path}: rows without a polarity count as not asked ({empty:,})", DataWarning, stacklevel=5)
     if torn:
-        more = f", the first of {len(torn):,}," if len(torn) > 1 else ""
-        notes.append(f"{torn[0].removeprefix(f'{path} ')}{more} breaks off, and is left out")
-    if notes:
-        warnings.warn(f"{path}: {'; '.join(notes)}", DataWarning, stacklevel=5)
+        message = f"{path}: lines that break off are left out ({len(torn):,}, first {torn[0].removeprefix(f'{path} ')})"
+        warnings.warn(message, DataWarning, stacklevel=5)
     return asking
 
 
@@ -292,7 +275,6 @@ def _examples(where: str, drafts: Iterable[Draft], aspects: Mapping[str, None]) 
             examples.append(Example(draft.id, draft.text, of_these, opinions, wanted, draft.tags))
     merger.warn(where)
     if implied:
-        count = "1 target is" if len(implied) == 1 else f"{len(implied)} targets are"
-        message = f"{where}: {count} not in the text by name, so taken as implied (first: {implied[0]})"
-        warnings.warn(message, DataWarning, stacklevel=4)
+        note = f"targets that are not in the text by name are taken as implied ({len(implied):,}, first {implied[0]})"
+        warnings.warn(f"{where}: {note}", DataWarning, stacklevel=4)
     return tuple(examples)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from tabsa.config import option
 from tabsa.errors import DataError
 from tabsa.schema import NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Opinion, Span
-from tabsa.tables.fields import is_blank, member, members
+from tabsa.tables.fields import is_blank, list_columns, member, members
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,7 @@ class Columns:
 
 
 DEFAULT_COLUMNS: Final = Columns()
-# Other columns that a file may have: `targets` and `opinions` make a row nested.
-_TAGS: Final = ("domain", "kind")
+_TAGS: Final = ("domain", "kind")  # columns
 _SHORT: Final = {"pos": POSITIVE, "neg": NEGATIVE, "neu": NEUTRAL}  # of polarities
 _FLAGS: Final = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 # Words that a column's name has where it is not called as here.
@@ -36,7 +35,6 @@ _SYNONYMS: Final = {
     "aspect": ("aspect", "topic", "category", "feature", "attribute", "theme"),
     "polarity": ("polarity", "sentiment", "label", "opinion", "class", "rating", "score"),
 }
-_SHOWN: Final = 12  # columns that a message names
 
 
 class Named(NamedTuple):
@@ -166,10 +164,9 @@ def _items(values: Mapping[str, object], key: str, where: str) -> list[object]:
 
 
 def settled_columns(path: Path | str, names: Collection[str], columns: Columns) -> Columns:
-    """Return the columns as a file with these names has them: without a target, where none was named and none is there.
+    """Return the columns as a file has them: without a target, where none was named and none is there.
 
-    Raises:
-        DataError: the file has no such column; the message names those that it has, and the likeliest.
+    A column that is missing is an error with the names of those that are there, and the likeliest.
     """
     needed = {"text": columns.text}
     if columns.id != DEFAULT_COLUMNS.id:
@@ -180,12 +177,10 @@ def settled_columns(path: Path | str, names: Collection[str], columns: Columns) 
             needed["target"] = columns.target
     for role, name in needed.items():
         if name not in names:
-            guess = _guess(names, role, name)
-            perhaps = f"; perhaps it is {guess!r}" if guess else ""
-            message = f"{path} has no column {name!r}; it has {_listed(names)}{perhaps}"
+            perhaps = f"; perhaps it is {guess!r}" if (guess := _guess(names, role, name)) else ""
+            message = f"{path} has no column {name!r}; it has {list_columns(names)}{perhaps}"
             raise DataError(message, code="no_column", role=role, columns=list(names))
-    without = columns.target and columns.target not in names and not _is_nested(names, columns)
-    return replace(columns, target="") if without else columns
+    return columns if columns.target in names or _is_nested(names, columns) else replace(columns, target="")
 
 
 def no_target_note(names: Collection[str]) -> str:
@@ -193,14 +188,9 @@ def no_target_note(names: Collection[str]) -> str:
     guess = _guess([name for name in names if name != DEFAULT_COLUMNS.text], "target", "target")
     perhaps = f" (perhaps {guess!r})" if guess else ""
     return (
-        f"no column 'target' (only {_listed(names)}): every text is taken to be about one thing that it does "
+        f"no column 'target' (only {list_columns(names)}): every text is taken to be about one thing that it does "
         f"not name; if a column does{perhaps}, name it with --target-column (in Python columns={{'target': ...}})"
     )
-
-
-def _listed(names: Collection[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(list(names)[:_SHOWN]) + more if names else "none"
 
 
 def _guess(names: Collection[str], role: str, wanted: str) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tabsa.errors import DataError, DataWarning, unknown_name
-from tabsa.schema import NONE, Dataset, Example, Opinion
+from tabsa.schema import NONE, Dataset, Opinion
 
 ALL: Final = "all"
 
@@ -55,11 +55,7 @@ class Merger:
 
 
 def share(text: str) -> float:
-    """Return a number in [0, 1) that depends on the text alone.
-
-    Examples below or above a threshold make a split that is the same on every machine, that stays the same when
-    other examples are added or removed, and that never has one text on both sides.
-    """
+    """Return a number in [0, 1) that depends on the text alone, for splits that never change and share no text."""
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
     return (int.from_bytes(digest[:8], "big") >> 11) / 2**53
 
@@ -73,15 +69,14 @@ def stratified_parts(dataset: Dataset, shares: Sequence[float], seed: int = 1) -
     texts: dict[str, list[int]] = defaultdict(list)
     for number, example in enumerate(dataset.examples):
         texts[" ".join(example.text.casefold().split())].append(number)
-    kinds = [Counter(kind for number in own for kind in _kinds(dataset.examples[number])) for own in texts.values()]
+    kinds = [Counter[Hashable]() for _ in texts]
+    for count, numbers in zip(kinds, texts.values(), strict=True):
+        for opinions in (dataset.examples[number].opinions for number in numbers):
+            count.update(((one.aspect, one.polarity) for one in opinions) if opinions else (NONE,))
     order = [share(f"{seed} {text}") for text in texts]
     chosen = _parts(kinds, [one / sum(shares) for one in shares], order)
     part_of = {number: part for numbers, part in zip(texts.values(), chosen, strict=True) for number in numbers}
     return [part_of[number] for number in range(len(dataset.examples))]
-
-
-def _kinds(example: Example) -> list[Hashable]:
-    return [(one.aspect, one.polarity) for one in example.opinions] or [NONE]
 
 
 def _parts(kinds: Sequence[Counter[Hashable]], shares: Sequence[float], order: Sequence[float]) -> list[int]:

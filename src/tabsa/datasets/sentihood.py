@@ -51,11 +51,11 @@ def load(name: str, split: str, *, data_dir: Path | None = None, aspects: Sequen
 
 def _targets(text: str) -> tuple[Target, ...]:
     """Find LOCATION1, always a target, and LOCATION2 where it is in the text, even glued to words (`LOCATION2e`)."""
-    spans = {
-        name: tuple(Span(*match.span()) for match in re.finditer(name, text)) for name in ("LOCATION1", "LOCATION2")
-    }
-    wanted = {name: mentions for name, mentions in spans.items() if mentions or name == "LOCATION1"}
-    return tuple(Target(name, mentions, implied=not mentions) for name, mentions in wanted.items())
+    targets = []
+    for name in ("LOCATION1", "LOCATION2"):
+        mentions = tuple(Span(*match.span()) for match in re.finditer(name, text))
+        targets += [Target(name, mentions, implied=not mentions)] if mentions or name == "LOCATION1" else []
+    return tuple(targets)
 
 
 def _opinion(entry: object, targets: set[str], where: str) -> Opinion:
