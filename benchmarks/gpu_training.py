@@ -21,9 +21,9 @@ import torch
 
 from tabsa.encoding.arrays import Encoded
 from tabsa.nn.fast.graphs import Graphs
-from tabsa.training.config import run_config
-from tabsa.training.preparation import Prepared
-from tabsa.training.words import Trainer
+from tabsa.training.run_config import run_config
+from tabsa.training.word_data import Prepared
+from tabsa.training.word_training import Trainer
 
 SEEDS, WORDS, SIZE, CHAINS, WAYS = 5, 50, 300, 6, 2
 

@@ -39,7 +39,7 @@ from tabsa.models.reader.encoder import read_encoder
 from tabsa.models.reader.reader_config import ReaderConfig, reader_options, reader_shape
 from tabsa.models.reader.reader_network import Reader
 from tabsa.models.reader.reader_storage import write_reader_folder
-from tabsa.training.questions import LABELS
+from tabsa.training.question_data import LABELS
 
 RESULTS = Path(__file__).parent / "results" / "reader.json"
 MORE = (

@@ -41,14 +41,14 @@ from torch import nn
 import tabsa
 from tabsa.datasets.loading import load
 from tabsa.embeddings.vectors import lookup
-from tabsa.encoding.arrays import PADDING, count_words, encode
+from tabsa.encoding.arrays import PADDING, combine, count_words, encode
 from tabsa.encoding.passages import passages
 from tabsa.encoding.target_words import target_word
 from tabsa.errors import DataNotFoundError
 from tabsa.inference.predictor import Predictor
 from tabsa.models.folder_network import load_model
 from tabsa.schema import Dataset, Target
-from tabsa.training.validation import predict
+from tabsa.training.word_training import reading_probabilities
 
 RESULTS = Path(__file__).parent / "results" / "scoring.json"
 MORE = (
@@ -108,7 +108,11 @@ def eager(model: Predictor, dataset: Dataset) -> tuple[Callable[[], object], lis
     vectors[0] = 0
     network = load_model(model.folder, vectors, tuple(rows[target_word(n)] for n in range(config.targets)))
     encoded = encode(wanted, rows, targets=config.targets, max_length=config.max_length)
-    return lambda: predict(network, encoded), encoded.lengths.tolist(), int(network.keys().shape[1])
+    return (
+        lambda: combine(encoded, reading_probabilities(network, encoded)),
+        encoded.lengths.tolist(),
+        int(network.keys().shape[1]),
+    )
 
 
 def plain_products(d: int, threads: int) -> dict[str, tuple[float, Callable[[], object]]]:

@@ -20,10 +20,9 @@ import numpy as np
 import torch
 
 from tabsa.encoding.arrays import Encoded
-from tabsa.training.config import run_config
-from tabsa.training.preparation import Prepared
-from tabsa.training.sampling import Drawn
-from tabsa.training.words import Trainer
+from tabsa.training.run_config import run_config
+from tabsa.training.word_data import Prepared
+from tabsa.training.word_training import Drawn, Trainer
 
 RESULTS = Path(__file__).parent / "results" / "training.json"
 

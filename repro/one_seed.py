@@ -15,11 +15,11 @@ from pathlib import Path
 
 from safetensors.torch import load_file, save_file
 
-from tabsa.training.config import RunConfig
 from tabsa.training.fit import choose_device, fit, train_seeds
 from tabsa.training.loop import TrainingProgress
-from tabsa.training.preparation import Prepared, prepare
-from tabsa.training.result import write_result
+from tabsa.training.run_config import RunConfig
+from tabsa.training.word_data import Prepared, prepare
+from tabsa.training.word_result import write_result
 from tabsa_repro.experiments import EXPERIMENTS, config_of
 from tabsa_repro.preparation import prepared_file
 from tabsa_repro.records import commit

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tabsa.config import build, option, override, read_toml, to_toml
 from tabsa.errors import ConfigError
 from tabsa.models.registry import SYSTEMS
-from tabsa.training.config import (
+from tabsa.training.run_config import (
     AugmentationConfig,
     DataConfig,
     DistillationConfig,
@@ -198,11 +198,11 @@ def test_to_toml_writes_the_help_beside_every_option() -> None:
         ({"trainig": {}}, "unknown key 'trainig'; did you mean 'training'?"),
         ({"training": 5}, "'training' is a section: expected [training], got 5"),
         ({"model": ["chains"]}, "'model' is a section: expected [model], got ['chains']"),
-        ({"model": {"chain": 3}}, "unknown key 'model.chain'; did you mean 'chains'?"),
+        ({"kind": "entnet", "model": {"chain": 3}}, "unknown key 'model.chain'; did you mean 'chains'?"),
         ({"training": {"epoch": 3}}, "unknown key 'training.epoch'; did you mean 'epochs'?"),
         ({"training": {"rate": 0}}, "'training.rate' is 0.0; expected at least"),
         ({"training": {"seed": 2**40}}, "'training.seed' is 1099511627776; expected at least 0 and at most"),
-        ({"training": {"select": "macro_f1"}}, "'training.select' is 'macro_f1'; did you mean 'ma.macro_f1'?"),
+        ({"training": {"select": "macro_f1"}}, "'training.select' is 'macro_f1'; expected one of: mean, "),
         ({"training": {"optimiser": "sgd"}}, "'training.optimiser' is 'sgd'; expected one of: ftrl, "),
         ({"data": {"aspects": "price"}}, "'data.aspects' is 'price'; expected a list"),
         ({"vectors": {"size": 0}}, "'vectors.size' is 0; expected at least 1"),

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 
 def test_the_options_in_the_training_page_are_the_configurations():
     from tabsa.config import to_toml
-    from tabsa.training.config import run_config
+    from tabsa.training.run_config import run_config
 
     page = ROOT / "docs" / "training.md"
     text = page.read_text(encoding="utf-8")

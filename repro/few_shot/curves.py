@@ -37,9 +37,8 @@ from tabsa.models.reader.reader_engine import ReaderEngine
 from tabsa.models.reader.reader_network import load_weights
 from tabsa.schema import Dataset
 from tabsa.training import fine_tuning
-from tabsa.training.config import RunConfig, run_config
-from tabsa.training.kept_reader import Fold, KeptReader, held_answers
-from tabsa.training.kept_texts import keep_texts
+from tabsa.training.cached_features import Fold, FrozenEncoderReader, cache_features, held_answers
+from tabsa.training.run_config import run_config
 
 RESULT = Path(__file__).parents[1] / "results" / "few-shot.json"
 DRAWS, HELD = 10, 45
@@ -55,7 +54,7 @@ class Study:
         self.base, self.device = fine_tuning.base_folder(BASE), device
         self.engine = ReaderEngine(self.base, 2, self.base.precision())
         self.labels = self.base.config.labels
-        self.kept = keep_texts(self.engine, self.data, self.labels)
+        self.features = cache_features(self.engine, self.data, self.labels)
         self.gold = np.array([self.labels.index(polarity) for *_, polarity in self.data.questions()])
         examples = enumerate(self.data.examples)
         self.owner = np.array([n for n, e in examples for _ in range(len(e.targets) * len(e.aspects or ()))])
@@ -66,20 +65,18 @@ class Study:
         """Some of the texts."""
         return replace(self.data, examples=tuple(self.data.examples[n] for n in chosen))
 
-    def figures(self, weights: dict[str, Any], test: list[int], config: RunConfig) -> dict[str, float]:
+    def figures(self, weights: dict[str, Any], test: list[int]) -> dict[str, float]:
         """What a question path says to the texts that were held out."""
-        options = dict(self.base.config.model) | {"untied": True}
-        options.pop("shape")
-        model = KeptReader(type(config.model)(**options), fine_tuning.shape_of(self.base), len(self.labels), [1])
+        model = fine_tuning.frozen_model(self.base, self.labels, 1, 1, 0.0)
         load_weights(model, weights)
-        rows = np.flatnonzero(np.isin(self.kept.owners, test))
-        said = np.zeros((len(self.kept.questions.targets), len(self.labels)))
+        rows = np.flatnonzero(np.isin(self.features.owners, test))
+        said = np.zeros((len(self.features.questions.targets), len(self.labels)))
         said[:, 0] = 1
         calibration = PresenceCalibration(**(self.base.config.calibration or {}))
         with torch.no_grad():
-            for _, asked, answers in held_answers(model.to(self.device), self.kept, [Fold(NOTHING, rows)]):
+            for _, asked, answers in held_answers(model.to(self.device), self.features, [Fold(NOTHING, rows)]):
                 said[asked] = calibration.apply(answers)
-        return self.judged(answers_of(self.kept.questions, len(self.gold), said), test)
+        return self.judged(answers_of(self.features.questions, len(self.gold), said), test)
 
     def judged(self, said: np.ndarray, test: list[int]) -> dict[str, float]:
         """The figures of answers to all questions, on the texts that were held out."""
@@ -97,22 +94,20 @@ class Study:
         tuning = fine_tuning.begin(config, texts, device=self.device)
         if fresh:
             begin_anew(tuning)
-        start = tuning.trainer.progress.best_figures[0]
         for _ in tuning.trainer.run():
             pass
         if fresh:
             best = tuning.trainer.best
             weights = {name: tensor[-1].cpu().numpy() for name, tensor in best.items()}
-            return {**self.figures(weights, test, config), "epoch": tuning.trainer.progress.best_epoch[-1]}
-        done = fine_tuning.tuned(tuning, start)
+            return {**self.figures(weights, test), "epoch": tuning.trainer.progress.best_epoch[-1]}
+        done = fine_tuning.finished(tuning)
         if not done.epoch:
             return {**self.base_figures(test), "epoch": 0}
-        return {**self.figures(dict(done.weights), test, config), "epoch": done.epoch}
+        return {**self.figures(dict(done.weights), test), "epoch": done.epoch}
 
     def base_figures(self, test: list[int]) -> dict[str, float]:
         """What the reader is worth as it is."""
-        config = run_config({"fine_tuning": {"base": BASE}})
-        return self.figures(fine_tuning.start_weights(self.base, self.labels), test, config)
+        return self.figures(fine_tuning.start_weights(self.base, self.labels), test)
 
     def lr(self, chosen: list[int], test: list[int]) -> dict[str, Any]:
         """A regression over questions."""
@@ -136,7 +131,7 @@ class Study:
 def begin_anew(tuning: fine_tuning.FineTuning) -> None:
     """Throw away what was learnt of questions: new draws, and for their own layer a copy of the one before."""
     model = tuning.trainer.model
-    again = KeptReader(model.config, model.shape, model.labels, model.seeds)
+    again = FrozenEncoderReader(model.config, model.shape, model.labels, model.seeds)
     names = ("question", "question_bias", "hidden", "hidden_bias", "output", "output_bias")
     with torch.no_grad():
         own = dict(model.named_parameters())

@@ -24,8 +24,8 @@ from tabsa.datasets.loading import load
 from tabsa.datasets.selection import stratified_parts
 from tabsa.inference.evaluating import evaluate
 from tabsa.schema import Dataset
-from tabsa.training.config import run_config
 from tabsa.training.fit import fit
+from tabsa.training.run_config import run_config
 
 ROOT = Path(__file__).parents[2]
 FILES = ROOT / "docs" / "tutorials" / "files"

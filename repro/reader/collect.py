@@ -18,7 +18,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from tabsa.encoding.questions import answers_of
-from tabsa.training.questions import PreparedQuestions
+from tabsa.training.question_data import PreparedQuestions
 
 ROOT = Path(__file__).parents[2]
 DEVICE = "NVIDIA H200"

@@ -13,21 +13,21 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from safetensors.torch import load_file as load_tensors
 from safetensors.torch import save_file as save_tensors
 
-from tabsa.encoding.pieces import PieceReader
+from tabsa.encoding.arrays import Encoded
+from tabsa.encoding.pieces import NO_SLOT, PieceReader
 from tabsa.encoding.questions import AspectTable, Questions
-from tabsa.training.augmentation import joined, near_words
-from tabsa.training.config import DistillationConfig, RunConfig, read_config
-from tabsa.training.distillation import as_questions, version, with_answers
-from tabsa.training.loop import TrainingProgress
-from tabsa.training.preparation import Prepared
-from tabsa.training.preparation import prepare as prepare_words
-from tabsa.training.questions import PreparedQuestions
-from tabsa.training.result import write_result
-from tabsa.training.validation import plain
+from tabsa.training.fit import versions
+from tabsa.training.loop import TrainingProgress, plain
+from tabsa.training.question_data import PreparedQuestions
+from tabsa.training.run_config import DistillationConfig, RunConfig, read_config
+from tabsa.training.word_data import Prepared
+from tabsa.training.word_data import prepare as prepare_words
+from tabsa.training.word_result import write_result
 from tabsa_repro.experiments import TAUGHT, Variant, config_of
 from tabsa_repro.training import train as train_seeds
 
@@ -46,8 +46,7 @@ def prepare(ready: Path, encoder: Path, data_dir: Path) -> None:
     known = PreparedQuestions.read(ready / "sentihood-large.safetensors").aspects
     for name, config in configs().items():
         prepared, _ = prepare_words(config, data_dir, test="test")
-        near = near_words(prepared.train.tokens, prepared.words, prepared.targets, prepared.matrix)
-        train = joined([version(config, prepared, near, number) for number in range(config.augmentation.copies)])
+        train = versions(config, prepared)
         table = AspectTable(reader, known)
         asked = as_questions(prepared, train, reader, table)
         if tuple(table.rows) != known:
@@ -55,6 +54,56 @@ def prepare(ready: Path, encoder: Path, data_dir: Path) -> None:
         save_file(asked.arrays(), ready / f"{name}.safetensors")
         replace(prepared, train=train).save(ready / f"{name}-words.safetensors")
         print(name, len(train), "sentences", len(asked.targets), "questions")
+
+
+def as_questions(prepared: Prepared, data: Encoded, reader: PieceReader, table: AspectTable) -> Questions:
+    """Readings of word vectors as texts for a reader, so that it can teach: each target and aspect is a question.
+
+    Questions are in the order of (reading, target, aspect), those of readings' absent targets left out.
+    """
+    pieces: list[int] = []
+    slots: list[int] = []
+    starts, first = [0], [0]
+    questions: list[tuple[int, int, int, int]] = []
+    rows = [table.row(aspect) for aspect in prepared.aspects]
+    slot_of = {row: slot for slot, row in enumerate(prepared.targets)}
+    for n, length in enumerate(data.lengths.tolist()):
+        numbers: dict[int, int] = {}  # slots anew, by first mention, as a reader has them
+        for word in data.tokens[n, :length].tolist():
+            if word in slot_of:
+                slot = numbers.setdefault(slot_of[word], len(numbers))
+                pieces += reader.placeholder(slot)
+                slots += [slot] * len(reader.placeholder(slot))
+            else:
+                found = reader.words(prepared.words[word])
+                pieces += found
+                slots += [NO_SLOT] * len(found)
+        starts.append(len(pieces))
+        for target in np.flatnonzero(data.groups[n] >= 0).tolist():
+            for place, row in enumerate(rows):
+                number = (n * data.labels.shape[1] + target) * len(rows) + place
+                questions.append((numbers.get(target, NO_SLOT), row, int(data.labels[n, target, place]), number))
+        first.append(len(questions))
+    columns = np.array(questions, np.int64).reshape(-1, 4).T
+    return Questions(
+        np.array(pieces, np.int32),
+        np.array(slots, np.int16),
+        np.array(starts, np.int64),
+        np.array(first, np.int64),
+        columns[0].astype(np.int16),
+        columns[1].astype(np.int32),
+        columns[2].astype(np.int8),
+        columns[3].astype(np.int32),
+        np.zeros(len(data), np.int16),
+    )
+
+
+def with_answers(prepared: Prepared, train: Encoded, questions: Questions, soft: NDArray[np.floating]) -> Prepared:
+    """A run's data with a reader's answers to `as_questions` of `train`, (Q, labels), in the data's own labels."""
+    shape = (*train.labels.shape, len(prepared.labels))
+    soft_labels = np.zeros(shape, np.float32)
+    soft_labels.reshape(-1, shape[-1])[questions.numbers] = soft
+    return replace(prepared, train=train, soft_labels=soft_labels)
 
 
 def train(ready: Path, store: Path, names: list[str]) -> None:

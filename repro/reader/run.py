@@ -26,19 +26,18 @@ from safetensors.torch import load_file, save_file
 from tabsa.encoding.questions import Questions
 from tabsa.models.reader.encoder import read_encoder
 from tabsa.models.reader.reader_network import Reader
-from tabsa.training.config import RunConfig, read_config
-from tabsa.training.drawing import Drawer
-from tabsa.training.questions import (
+from tabsa.training.prepared_file import read_prepared, write_prepared
+from tabsa.training.question_data import (
     LABELS,
-    Pieces,
+    KnownPieces,
     PreparedQuestions,
-    known_pieces,
     named_dataset,
     piece_rows,
     prepare_questions,
-    translated,
 )
-from tabsa.training.reader import ReaderTrainer, held_figures, probabilities_of
+from tabsa.training.question_drawing import Drawer
+from tabsa.training.question_training import ReaderTrainer, held_figures, probabilities_of
+from tabsa.training.run_config import RunConfig, read_config
 
 HERE = Path(__file__).parent
 DEV = (
@@ -75,7 +74,7 @@ def prepare(ready: Path, encoder: Path, other: Path) -> None:
         prepared.save(ready / f"{file.stem}.safetensors")
         print(file.stem, len(prepared.train), "texts", len(prepared.train.targets), "questions", prepared.labels)
     save_arrays({"rows": piece_rows(reader, new)}, ready / "mpnet-pieces.safetensors")
-    (ready / "mpnet-pieces.json").write_text(json.dumps(vars(known_pieces(new))), "utf-8")
+    write_prepared(ready / "mpnet-known.safetensors", KnownPieces.of(new))
 
 
 def prepared_for(ready: Path, name: str, kind: str) -> PreparedQuestions:
@@ -83,8 +82,15 @@ def prepared_for(ready: Path, name: str, kind: str) -> PreparedQuestions:
     prepared = PreparedQuestions.read(ready / f"{name}.safetensors")
     if kind != "mpnet":
         return prepared
-    pieces = Pieces.of(json.loads((ready / "mpnet-pieces.json").read_text("utf-8")))
-    return translated(prepared, load_arrays(ready / "mpnet-pieces.safetensors")["rows"], pieces)
+    rows = load_arrays(ready / "mpnet-pieces.safetensors")["rows"]
+    table = prepared.aspect_pieces
+    return replace(
+        prepared,
+        train=replace(prepared.train, pieces=rows[prepared.train.pieces]),
+        held=tuple(replace(held, data=replace(held.data, pieces=rows[held.data.pieces])) for held in prepared.held),
+        aspect_pieces=np.where(table == -1, -1, rows[np.maximum(table, 0)]).astype(np.int32),
+        pieces=read_prepared(ready / "mpnet-known.safetensors", KnownPieces),
+    )
 
 
 def network(config: RunConfig, prepared: PreparedQuestions, encoder: Path, seeds: list[int]) -> Reader:

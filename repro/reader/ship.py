@@ -34,8 +34,8 @@ from tabsa.models.reader.reader_config import reader_options
 from tabsa.models.reader.reader_storage import write_reader_folder
 from tabsa.schema import NONE
 from tabsa.text.aspects import EVERYDAY
-from tabsa.training.config import read_config
-from tabsa.training.questions import LABELS
+from tabsa.training.question_data import LABELS
+from tabsa.training.run_config import read_config
 
 ROOT = Path(__file__).parents[2]
 WINDOWS = (160, 80)  # the longest text it learnt from has 158 pieces; the second was chosen on dev (repro/log.md)

@@ -8,7 +8,7 @@ from typing import Final
 from tabsa.config import nearest, override, read_toml
 from tabsa.errors import ConfigError
 from tabsa.models.registry import SYSTEMS
-from tabsa.training.config import RunConfig, run_config
+from tabsa.training.run_config import RunConfig, run_config
 
 _CONFIGS: Final = Path(__file__).parent / "configs" / "table1"
 BASE: Final = "delayed-entnet"  # what the ablations and Figure 3 change

@@ -14,10 +14,9 @@ from torch import Tensor
 from tabsa.encoding.arrays import Encoded
 from tabsa.errors import DataError
 from tabsa.models.base import Model
-from tabsa.training.config import RunConfig
-from tabsa.training.preparation import Prepared
-from tabsa.training.validation import read
-from tabsa.training.words import build_model
+from tabsa.training.run_config import RunConfig
+from tabsa.training.word_data import Prepared
+from tabsa.training.word_training import build_model, read
 from tabsa_repro.paper import FIGURE2_GATES, FIGURE2_WORDS, SENTENCE
 from tabsa_repro.training import probabilities
 

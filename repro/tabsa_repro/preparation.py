@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tabsa.errors import DataNotFoundError
-from tabsa.training.config import RunConfig
-from tabsa.training.preparation import Prepared, prepare
+from tabsa.training.run_config import RunConfig
+from tabsa.training.word_data import Prepared, prepare
 
 TEST = "test"  # the split that is looked at once
 

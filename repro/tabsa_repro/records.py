@@ -13,7 +13,7 @@ import tabsa
 from tabsa.errors import DataError
 from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.files import read_text, replacing
-from tabsa.training.config import RunConfig
+from tabsa.training.run_config import RunConfig
 from tabsa_repro.experiments import Variant
 from tabsa_repro.training import SeedRun
 

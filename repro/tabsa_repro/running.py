@@ -9,9 +9,9 @@ from typing import Any
 
 from tabsa.errors import ConfigError
 from tabsa.training.callbacks import Callback
-from tabsa.training.config import RunConfig
-from tabsa.training.preparation import Prepared
-from tabsa.training.validation import plain
+from tabsa.training.loop import plain
+from tabsa.training.run_config import RunConfig
+from tabsa.training.word_data import Prepared
 from tabsa_repro.experiments import Variant, chosen
 from tabsa_repro.gates import measure, published
 from tabsa_repro.paper import FIGURE2_WORDS, FIGURE3, SENTENCE

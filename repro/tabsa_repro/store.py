@@ -5,7 +5,6 @@ OUT/parts/EXPERIMENT/PART.safetensors   the best weights of its seeds, of system
 OUT/EXPERIMENT.json                     the finished parts, in order
 """
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,10 +12,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from tabsa.errors import ConfigError, OutputError
+from tabsa.errors import OutputError
 from tabsa.files import replacing
-from tabsa.training.config import RunConfig, run_config
-from tabsa.training.run_folder import difference
+from tabsa.training.run_config import RunConfig, run_config
+from tabsa.training.run_folder import difference, flat
 from tabsa_repro.experiments import EXPERIMENTS, Variant
 from tabsa_repro.records import Record, plain_config, read_json, write_json
 
@@ -88,12 +87,15 @@ class Store:
 
 
 def _unlike(record: Record, config: RunConfig, seeds: Sequence[int]) -> str:
-    """What a record does not share with a run, in words; options that came later count as their defaults."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of options that had other names then
-            old = plain_config(run_config(record["config"]))
-    except ConfigError as e:
-        return str(e)
-    seeded = {} if not record["seeds"] else {"seeds": record["seeds"]}
-    return difference(seeded | old, ({"seeds": list(seeds)} if seeded else {}) | plain_config(config))
+    """What a record does not share with a run, in words.
+
+    Options that came later count as their defaults, and those that are gone had one value in every record.
+    """
+    if record["config"]["kind"] != config.kind:
+        return f"its kind is {record['config']['kind']!r}, not {config.kind!r}"
+    new = flat(plain_config(config))
+    old = flat(plain_config(run_config({"kind": config.kind})))
+    old |= {name: value for name, value in flat(record["config"]).items() if name in new}
+    if record["seeds"]:
+        old["seeds"], new["seeds"] = record["seeds"], list(seeds)
+    return difference(old, new)

@@ -16,11 +16,12 @@ from tabsa.errors import ConfigError, DataError
 from tabsa.evaluation.report import evaluate
 from tabsa.models.base import Model
 from tabsa.training.callbacks import Callback
-from tabsa.training.config import RunConfig
 from tabsa.training.fit import train_seeds
 from tabsa.training.logistic_regression import fit_model, probabilities_of
-from tabsa.training.preparation import Prepared, datasets, split
-from tabsa.training.validation import Figures, calibrated, figures_of, plain, reading_probabilities
+from tabsa.training.loop import Figures, figures_of, plain
+from tabsa.training.run_config import RunConfig
+from tabsa.training.word_data import Prepared, datasets, split
+from tabsa.training.word_training import fitted_calibration, reading_probabilities
 from tabsa_repro.preparation import TEST
 
 
@@ -78,7 +79,7 @@ def probabilities(
     """What a model's seeds say of dev and test, (S, groups, A, labels), with biases fitted on dev where asked for."""
     of_dev, of_test = reading_probabilities(model, dev), reading_probabilities(model, test)
     if config.training.calibrate == "classes":
-        fitted = [calibrated(config, dev, of_seed) for of_seed in of_dev]
+        fitted = [fitted_calibration(config, dev, of_seed) for of_seed in of_dev]
         of_dev, of_test = (
             np.array([one.apply(of_seed) for one, of_seed in zip(fitted, of_seeds, strict=True)], np.float64)
             for of_seeds in (of_dev, of_test)

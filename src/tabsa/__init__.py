@@ -174,10 +174,10 @@ def train(
     """
     try:
         from tabsa.training.fit import fit
-        from tabsa.training.sources import asked_training
+        from tabsa.training.run_config import requested_run
     except ImportError as e:
         raise TabsaError("training needs PyTorch: pip install 'tabsa[train]'") from e
-    run, dataset = asked_training(
+    run, dataset = requested_run(
         data, base=None if base is None else str(base), full=full, minutes=minutes, epochs=epochs, columns=columns
     )
     fit(run, Path(out), seeds, callbacks, resume=resume, device=device, data_dir=data_dir, data=dataset)

@@ -12,7 +12,7 @@ from tabsa.encoding.target_words import target_word
 from tabsa.evaluation.calibration import scaled
 from tabsa.models.folder_network import load_model
 from tabsa.schema import Dataset
-from tabsa.training.validation import reading_probabilities
+from tabsa.training.word_training import reading_probabilities
 
 
 def network_probabilities(folder: ModelFolder, dataset: Dataset) -> NDArray[np.float64]:

@@ -6,11 +6,9 @@ import pytest
 from reader_factory import piece_reader, tokeniser
 from tabsa.schema import UNNAMED, Dataset, Example, Opinion, Target
 from tabsa.text.targets import TargetFinder
-from tabsa.training import questions as module
-from tabsa.training.config import run_config
-from tabsa.training.questions import (
-    prepare_questions,
-)
+from tabsa.training import question_data as module
+from tabsa.training.question_data import prepare_questions
+from tabsa.training.run_config import run_config
 
 READER = piece_reader()
 NAMES = {number: piece for piece, number in tokeniser().get_vocab().items()}

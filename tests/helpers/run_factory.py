@@ -7,8 +7,8 @@ import numpy as np
 
 from tabsa.encoding.arrays import UNLABELLED, Encoded
 from tabsa.models.registry import SYSTEMS
-from tabsa.training.config import RunConfig, run_config
-from tabsa.training.preparation import Prepared
+from tabsa.training.run_config import RunConfig, run_config
+from tabsa.training.word_data import Prepared
 
 LABELS = ("none", "positive", "negative")
 

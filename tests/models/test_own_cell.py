@@ -21,8 +21,8 @@ from tabsa.models.folder_network import load_model
 from tabsa.models.registry import SYSTEMS
 from tabsa.nn import memory, scan
 from tabsa.nn.memory import MemoryCell, MemoryState
-from tabsa.training.config import run_config
 from tabsa.training.fit import fit
+from tabsa.training.run_config import run_config
 
 TEXT, TARGETS = "Camden is cheap but Hull is not safe.", ["Camden", "Hull"]
 RUN = {

@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 from result_factory import request
 from tabsa.errors import DataError
 from tabsa.nn.context import EVALUATION
-from tabsa.training.preparation import prepare
-from tabsa.training.words import build_model
+from tabsa.training.word_data import prepare
+from tabsa.training.word_training import build_model
 from tabsa_repro import gates as module
 from tabsa_repro.drawing import write_pictures
 from tabsa_repro.gates import distances, measure, published, sentence_row

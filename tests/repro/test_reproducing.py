@@ -11,10 +11,10 @@ import torch
 from result_factory import made_up, request
 from tabsa.errors import ConfigError, DataError, DataNotFoundError, OutputError
 from tabsa.evaluation.metrics import FAMILIES, METRICS
-from tabsa.training import words
-from tabsa.training.preparation import Prepared, prepare
-from tabsa.training.validation import figures_of, predict, reading_probabilities
-from tabsa.training.words import Trainer
+from tabsa.training import word_training as words
+from tabsa.training.loop import figures_of
+from tabsa.training.word_data import prepare
+from tabsa.training.word_training import Trainer, reading_probabilities
 from tabsa_repro import experiments, training
 from tabsa_repro.experiments import EXPERIMENTS
 from tabsa_repro.preparation import load_prepared, prepared_file, write_prepared
@@ -86,7 +86,9 @@ def test_test_is_looked_at_once_from_the_best_state(tmp_path, monkeypatch):
     model = words.build_model(config, prepared, (3, 4))
     model.load_state_dict(outcome.weights)
     assert prepared.test is not None
-    for run_, probabilities in zip(outcome.runs, predict(model, prepared.test), strict=True):
+    for run_, probabilities in zip(
+        outcome.runs, combine(prepared.test, reading_probabilities(model, prepared.test)), strict=True
+    ):
         assert run_.test == figures_of(prepared.test.gold, probabilities)
 
 
@@ -94,23 +96,6 @@ def test_prepared_data_without_a_test_split(tmp_path):
     config = config_of(request("table1", tmp_path, "entnet"))
     with pytest.raises(DataError, match="no test split"):
         train(config, prepare(config)[0], (1,))
-
-
-def test_an_old_file_without_a_test_split_can_be_read(tmp_path):
-    prepared = prepare(config_of(request("table1", tmp_path, "entnet")), test="test")[0]
-    prepared.save(tmp_path / "new.safetensors")
-    again = Prepared.read(tmp_path / "new.safetensors")
-    assert (again.words, again.vectors) == (prepared.words, prepared.vectors)
-    assert again.test is not None
-    assert prepared.test is not None
-    assert np.array_equal(again.test.tokens, prepared.test.tokens)
-    from safetensors.numpy import load_file, save_file
-
-    arrays = {name: array for name, array in load_file(tmp_path / "new.safetensors").items() if "test." not in name}
-    facts = {"targets": prepared.targets, "aspects": prepared.aspects, "labels": prepared.labels}
-    save_file(arrays, tmp_path / "old.safetensors", {"prepared": json.dumps(facts)})
-    old = Prepared.read(tmp_path / "old.safetensors")
-    assert (old.test, old.words) == (None, ())
 
 
 # ---- what is kept

@@ -1,26 +1,72 @@
-"""Distillation: versions of the sentences, their soft labels, and that these are what is learnt."""
+"""Augmentation and distillation: composed sentences, near words, and that soft labels are what is learnt."""
 
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from tabsa.encoding.arrays import UNLABELLED
+from tabsa.encoding.arrays import UNLABELLED, Encoded
 from tabsa.errors import ConfigError
 from tabsa.nn.context import EVALUATION
-from tabsa.training.augmentation import JOINTS, near_words, replace_words
+from tabsa.training.augmentation import JOINTS, compose, near_words, replace_words
 from tabsa.training.callbacks import Callback
-from tabsa.training.config import DistillationConfig, RunConfig, run_config, teachers_config
-from tabsa.training.distillation import version, with_soft_labels
-from tabsa.training.fit import train_seeds
-from tabsa.training.loop import cross_entropy
-from tabsa.training.preparation import Prepared, prepare
-from tabsa.training.words import Trainer
+from tabsa.training.fit import train_seeds, versions
+from tabsa.training.run_config import DistillationConfig, run_config, teachers_config
+from tabsa.training.word_data import prepare
+from tabsa.training.word_training import Trainer
+
+TARGETS, JOINT_ROWS = (1, 2), (8, 9)
 
 
-def config(**distillation: Any) -> RunConfig:
+def sentences():
+    """Three sentences about one target, of 3, 2 and 4 words, and one about two; no sentence is longer than 7."""
+    tokens = np.zeros((4, 7), np.int32)
+    rows = [[1, 10, 11], [12, 1], [13, 1, 14, 1], [1, 15, 2, 16, 17, 17, 17]]
+    for row, words in zip(tokens, rows, strict=True):
+        row[: len(words)] = words
+    labels = np.full((4, 2, 1), UNLABELLED, np.int8)
+    labels[:, 0, 0] = [0, 1, 2, 1]
+    labels[3, 1, 0] = 2
+    groups = np.array([[0, -1], [1, -1], [2, -1], [3, 4]], np.int32)
+    gold = labels[groups >= 0].astype(np.int64)
+    return Encoded(tokens, np.array([3, 2, 4, 7], np.int32), labels, groups, gold)
+
+
+def test_two_sentences_become_one_about_two_targets():
+    before = sentences()
+    after = compose(before, TARGETS, JOINT_ROWS, share=10.0, seed=3)
+    assert len(after) == 4 + 40
+    np.testing.assert_array_equal(after.tokens[:4], before.tokens)
+    parts = {tuple(before.tokens[n, : before.lengths[n]]): before.labels[n, 0, 0] for n in range(3)}
+    seen = set()
+    for n in range(4, 44):
+        words = after.tokens[n, : after.lengths[n]].tolist()
+        assert not after.tokens[n, after.lengths[n] :].any()
+        (joint,) = [place for place, word in enumerate(words) if word in JOINT_ROWS]
+        first, second = tuple(words[:joint]), tuple(1 if word == 2 else word for word in words[joint + 1 :])
+        assert 2 not in first
+        assert 1 not in words[joint + 1 :]
+        assert after.labels[n].ravel().tolist() == [parts[first], parts[second]]
+        seen.add((first, second))
+    assert len(seen) > 4
+    there = after.groups >= 0
+    assert sorted(after.groups[there]) == list(range(len(after.gold)))
+    np.testing.assert_array_equal(after.gold[after.groups[there]], after.labels[there])
+    one, two, other = (compose(before, TARGETS, JOINT_ROWS, share=2.0, seed=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one.tokens, two.tokens)
+    assert (one.tokens != other.tokens).any()
+    both = Encoded(before.tokens[3:], before.lengths[3:], before.labels[3:], before.groups[3:] - 3, before.gold[3:])
+    assert len(compose(both, TARGETS, JOINT_ROWS, share=5.0, seed=1)) == 1  # nothing to compose
+
+
+@pytest.mark.parametrize("values", [{"kind": "entnet", "data": {"targets": 1}}, {"kind": "sentic-lstm"}])
+def test_models_that_cannot_use_composed_sentences_are_refused(values):
+    with pytest.raises(ConfigError, match="composed"):
+        run_config(values | {"augmentation": {"composed": 1}})
+
+
+def config(**distillation):
     """A small run on `places` with teachers."""
     return run_config(
         {
@@ -36,34 +82,28 @@ def config(**distillation: Any) -> RunConfig:
 
 
 @pytest.fixture(scope="module")
-def prepared() -> Prepared:
+def prepared():
     return prepare(config(), test="test")[0]
 
 
-def test_the_composed_sentences_are_counted(prepared: Prepared) -> None:
-    plain = len(prepared.train) - prepared.composed
-    assert prepared.composed == int(0.2 * plain) > 0
-
-
-def test_near_words_against_a_slow_loop(prepared: Prepared) -> None:
-    rng = np.random.default_rng(1)
-    matrix = rng.normal(size=(len(prepared.words), 4)).astype(np.float32)
+def test_near_words_against_a_slow_loop(prepared):
+    matrix = np.random.default_rng(1).normal(size=(len(prepared.words), 4)).astype(np.float32)
     matrix[0] = 0
-    data = Prepared(**{**vars(prepared), "matrix": matrix})
-    found = near_words(data.train.tokens, data.words, data.targets, data.matrix)
-    used = [row for row in np.unique(data.train.tokens) if data.words[row].isalpha() and row not in data.targets]
+    found = near_words(prepared.train.tokens, prepared.words, prepared.targets, matrix)
+    words, targets = prepared.words, prepared.targets
+    used = [row for row in np.unique(prepared.train.tokens) if words[row].isalpha() and row not in targets]
     unit = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
     for row in used[:40]:
         close = sorted((-float(unit[row] @ unit[other]), other) for other in used if other != row)[:8]
         expected = [other for cosine, other in close if -cosine >= 0.4]
         assert sorted(found[row][found[row] > 0]) == sorted(expected)
-    others = sorted(set(range(len(data.words))) - set(used))
+    others = sorted(set(range(len(words))) - set(used))
     assert not found[others].any()  # padding, targets, punctuation, and words that the training data lacks
     assert set(found.ravel()) <= {0, *used}
     assert len(others) > 10
 
 
-def test_replaced_words_are_near_ones_and_as_many_as_asked() -> None:
+def test_replaced_words_are_near_ones_and_as_many_as_wanted():
     rng = np.random.default_rng(2)
     near = np.zeros((50, 8), np.int32)
     near[10:] = rng.integers(10, 50, (40, 8))
@@ -77,60 +117,64 @@ def test_replaced_words_are_near_ones_and_as_many_as_asked() -> None:
     np.testing.assert_array_equal(tokens, replace_words(tokens, near, 0.0, rng))
 
 
-def test_versions_keep_labels_and_targets(prepared: Prepared) -> None:
-    near, plain = np.tile(np.arange(len(prepared.words), dtype=np.int32)[:, None], 8), len(prepared.train)
-    near = np.roll(near, 1, axis=0)
+def test_versions_share_labels_and_targets(prepared, monkeypatch):
+    near = np.roll(np.tile(np.arange(len(prepared.words), dtype=np.int32)[:, None], 8), 1, axis=0)
     near[[0, *prepared.targets]] = 0
-    plain -= prepared.composed
-    first, second, third = (version(config(), prepared, near, number) for number in range(3))
-    assert first is prepared.train
-    np.testing.assert_array_equal(second.labels[:plain], first.labels[:plain])
-    for data in (second, third):
-        assert 0.1 < (data.tokens != first.tokens)[:plain][first.tokens[:plain] > 0].mean() < 0.2
+    monkeypatch.setattr("tabsa.training.fit.near_words", lambda *_: near)
+    every, size = versions(config(), prepared), len(prepared.train)
+    plain = size - prepared.composed
+    assert prepared.composed == int(0.2 * plain) > 0
+    first, second, third = (slice(n * size, (n + 1) * size) for n in range(3))
+    np.testing.assert_array_equal(every.tokens[first], prepared.train.tokens)
+    np.testing.assert_array_equal(every.labels[second][:plain], every.labels[first][:plain])
+    start = every.tokens[first][:plain]
+    for part in (second, third):
+        tokens = every.tokens[part][:plain]
+        assert 0.1 < (tokens != start)[start > 0].mean() < 0.2
         for row in prepared.targets:
-            np.testing.assert_array_equal((data.tokens == row)[:plain], (first.tokens == row)[:plain])
-    assert (second.tokens[plain:] != third.tokens[plain:]).any()
-    assert {prepared.words.index(word) for word in JOINTS} & set(second.tokens[plain:].ravel())
+            np.testing.assert_array_equal(tokens == row, start == row)
+    assert (every.tokens[second][plain:] != every.tokens[third][plain:]).any()
+    assert {prepared.words.index(word) for word in JOINTS} & set(every.tokens[second][plain:].ravel())
 
 
-def test_soft_labels_are_the_mean_of_the_teachers(prepared: Prepared) -> None:
-    trainer = Trainer(teachers_config(config()), prepared, (5, 6, 7))
-    taught = with_soft_labels(config(), prepared, trainer.model)
-    assert len(taught.train) == 3 * len(prepared.train)
-    assert taught.soft_labels is not None
-    for row in (0, len(prepared.train) + 3, len(taught.train) - 1):
-        length = int(taught.train.lengths[row])
-        tokens = torch.from_numpy(taught.train.tokens[row, :length]).long().expand(3, 1, -1)
-        logits = trainer.model(tokens, torch.full((3, 1), length), context=EVALUATION).logits
+class Recorder(Callback):
+    """Remembers who was trained, and the teachers' weights."""
+
+    def __init__(self):
+        self.seen, self.teachers = [], None
+
+    def on_start(self, trainer, role, folder):
+        taught = trainer.prepared.soft_labels is not None
+        self.seen.append((role, trainer.seeds, taught, trainer.config.distillation.teachers))
+
+    def on_end(self, trainer):
+        if trainer.config.distillation.teachers == 0 and self.teachers is None:
+            self.teachers = trainer.config, trainer.best
+
+
+def test_teachers_are_trained_first_and_their_mean_is_the_soft_label(prepared):
+    recorder = Recorder()
+    trainer = train_seeds(config(settings=("training.rate=0.02",)), prepared, (1,), callbacks=[recorder])
+    assert recorder.seen == [("teachers", (1001, 1002), False, 0), ("model", (1,), True, 2)]
+    assert trainer.prepared.test is prepared.test
+    train, soft = trainer.prepared.train, trainer.prepared.soft_labels
+    assert len(train) == 3 * len(prepared.train)
+    teachers = Trainer(recorder.teachers[0], prepared, (1001, 1002))
+    teachers.put(recorder.teachers[1])
+    for row in (0, len(prepared.train) + 3, len(train) - 1):
+        length = int(train.lengths[row])
+        tokens = torch.from_numpy(train.tokens[row, :length]).long().expand(2, 1, -1)
+        logits = teachers.model(tokens, torch.full((2, 1), length), context=EVALUATION).logits
         mean = logits.double().softmax(-1).mean(0)[0].detach().numpy()
-        there = taught.train.groups[row] >= 0
-        np.testing.assert_allclose(taught.soft_labels[row][there], mean[there], atol=1e-5)
-        assert not taught.soft_labels[row][~there].any()
+        there = train.groups[row] >= 0
+        np.testing.assert_allclose(soft[row][there], mean[there], atol=1e-5)
+        assert not soft[row][~there].any()
+    plain = train_seeds(config(teachers=0), prepared, (1,), callbacks=[recorder])
+    assert recorder.seen[2:] == [("model", (1,), False, 0)]
+    assert plain.prepared is prepared
 
 
-def test_the_loss_against_a_slow_loop() -> None:
-    rng = np.random.default_rng(4)
-    logits = torch.from_numpy(rng.normal(size=(2, 5, 2, 3, 4)))
-    labels = torch.from_numpy(rng.integers(-1, 4, (2, 5, 2, 3)))
-    soft = torch.from_numpy(rng.dirichlet(np.ones(4), (2, 5, 2, 3)))
-    weights = torch.from_numpy(rng.random(4) + 0.1)
-    found = cross_entropy(logits, labels, weights, soft)
-    for seed in range(2):
-        total = weight = 0.0
-        for place in np.ndindex(5, 2, 3):
-            label = int(labels[(seed, *place)])
-            if label == UNLABELLED:
-                continue
-            powers = np.exp(logits[(seed, *place)].numpy())
-            entropy = -sum(soft[(seed, *place)].numpy() * np.log(powers / powers.sum()))
-            total += float(weights[label]) * entropy
-            weight += float(weights[label])
-        assert found[seed].item() == pytest.approx(total / weight)
-    sure = torch.nn.functional.one_hot(labels.clamp(min=0), 4).double()
-    torch.testing.assert_close(cross_entropy(logits, labels, weights, sure), cross_entropy(logits, labels, weights))
-
-
-def test_a_student_learns_soft_labels_and_not_the_labels(prepared: Prepared) -> None:
+def test_a_student_learns_soft_labels_and_not_the_labels(prepared):
     """Teachers that take positive for negative teach just that."""
     of = run_config(
         {
@@ -143,49 +187,26 @@ def test_a_student_learns_soft_labels_and_not_the_labels(prepared: Prepared) -> 
     soft = np.eye(3, dtype=np.float32)[[0, 2, 1]][np.maximum(prepared.train.labels, 0)]
     figures = []
     for given in (None, soft):
-        trainer = Trainer(of, Prepared(**{**vars(prepared), "dev": prepared.train, "soft_labels": given}), (1,))
+        trainer = Trainer(of, replace(prepared, dev=prepared.train, soft_labels=given), (1,))
         figures.append(list(trainer.run())[-1].figures[0]["sun"]["sentiment_auc"])
     right, wrong = figures
     assert right > 0.65
     assert wrong < 0.35
 
 
-def test_shuffled_targets_keep_their_soft_labels(prepared: Prepared) -> None:
-    of = config(teachers=0)
-    of = run_config({"kind": of.kind, "training": {"balance": "sentence", "batch_size": 40, "shuffle_targets": True}})
+def test_shuffled_targets_go_with_their_soft_labels(prepared):
+    options = {"balance": "sentence", "batch_size": 40, "shuffle_targets": True}
     soft = np.zeros((*prepared.train.labels.shape, 3), np.float32)
     soft[..., 0], soft[..., 1] = prepared.train.labels, 0.5
-    trainer = Trainer(of, Prepared(**{**vars(prepared), "soft_labels": soft}), (1, 2))
-    drawn = [next(iter(s.epoch(o))) for s, o in zip(trainer.samplers, trainer.orders, strict=True)]
+    of = run_config({"kind": "delayed-entnet", "training": options})
+    trainer = Trainer(of, replace(prepared, soft_labels=soft), (1, 2))
+    drawn = next(iter(trainer.batches()))
     batch = trainer.batch(drawn)
-    assert batch.soft_labels is not None
     torch.testing.assert_close(batch.soft_labels[..., 0], batch.labels.float())
     assert any((batch.labels[n].numpy() != d.labels).any() for n, d in enumerate(drawn))
 
 
-class Recorder(Callback):
-    """Remembers who was trained."""
-
-    def __init__(self) -> None:
-        self.seen: list[tuple[str, tuple[int, ...], bool, int]] = []
-
-    def on_start(self, trainer: Trainer, role: str, folder: Path | None) -> None:
-        assert folder is None
-        taught = trainer.prepared.soft_labels is not None
-        self.seen.append((role, trainer.seeds, taught, trainer.config.distillation.teachers))
-
-
-def test_teachers_are_trained_first_with_seeds_of_their_own(prepared: Prepared) -> None:
-    recorder = Recorder()
-    trainer = train_seeds(config(settings=("training.rate=0.02",)), prepared, (1,), callbacks=[recorder])
-    assert recorder.seen == [("teachers", (1001, 1002), False, 0), ("model", (1,), True, 2)]
-    assert trainer.prepared.test is prepared.test
-    plain = train_seeds(config(teachers=0), prepared, (1,), callbacks=[recorder])
-    assert recorder.seen[2:] == [("model", (1,), False, 0)]
-    assert plain.prepared is prepared
-
-
-def test_the_teachers_configuration() -> None:
+def test_the_teachers_configuration():
     own = teachers_config(config(settings=("training.rate=0.02", "model.chains=4")))
     assert (own.training.rate, own.model.chains) == (0.02, 4)
     assert own.distillation == DistillationConfig()

@@ -1,14 +1,23 @@
-"""The one way to train: from Python, with callbacks, resumed, and of every kind of system."""
+"""Whole runs of the paper's systems: callbacks, resuming, and folders that answer as the best seed did."""
 
-from pathlib import Path
-
+import numpy as np
 import pytest
 
 import tabsa
-from tabsa.errors import ConfigError, OutputError
+from predicted_groups import predict_examples
+from tabsa.checkpoint.model_folder import read_folder
+from tabsa.datasets.loading import load
+from tabsa.encoding.arrays import combine
+from tabsa.errors import ConfigError, ModelError, OutputError
+from tabsa.models.export import export
+from tabsa.models.folder_network import load_model
 from tabsa.training.callbacks import Callback
-from tabsa.training.config import run_config
-from tabsa.training.fit import choose_device, fit
+from tabsa.training.fit import choose_device, fit, train_seeds
+from tabsa.training.run_config import run_config
+from tabsa.training.word_data import prepare
+from tabsa.training.word_result import write_result
+from tabsa.training.word_training import reading_probabilities
+from unchecked import unchecked
 
 CONFIG = {
     "kind": "lstm-loc",
@@ -20,41 +29,41 @@ CONFIG = {
 
 
 class Recorder(Callback):
-    """Remembers what it heard."""
+    """Remembers what it was called with."""
 
     def __init__(self):
-        self.heard = []
+        self.seen = []
 
     def on_start(self, trainer, role, folder):
-        self.heard.append((role, folder.name if folder else None))
+        self.seen.append((role, folder.name if folder else None))
 
     def on_update(self, trainer, update, losses):
-        self.heard.append(("update", update))
+        self.seen.append(("update", update))
 
     def on_validation(self, trainer, validation):
-        self.heard.append(("validation", validation.epoch))
+        self.seen.append(("validation", validation.epoch))
 
     def on_end(self, trainer):
-        self.heard.append(("end",))
+        self.seen.append(("end",))
 
 
-def test_train_gives_a_model_that_predicts_and_evaluates(tmp_path):
-    model = tabsa.train(CONFIG, out=tmp_path / "model")
+def test_train_gives_a_model_and_calls_back_in_order(tmp_path):
+    recorder = Recorder()
+    model = tabsa.train(CONFIG, out=tmp_path / "model", callbacks=[recorder])
     assert model.aspects == ("price", "safety")
     assert len(model.predict("Camden is cheap.", ["Camden"]).opinions) == 2
     report = tabsa.evaluate(model, "places", "dev", bootstrap=0)
     assert model.folder.metrics["dev"]["sun"] == pytest.approx(report.sun, abs=1e-6)  # the card says what users get
-
-
-def test_callbacks_hear_of_everything_in_order(tmp_path):
-    recorder = Recorder()
-    fitted = fit(run_config(CONFIG), tmp_path / "model", callbacks=[recorder])
-    updates = [heard for heard in recorder.heard if heard[0] == "update"]
-    assert recorder.heard[0] == ("model", "run")
-    assert recorder.heard[-1] == ("end",)
+    updates = [seen for seen in recorder.seen if seen[0] == "update"]
+    assert (recorder.seen[0], recorder.seen[-1]) == (("model", "run"), ("end",))
     assert [update for _, update in updates] == list(range(1, len(updates) + 1))
-    assert [heard for heard in recorder.heard if heard[0] == "validation"] == [("validation", 1), ("validation", 2)]
-    assert [row.name for row in fitted.rows] == ["1"]
+    assert [seen for seen in recorder.seen if seen[0] == "validation"] == [("validation", 1), ("validation", 2)]
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(tmp_path / "model" / "run")).Reload()
+    assert {"loss/1", "dev sun macro_f1/1"} <= set(events.Tags()["scalars"])
+    assert len(events.Scalars("loss/1")) == 2
 
 
 def test_a_run_is_resumed_and_not_overwritten(tmp_path):
@@ -82,24 +91,72 @@ def test_lr_is_trained_the_same_way(tmp_path):
     assert model.predict("Leith is cheap.", ["Leith"]).opinions
 
 
-def test_devices():
+def test_what_cannot_be_run_is_one_line(tmp_path, monkeypatch):
     assert choose_device("cpu") == "cpu"
     assert choose_device("auto") in ("cpu", "cuda")
     with pytest.raises(ConfigError, match="expected cpu, cuda or auto"):
         choose_device("tpu")
-
-
-def test_tensorboard_has_the_figures(tmp_path):
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    fit(run_config(CONFIG), tmp_path / "model")
-    events = EventAccumulator(str(tmp_path / "model" / "run")).Reload()
-    assert {"loss/1", "dev sun macro_f1/1"} <= set(events.Tags()["scalars"])
-    assert len(events.Scalars("loss/1")) == 2
-
-
-def test_without_pytorch_there_is_one_clear_line(tmp_path: Path, monkeypatch):
+    with pytest.raises(ConfigError, match="only fine-tuning takes a dataset as it is"):
+        fit(run_config(CONFIG), tmp_path / "model", data=load("places", "dev"))
     monkeypatch.setitem(__import__("sys").modules, "tabsa.training.fit", None)
     with pytest.raises(tabsa.TabsaError, match=r"training needs PyTorch: pip install 'tabsa\[train\]'"):
         tabsa.train(CONFIG, out=tmp_path / "model")
+
+
+@pytest.fixture(scope="module", params=["lstm-final", "lstm-loc", "lstm-ta-sa", "sentic-lstm", "entnet"])
+def run(request, tmp_path_factory):
+    """Two seeds of each kind: the trainer, its losses and its model folder."""
+    of = run_config(
+        {
+            **CONFIG,
+            "kind": request.param,
+            "vectors": {"size": 16},
+            "model": {"chains": 2} if request.param == "entnet" else {"units": 8},
+            "training": CONFIG["training"] | {"epochs": 3, "batch_size": 32},
+        }
+    )
+    prepared, vocabulary = prepare(of)
+    losses = []
+
+    class Losses(Callback):
+        def on_validation(self, trainer, validation):
+            losses.append(validation.loss)
+
+    trainer = train_seeds(of, prepared, (1, 2), callbacks=[Losses()])
+    path = tmp_path_factory.mktemp("models") / request.param
+    return trainer, losses, write_result(path, of, prepared, vocabulary, (1, 2), trainer.progress, trainer.best)
+
+
+def test_the_folders_model_answers_as_the_best_seed_did(run):
+    trainer, losses, written = run
+    assert (np.array(losses[-1]) < 0.97 * np.array(losses[0])).all()
+    folder, prepared = read_folder(written.path), trainer.prepared
+    trainer.put(trainer.best)
+    expected = reading_probabilities(trainer.model, prepared.dev)[trainer.progress.best_seed()]
+    if folder.concepts is None:
+        again = load_model(folder, prepared.matrix, prepared.targets)
+        np.testing.assert_allclose(reading_probabilities(again, prepared.dev)[0], expected, atol=1e-6)
+    found = predict_examples(tabsa.load(folder.path), load("places", "dev", aspects=["price", "safety"]))
+    powers = combine(prepared.dev, expected) ** (1 / folder.config.temperature)
+    np.testing.assert_allclose(found, powers / powers.sum(-1, keepdims=True), atol=1e-5)
+
+
+def test_only_a_model_that_reads_concepts_has_them(run):
+    trainer, _, folder = run
+    facts = folder.metrics["concepts"]
+    if trainer.config.kind != "sentic-lstm":
+        assert (folder.concepts, facts) == (None, None)
+        return
+    assert facts["source"]["name"] == folder.concepts.source.name == "lexicon.tsv"
+    assert facts["concepts"] == len(folder.concepts) > 400
+    assert 0.05 < facts["known_tokens"] < 0.9
+    assert "- concepts: lexicon.tsv" in (folder.path / "README.md").read_text("utf-8")
+    (unchecked(folder.path) / "concepts.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"has no concepts\.safetensors"):
+        export(read_folder(folder.path))
+    (folder.path / "concepts.safetensors").write_bytes(b"broken")
+    with pytest.raises(ModelError, match="is damaged"):
+        _ = read_folder(folder.path).concepts
+    (folder.path / "concepts.safetensors").write_bytes((folder.path / "vectors.safetensors").read_bytes())
+    with pytest.raises(ModelError, match="does not hold concepts"):
+        _ = read_folder(folder.path).concepts

@@ -28,9 +28,9 @@ pytest.importorskip("torch")  # the configuration of a run knows the neural syst
 from tabsa.cli.progress import ProgressBar
 from tabsa.training import logistic_regression as module
 from tabsa.training.callbacks import Callback
-from tabsa.training.config import DataConfig, RunConfig
 from tabsa.training.fit import fit
 from tabsa.training.logistic_regression import choose_bias, fit_datasets, fit_model, probabilities_of, write_fitted
+from tabsa.training.run_config import DataConfig, RunConfig
 
 ASPECTS = ("price", "safety")
 WORDS = LRConfig(pos_ngrams=0, c=(1.0, 10.0))
@@ -114,7 +114,7 @@ def test_dev_and_test_leave_no_trace(places, fitted, monkeypatch):
         requested.append(split)
         return load(name, split, **options)
 
-    monkeypatch.setattr("tabsa.training.preparation.load", recording)
+    monkeypatch.setattr("tabsa.training.word_data.load", recording)
     fit_model(RunConfig("lr", ONE_C, DataConfig(name="places")))
     assert requested == ["train", "dev"]
 

@@ -1,164 +1,125 @@
+"""The one loop, with systems that read words: seeds alone and in a group, the loss, selection, early stopping."""
+
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from run_factory import config, small, small_for
-from tabsa.encoding.arrays import UNLABELLED, Encoded
+from tabsa.encoding.arrays import UNLABELLED, Encoded, combine
 from tabsa.errors import ConfigError
 from tabsa.evaluation.metrics import all_metrics
 from tabsa.models.registry import SYSTEMS
-from tabsa.training.config import RunConfig, TrainingConfig, run_config
-from tabsa.training.loop import Validation, cross_entropy, rate_factor
-from tabsa.training.preparation import Prepared, prepare
-from tabsa.training.result import write_result
-from tabsa.training.validation import predict, selected
-from tabsa.training.words import Trainer, build_model, moved
+from tabsa.training.loop import cross_entropy, rate_factor, selected
+from tabsa.training.run_config import TrainingConfig
+from tabsa.training.word_result import write_result
+from tabsa.training.word_training import Trainer, build_model, moved, reading_probabilities
 
 NEURAL = [name for name, system in SYSTEMS.items() if system.neural and not system.open_aspects]
 
 
 @pytest.fixture(scope="module")
-def prepared() -> Prepared:
+def prepared():
     return small()
 
 
-def trained(of: RunConfig, data: Prepared, seeds: tuple[int, ...]) -> tuple[Trainer, list[Tensor], list[Validation]]:
-    """The trainer after its run, the losses of every update (S,), and the evaluations."""
+def trained(of, data, seeds):
+    """The trainer after its run, the losses of every update (S,), and the validations."""
     trainer, losses = Trainer(of, data, seeds), []
-    evaluations = list(trainer.run(lambda _, loss: losses.append(loss)))
-    return trainer, losses, evaluations
+    validations = list(trainer.run(lambda _, loss: losses.append(loss)))
+    return trainer, losses, validations
 
 
-def weights(trainer: Trainer) -> dict[str, Tensor]:
-    return {name: parameter.detach().clone() for name, parameter in trainer.model.named_parameters()}
+def predict(model, data, *batch_size):
+    return combine(data, reading_probabilities(model, data, *batch_size))
 
 
-# ---- training
+@pytest.mark.parametrize("balance", ["mixed", "turns", "sentence"])
+def test_the_loss_falls(prepared, balance):
+    still = {"chains": 3, "input_dropout": 0.0, "output_dropout": 0.0}
+    of = config(balance=balance, epochs=40, validate_every=10, optimiser="adam", rate=0.02, model=still)
+    trainer, losses, validations = trained(of, prepared, (1,))
+    assert len(losses) == 40 * trainer.updates == trainer.progress.update
+    assert [validation.epoch for validation in validations] == [10, 20, 30, 40]
+    assert validations[-1].loss[0] < 0.7 * validations[0].loss[0]
+    assert validations[0].loss == pytest.approx([torch.stack(losses[: len(losses) // 4]).mean().item()])
 
 
-@pytest.mark.parametrize(("balance", "epochs"), [("mixed", 28), ("turns", 28), ("sentence", 12)])
-def test_the_loss_falls_on_places(balance: str, epochs: int) -> None:
-    places = run_config(
-        {
-            "data": {"aspects": ["price", "safety"], "max_length": 0},
-            "vectors": {"size": 16},
-            "model": {"chains": 3, "input_dropout": 0.0, "output_dropout": 0.0},
-            "training": {
-                "epochs": epochs,
-                "validate_every": epochs // 4,
-                "batch_size": 24,
-                "balance": balance,
-                "optimiser": "adam",
-                "rate": 0.02,
-            },
-        }
-    )
-    trainer, losses, evaluations = trained(places, prepare(places)[0], (1,))
-    assert len(losses) == epochs * trainer.updates == trainer.progress.update
-    assert [evaluation.epoch for evaluation in evaluations] == [epochs // 4 * n for n in range(1, 5)]
-    assert evaluations[-1].loss[0] < 0.7 * evaluations[0].loss[0]
-    mean = torch.stack(losses[: len(losses) // 4]).mean().item()
-    assert evaluations[0].loss == pytest.approx([mean])
-
-
-def test_the_same_seed_gives_the_same_bits(prepared: Prepared) -> None:
-    first, losses, evaluations = trained(config(), prepared, (5, 6))
+def test_the_same_seed_gives_the_same_bits(prepared):
+    first, losses, validations = trained(config(), prepared, (5, 6))
     torch.manual_seed(1234)  # nothing may hang on the generators that are everyone's
     np.random.seed(1234)
     second, again, others = trained(config(), prepared, (5, 6))
     assert torch.equal(torch.stack(losses), torch.stack(again))
-    assert all(torch.equal(tensor, weights(second)[name]) for name, tensor in weights(first).items())
-    assert [e.figures for e in evaluations] == [e.figures for e in others]
+    assert all(torch.equal(tensor, second.weights()[name]) for name, tensor in first.weights().items())
+    assert [v.figures for v in validations] == [v.figures for v in others]
     assert not torch.equal(losses[0][0], losses[0][1])  # and another seed gives others
 
 
 @pytest.mark.parametrize(
-    ("balance", "optimiser", "others"),
+    "options",
     [
-        ("mixed", "ftrl", {}),
-        ("mixed", "ftrl-tf", {"clip": "none"}),
-        ("mixed", "adam", {"schedule": "linear", "rate": 0.01}),
-        ("turns", "adagrad", {"clip": "global", "clip_norm": 0.2}),
-        ("turns", "ftrl", {"clip_norm": 0.1}),
-        ("sentence", "adamw", {"weight_decay": 0.1, "rate": 0.01, "warmup": 3}),
-        ("sentence", "ftrl", {"kind": "entnet"}),
-        ("sentence", "adam", {"shuffle_targets": True, "ema": 0.9}),
-        ("sentence", "adagrad", {"model": {"keys": "tied", "chains": 2}}),
+        {"balance": "mixed", "optimiser": "ftrl"},
+        {"balance": "mixed", "optimiser": "adam", "schedule": "linear", "rate": 0.01},
+        {"balance": "turns", "optimiser": "ftrl-tf", "clip": "global", "clip_norm": 0.2},
+        {"balance": "sentence", "optimiser": "adamw", "weight_decay": 0.1, "rate": 0.01, "warmup": 3},
+        {"balance": "sentence", "optimiser": "adam", "shuffle_targets": True, "ema": 0.9},
+        {"balance": "sentence", "optimiser": "ftrl", "model": {"keys": "tied", "chains": 2}},
+        *({"kind": kind, "optimiser": "ftrl"} for kind in NEURAL),
     ],
+    ids=str,
 )
-def test_a_seed_goes_the_same_way_alone_and_in_a_group(
-    prepared: Prepared, balance: str, optimiser: str, others: dict[str, Any]
-) -> None:
-    goes_the_same_way(config(balance=balance, optimiser=optimiser, **others), prepared)
-
-
-@pytest.mark.parametrize("kind", NEURAL)
-def test_every_model_goes_the_same_way_alone_and_in_a_group(kind: str) -> None:
-    goes_the_same_way(config(kind=kind, optimiser="adagrad"), small_for(kind))
-
-
-def goes_the_same_way(of: RunConfig, data: Prepared) -> None:
-    group, group_losses, group_evaluations = trained(of, data, (4, 5, 6))
-    for place, seed in enumerate((4, 5, 6)):
-        alone, losses, evaluations = trained(of, data, (seed,))
+def test_a_seed_goes_the_same_way_alone_and_in_a_group(options):
+    of, data = config(**options), small_for(options.get("kind", "entnet"))
+    group, group_losses, group_validations = trained(of, data, (4, 5))
+    for place, seed in enumerate((4, 5)):
+        alone, losses, validations = trained(of, data, (seed,))
         assert len(losses) == len(group_losses) >= 6
-        torch.testing.assert_close(
-            torch.cat(losses), torch.stack(group_losses)[:, place], atol=1e-5, rtol=1e-5, msg=f"losses of seed {seed}"
-        )
-        for name, tensor in weights(alone).items():
-            torch.testing.assert_close(tensor[0], weights(group)[name][place], atol=2e-5, rtol=1e-4, msg=name)
-        assert [e.improved[0] for e in evaluations] == [e.improved[place] for e in group_evaluations]
+        torch.testing.assert_close(torch.cat(losses), torch.stack(group_losses)[:, place], atol=1e-5, rtol=1e-5)
+        for name, tensor in alone.weights().items():
+            torch.testing.assert_close(tensor[0], group.weights()[name][place], atol=2e-5, rtol=1e-4, msg=name)
+        assert [v.improved[0] for v in validations] == [v.improved[place] for v in group_validations]
 
 
-def test_shuffled_targets_keep_their_labels(prepared: Prepared) -> None:
+def test_shuffled_targets_go_with_their_labels(prepared):
     trainer = Trainer(config(balance="sentence", shuffle_targets=True), prepared, (1, 2))
     tokens = torch.tensor([[[1, 5, 2, 1], [3, 1, 0, 0]]]).expand(2, -1, -1)  # <target1> is 1, <target2> is 2
     labels = torch.tensor([[[[0, 1], [2, 0]], [[1, 1], [UNLABELLED, UNLABELLED]]]]).expand(2, -1, -1, -1)
     seen = set()
     for _ in range(20):
         slots = trainer.drawn_slots(labels)
-        renamed, with_them = trainer.renamed(tokens, slots), moved(labels, slots)
+        words, with_them = trainer.with_slots(tokens, slots), moved(labels, slots)
         for seed in range(2):
-            first = (tuple(renamed[seed, 0].tolist()), tuple(map(tuple, with_them[seed, 0].tolist())))
-            second = (tuple(renamed[seed, 1].tolist()), tuple(map(tuple, with_them[seed, 1].tolist())))
+            first, second = (
+                (tuple(words[seed, text].tolist()), tuple(map(tuple, with_them[seed, text].tolist())))
+                for text in range(2)
+            )
             assert first in {((1, 5, 2, 1), ((0, 1), (2, 0))), ((2, 5, 1, 2), ((2, 0), (0, 1)))}
             assert second in {((3, 1, 0, 0), ((1, 1), (-1, -1))), ((3, 2, 0, 0), ((-1, -1), (1, 1)))}
             seen |= {first, second}
     assert len(seen) == 4
 
 
-def test_the_moving_average_of_the_weights_is_what_is_kept(prepared: Prepared) -> None:
+def test_the_moving_average_of_the_weights_is_what_is_saved(prepared):
     trainer = Trainer(config(balance="sentence", ema=0.5, epochs=1), prepared, (1, 2))
     mean = {name: value.double() for name, value in trainer.weights().items()}
-    for update, drawn in enumerate(
-        zip(*(s.epoch(rng) for s, rng in zip(trainer.samplers, trainer.orders, strict=True)), strict=True), start=1
-    ):
+    before = trainer.weights()
+    for update, drawn in enumerate(trainer.batches(), start=1):
         trainer.update(drawn)
-        keep = min(0.5, update / (update + 10))
-        mean = {name: keep * mean[name] + (1 - keep) * value.double() for name, value in trainer.weights().items()}
+        decay = min(0.5, update / (update + 10))
+        mean = {name: decay * mean[name] + (1 - decay) * value.double() for name, value in trainer.weights().items()}
     own = trainer.weights()
     trainer.progress.epoch = 1
-    evaluation = trainer.validate([0.0, 0.0], 0.0)
-    assert evaluation.improved == [True, True]
+    assert trainer.validate([0.0, 0.0], 0.0).improved == [True, True]
     for name, value in trainer.weights().items():
         assert torch.equal(value, own[name])
+        assert (value != before[name]).flatten(1).any(1).all(), name  # an update moves every weight of every seed
         torch.testing.assert_close(trainer.best[name].double(), mean[name], atol=1e-6, rtol=1e-5)
 
 
-def test_an_update_moves_every_weight_of_every_seed(prepared: Prepared) -> None:
-    trainer = Trainer(config(optimiser="adam"), prepared, (1, 2))
-    before = weights(trainer)
-    next(trainer.run())
-    for name, tensor in weights(trainer).items():
-        assert (tensor != before[name]).flatten(1).any(1).all(), name
-
-
-def test_the_rate_is_set_at_every_update(prepared: Prepared) -> None:
+def test_the_rate_is_set_at_every_update(prepared):
     of = config(optimiser="adam", rate=0.5, schedule="linear", warmup=2, epochs=2)
     trainer, rates = Trainer(of, prepared, (1,)), []
     list(trainer.run(lambda *_: rates.append(trainer.optimiser.param_groups[0]["lr"])))
@@ -168,194 +129,139 @@ def test_the_rate_is_set_at_every_update(prepared: Prepared) -> None:
 
 @pytest.mark.parametrize(
     ("schedule", "factors"),
-    [
-        ("constant", [0.25, 0.5, 0.75, 1, 1, 1, 1, 1]),
-        ("linear", [0.25, 0.5, 0.75, 1, 1, 0.75, 0.5, 0.25]),
-        ("cosine", [0.25, 0.5, 0.75, 1, 1, (1 + math.sqrt(0.5)) / 2, 0.5, (1 - math.sqrt(0.5)) / 2]),
-    ],
+    [("constant", [0.25, 0.5, 0.75, 1, 1, 1, 1, 1]), ("linear", [0.25, 0.5, 0.75, 1, 1, 0.75, 0.5, 0.25])],
 )
-def test_rate_factor(schedule: Any, factors: list[float]) -> None:
+def test_rate_factor(schedule, factors):
     training = TrainingConfig(schedule=schedule, warmup=4)
     assert [rate_factor(training, update, 8) for update in range(8)] == pytest.approx(factors)
     assert rate_factor(TrainingConfig(schedule=schedule), 0, 8) == 1
     assert rate_factor(TrainingConfig(schedule=schedule, warmup=9), 3, 8) == pytest.approx(4 / 9)  # never done rising
 
 
-# ---- the loss
-
-
+@pytest.mark.parametrize("softened", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_cross_entropy_against_a_slow_loop(weighted: bool) -> None:
-    generator = torch.Generator().manual_seed(0)
-    logits = torch.randn(3, 4, 2, 5, 3, generator=generator, dtype=torch.float64)
-    labels = torch.randint(-1, 3, (3, 4, 2, 5), generator=generator)
-    of_class = [0.5, 1.0, 4.0] if weighted else [1.0, 1.0, 1.0]
-    losses = cross_entropy(logits, labels, torch.tensor(of_class, dtype=torch.float64) if weighted else None)
-    for seed in range(3):
-        total = share = 0.0
-        for place in np.ndindex(4, 2, 5):
-            label = int(labels[seed][place])
-            if label != UNLABELLED:
-                row = [math.exp(x) for x in logits[seed][place].tolist()]
-                total -= of_class[label] * math.log(row[label] / sum(row))
-                share += of_class[label]
-        assert losses[seed].item() == pytest.approx(total / share)
+def test_cross_entropy_against_a_slow_loop(weighted, softened):
+    rng = np.random.default_rng(4)
+    logits = torch.from_numpy(rng.normal(size=(2, 5, 2, 3, 4)))
+    labels = torch.from_numpy(rng.integers(-1, 4, (2, 5, 2, 3)))
+    soft = torch.from_numpy(rng.dirichlet(np.ones(4), (2, 5, 2, 3)))
+    weights = torch.from_numpy(rng.random(4) + 0.1) if weighted else None
+    found = cross_entropy(logits, labels, weights, soft if softened else None)
+    for seed in range(2):
+        total = weight = 0.0
+        for place in np.ndindex(5, 2, 3):
+            label = int(labels[(seed, *place)])
+            if label == UNLABELLED:
+                continue
+            powers = np.exp(logits[(seed, *place)].numpy())
+            goal = soft[(seed, *place)].numpy() if softened else np.eye(4)[label]
+            own = 1.0 if weights is None else float(weights[label])
+            total -= own * sum(goal * np.log(powers / powers.sum()))
+            weight += own
+        assert found[seed].item() == pytest.approx(total / weight)
+    nothing = cross_entropy(logits, torch.full_like(labels, UNLABELLED), weights, soft if softened else None)
+    assert nothing.tolist() == [0, 0]
 
 
-def test_nothing_asked_costs_nothing() -> None:
-    logits = torch.zeros(2, 1, 1, 1, 3, requires_grad=True)
-    losses = cross_entropy(logits, torch.tensor([[[[UNLABELLED]]], [[[1]]]]), None)
-    assert losses.tolist() == pytest.approx([0, math.log(3)])
-    losses.sum().backward()  # type: ignore[no-untyped-call]
-    assert logits.grad is not None
-    assert not logits.grad[0].any()
-
-
-# ---- predicting
-
-
-@pytest.mark.parametrize("batch_size", [1, 4, 7, 1000])
-def test_predictions_do_not_depend_on_the_batch(prepared: Prepared, batch_size: int) -> None:
+@pytest.mark.parametrize("batch_size", [1, 4, 1000])
+def test_predictions_do_not_depend_on_the_batch(prepared, batch_size):
     trainer, _, _ = trained(config(), prepared, (1, 2))
     whole = predict(trainer.model, prepared.train)
     assert whole.shape == (2, len(prepared.train.gold), 2, 3)
     np.testing.assert_allclose(whole.sum(-1), 1)
     np.testing.assert_allclose(predict(trainer.model, prepared.train, batch_size), whole, atol=1e-6)
+    assert np.array_equal(whole, predict(trainer.model, prepared.train))  # no dropout
 
 
-def test_every_group_has_the_prediction_of_its_own_reading(prepared: Prepared) -> None:
-    model = build_model(config(), prepared, (1,))
-    whole = predict(model, prepared.dev)[0]
-    arrays = prepared.dev.arrays()
-    for n in range(len(prepared.dev)):
-        alone = Encoded(**{name: array[n : n + 1] for name, array in arrays.items()})  # type: ignore[arg-type]
-        here = [group for group in prepared.dev.groups[n] if group >= 0]
+def test_every_group_has_the_prediction_of_its_own_reading(prepared):
+    model, dev = build_model(config(), prepared, (1,)), prepared.dev
+    arrays = {name: array for name, array in vars(dev).items() if array is not None}
+    whole = predict(model, dev)[0]
+    for n in range(len(dev)):
+        alone = Encoded(**{name: array[n : n + 1] for name, array in arrays.items()})
+        here = [group for group in dev.groups[n] if group >= 0]
         groups = np.array([[*range(len(here)), *[-1] * (2 - len(here))]], np.int32)
-        moved = replace(alone, groups=groups, gold=prepared.dev.gold[here])
-        np.testing.assert_allclose(predict(model, moved)[0], whole[here], atol=1e-6)
-
-
-def test_a_reading_of_no_words_and_no_readings(prepared: Prepared) -> None:
-    model = build_model(config(), prepared, (1,))
-    arrays = {name: array.copy() for name, array in prepared.dev.arrays().items()}
+        np.testing.assert_allclose(
+            predict(model, replace(alone, groups=groups, gold=dev.gold[here]))[0], whole[here], atol=1e-6
+        )
+    arrays = {name: array.copy() for name, array in arrays.items()}
     arrays["lengths"][2], arrays["tokens"][2] = 0, 0
-    result = predict(model, Encoded(**arrays), 4)  # type: ignore[arg-type]
-    assert np.isfinite(result).all()
-    nothing = Encoded(**{name: array[:0] for name, array in arrays.items()})  # type: ignore[arg-type]
-    assert predict(model, nothing).shape == (1, 0, 2, 3)
+    assert np.isfinite(predict(model, Encoded(**arrays), 4)).all()  # a reading of no words
+    assert predict(model, Encoded(**{name: array[:0] for name, array in arrays.items()})).shape == (1, 0, 2, 3)
 
 
-def test_training_is_none_of_predictions_business(prepared: Prepared) -> None:
-    trainer, _, _ = trained(config(), prepared, (1,))
-    first = predict(trainer.model, prepared.dev)
-    assert np.array_equal(first, predict(trainer.model, prepared.dev))  # no dropout
+NAMES = ("strict_accuracy", "macro_f1", "aspect_auc", "sentiment_accuracy", "sentiment_auc")
 
 
-# ---- selection
+def test_selected():
+    figures = {
+        "sun": dict(zip(NAMES, (0.1, 0.2, 0.3, 0.4, 0.5), strict=True)),
+        "ma": dict(zip(NAMES, (0.6, 0.7, 0.3, 0.4, 0.5), strict=True)),
+        "questions": {"opinion_f1": 0.8},
+    }
+    assert selected(figures, "mean") == pytest.approx((0.6 + 0.2 + 0.3 + 0.4 + 0.5) / 5)
+    assert selected(figures, "opinion_f1") == 0.8
+    assert selected({"questions": {"opinion_f1": 0.8}}, "mean") == 0.8  # each text has aspects of its own
+    undefined = {family: dict.fromkeys(of, math.nan) for family, of in figures.items()}
+    assert selected(undefined, "mean") == selected(undefined, "opinion_f1") == 0
 
 
-FIGURES = {
-    "sun": {
-        "strict_accuracy": 0.1,
-        "macro_f1": 0.2,
-        "aspect_auc": 0.3,
-        "sentiment_accuracy": 0.4,
-        "sentiment_auc": 0.5,
-    },
-    "ma": {"strict_accuracy": 0.6, "macro_f1": 0.7, "aspect_auc": 0.3, "sentiment_accuracy": 0.4, "sentiment_auc": 0.5},
-}
-
-
-@pytest.mark.parametrize(
-    ("metric", "score"),
-    [
-        ("mean", (0.6 + 0.2 + 0.3 + 0.4 + 0.5) / 5),
-        ("sun.strict_accuracy", 0.1),
-        ("sun.macro_f1", 0.2),
-        ("ma.strict_accuracy", 0.6),
-        ("ma.macro_f1", 0.7),
-        ("aspect_auc", 0.3),
-        ("sentiment_accuracy", 0.4),
-        ("sentiment_auc", 0.5),
-    ],
-)
-def test_selected(metric: Any, score: float) -> None:
-    assert selected(FIGURES, metric) == pytest.approx(score)
-    undefined = {family: dict.fromkeys(figures, math.nan) for family, figures in FIGURES.items()}
-    assert selected(undefined, metric) == 0
-
-
-def test_figures_are_the_metrics_of_the_predictions(prepared: Prepared) -> None:
-    trainer, _, evaluations = trained(config(), prepared, (1, 2))
-    for number, probabilities in enumerate(predict(trainer.model, prepared.dev)):
-        expected = all_metrics(prepared.dev.gold, probabilities)
-        for family, figures in evaluations[-1].figures[number].items():
-            assert figures == pytest.approx(expected[family], nan_ok=True)  # type: ignore[index]
-
-
-def test_the_best_state_of_each_seed_is_kept(prepared: Prepared) -> None:
-    trainer = Trainer(config(epochs=12, select="ma.strict_accuracy", optimiser="adam", rate=0.02), prepared, (1, 2, 3))
-    best, states = [-1.0] * 3, [weights(trainer)] * 3
-    for evaluation in trainer.run():
-        for number in range(3):
-            score = evaluation.figures[number]["ma"]["strict_accuracy"]
-            assert evaluation.improved[number] == (score > best[number])
+def test_the_best_state_of_each_seed_is_saved(prepared):
+    trainer = Trainer(config(epochs=12, optimiser="adam", rate=0.02), prepared, (1, 2, 3))
+    best, states = [-1.0] * 3, [trainer.weights()] * 3
+    for validation in trainer.run():
+        for number, probabilities in enumerate(predict(trainer.model, prepared.dev)):
+            figures = validation.figures[number]
+            for family, expected in all_metrics(prepared.dev.gold, probabilities).items():
+                assert figures[family] == pytest.approx(expected, nan_ok=True)
+            score = selected(figures, "mean")
+            assert validation.improved[number] == (score > best[number])
             if score > best[number]:
-                best[number], states[number] = score, weights(trainer)
-                assert trainer.progress.best_epoch[number] == evaluation.epoch
-                assert trainer.progress.best_figures[number] == evaluation.figures[number]
+                best[number], states[number] = score, trainer.weights()
+                assert trainer.progress.best_epoch[number] == validation.epoch
+                assert trainer.progress.best_figures[number] == figures
     assert trainer.progress.best == best
     for number in range(3):
         for name, tensor in trainer.best.items():
             assert torch.equal(tensor[number], states[number][name][number])
     assert len(set(trainer.progress.best_epoch)) > 1  # or this would show little
-    assert not all(torch.equal(tensor, trainer.best[name]) for name, tensor in weights(trainer).items())
+    assert trainer.progress.best_seed() == int(np.argmax(best))
 
 
-def scripted(monkeypatch: pytest.MonkeyPatch, scores: dict[int, list[float]]) -> None:
-    """Have the evaluations of each seed (by its place) find these scores, one after the other."""
-    turns = {place: iter(of_seed) for place, of_seed in scores.items()}
+def scripted(monkeypatch, *scores):
+    """Have the validations of each seed (by its place) find these scores, one after the other."""
+    turns = [iter(of_seed) for of_seed in scores]
     calls = iter(range(10**6))
-    monkeypatch.setattr("tabsa.training.words.selected", lambda *_: next(turns[next(calls) % len(turns)]))
+    monkeypatch.setattr("tabsa.training.word_training.selected", lambda *_: next(turns[next(calls) % len(turns)]))
 
 
-def test_patience_is_each_seeds_own(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    scripted(
-        monkeypatch,
-        {
-            0: [0.5, 0.4, 0.5, 0.9, 0.9, 0.9, 0.9, 0.9],  # stops after 3; what comes later does not count
-            1: [0.1, 0.2, 0.2, 0.3, 0.1, 0.3, 0.9, 0.9],  # equal is not better: stops after 6
-        },
-    )
+def test_early_stopping_is_each_seeds_own(prepared, monkeypatch):
+    # The first stops after 3, and what comes later does not count; of the second equal is not better: after 6.
+    scripted(monkeypatch, [0.5, 0.4, 0.5, 0.9, 0.9, 0.9, 0.9, 0.9], [0.1, 0.2, 0.2, 0.3, 0.1, 0.3, 0.9, 0.9])
     trainer = Trainer(config(epochs=8, patience=2), prepared, (1, 2))
     stops = [list(trainer.progress.stopped) for _ in trainer.run()]
     assert stops == [[False, False]] * 2 + [[True, False]] * 3 + [[True, True]]
     assert trainer.done
     assert (trainer.progress.best, trainer.progress.best_epoch) == ([0.5, 0.3], [1, 4])
-
-
-def test_patience_counts_evaluations(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    scripted(monkeypatch, {0: [0.5, 0.4, 0.3, 0.2]})
+    scripted(monkeypatch, [0.5, 0.4, 0.3, 0.2])  # patience counts validations
     trainer = Trainer(config(epochs=9, patience=2, validate_every=2), prepared, (1,))
-    assert [evaluation.epoch for evaluation in trainer.run()] == [2, 4, 6]
+    assert [validation.epoch for validation in trainer.run()] == [2, 4, 6]
 
 
-def test_the_last_epoch_is_always_evaluated(prepared: Prepared) -> None:
-    trainer, losses, evaluations = trained(config(epochs=5, validate_every=2), prepared, (1,))
-    assert [e.epoch for e in evaluations] == [2, 4, 5]
-    assert [e.update for e in evaluations] == [n * trainer.updates for n in (2, 4, 5)]
-    assert evaluations[-1].loss[0] == pytest.approx(torch.stack(losses[-trainer.updates :]).mean().item())
+def test_the_last_epoch_is_always_validated(prepared):
+    trainer, losses, validations = trained(config(epochs=5, validate_every=2, select="last"), prepared, (1,))
+    assert [v.epoch for v in validations] == [2, 4, 5]
+    assert [v.improved for v in validations] == [[True]] * 3
+    assert [v.update for v in validations] == [n * trainer.updates for n in (2, 4, 5)]
+    assert validations[-1].loss[0] == pytest.approx(torch.stack(losses[-trainer.updates :]).mean().item())
 
 
-# ---- when it goes wrong
-
-
-def test_a_seed_that_diverges_stops_and_the_others_go_on(prepared: Prepared) -> None:
+def test_a_seed_that_diverges_stops_and_the_others_go_on(prepared, tmp_path):
     trainer = Trainer(config(epochs=4), prepared, (1, 2))
     run = trainer.run()
     first = next(run)
     with torch.no_grad():
-        trainer.model.output[0] = math.nan  # type: ignore[operator]
+        trainer.model.output[0] = math.nan
     with pytest.warns(UserWarning, match="seed 1 diverged by epoch 2, and stops there; try a lower training.rate"):
         second = next(run)
     assert trainer.progress.stopped == [True, False]
@@ -367,14 +273,11 @@ def test_a_seed_that_diverges_stops_and_the_others_go_on(prepared: Prepared) -> 
     assert len(list(run)) == 2
     assert trainer.progress.best_figures[0] == first.figures[0]
     assert all(tensor.isfinite().all() for tensor in trainer.best.values())
-
-
-def test_no_model_comes_of_a_run_that_never_was_finite(prepared: Prepared, tmp_path: Any) -> None:
-    trainer = Trainer(config(epochs=1), prepared, (1,))
+    never = Trainer(config(epochs=1), prepared, (1,))
     with torch.no_grad():
-        trainer.model.output[0] = math.inf  # type: ignore[operator]
+        never.model.output[0] = math.inf
     with pytest.warns(UserWarning, match="diverged"):
-        list(trainer.run())
+        list(never.run())
     with pytest.raises(ConfigError, match=r"try a lower training\.rate"):
-        write_result(tmp_path, trainer.config, prepared, None, (1,), trainer.progress, trainer.best)  # type: ignore[arg-type]
+        write_result(tmp_path, never.config, prepared, None, (1,), never.progress, never.best)
     assert not list(tmp_path.iterdir())

@@ -1,3 +1,5 @@
+"""Both forms of FTRL against the scalar rule, clipping that keeps seeds apart, and state that survives packing."""
+
 import math
 
 import pytest
@@ -19,9 +21,9 @@ def ftrl_by_hand(weight, gradients, rate, *, keep_start):
     return path
 
 
-def run(name, weight, gradients, **options):
+def path_of(name, weight, gradients, rate=0.05):
     parameter = torch.nn.Parameter(torch.tensor([[weight]], dtype=torch.float64))
-    opt = optimiser(name, [parameter], **options)
+    opt = optimiser(name, {1.0: [parameter]}, rate=rate)
     path = []
     for g in gradients:
         parameter.grad = torch.full_like(parameter, g)
@@ -34,13 +36,13 @@ def run(name, weight, gradients, **options):
 @pytest.mark.parametrize("weight", [1.0, -0.4, 0.0])
 def test_ftrl_in_both_forms_follows_the_scalar_rule(name, keep_start, weight):
     expected = ftrl_by_hand(weight, GRADIENTS, 0.05, keep_start=keep_start)
-    assert run(name, weight, GRADIENTS, rate=0.05) == pytest.approx(expected, abs=1e-8)
+    assert path_of(name, weight, GRADIENTS) == pytest.approx(expected, abs=1e-8)
 
 
 @pytest.mark.parametrize("name", ["ftrl", "ftrl-tf"])
 def test_a_changing_rate_moves_no_weight_by_itself(name):
     parameter = torch.nn.Parameter(torch.tensor([[0.7]], dtype=torch.float64))
-    opt = optimiser(name, [parameter], rate=0.05)
+    opt = optimiser(name, {1.0: [parameter]}, rate=0.05)
     parameter.grad = torch.full_like(parameter, 0.3)
     opt.step()
     before = parameter.item()
@@ -51,21 +53,16 @@ def test_a_changing_rate_moves_no_weight_by_itself(name):
     assert parameter.item() == pytest.approx(before, abs=1e-7)
 
 
-def test_tensorflows_start_wipes_the_weights_and_ours_keeps_them():
-    assert run("ftrl-tf", 1.0, [0.01], rate=0.05)[0] == pytest.approx(-0.001, abs=2e-4)
-    assert run("ftrl", 1.0, [0.01], rate=0.05)[0] == pytest.approx(1.0, abs=2e-3)
+def test_tensorflows_start_wipes_the_weights_and_ours_does_not():
+    assert path_of("ftrl-tf", 1.0, [0.01])[0] == pytest.approx(-0.001, abs=2e-4)
+    assert path_of("ftrl", 1.0, [0.01])[0] == pytest.approx(1.0, abs=2e-3)
 
 
-def test_ftrl_that_keeps_its_start_is_adagrad():
-    assert run("ftrl", 0.7, GRADIENTS, rate=0.05) == pytest.approx(run("adagrad", 0.7, GRADIENTS, rate=0.05), abs=1e-8)
-
-
-@pytest.mark.parametrize("name", ["ftrl", "ftrl-tf", "adagrad", "adam", "adamw"])
+@pytest.mark.parametrize("name", ["ftrl", "ftrl-tf", "adam", "adamw"])
 def test_state_survives_packing(name):
-    torch.manual_seed(0)
-
     def fresh():
-        return [torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.ones(2, 1))]
+        parameters = [torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.ones(2, 1))]
+        return parameters, optimiser(name, {1.0: parameters[:1], 0.5: parameters[1:]}, rate=0.1, weight_decay=0.1)
 
     def go(parameters, opt, seed):
         generator = torch.Generator().manual_seed(seed)
@@ -73,18 +70,15 @@ def test_state_survives_packing(name):
             parameter.grad = torch.randn(parameter.shape, generator=generator)
         opt.step()
 
-    first, second = fresh(), fresh()
-    opt = optimiser(name, first, rate=0.1, weight_decay=0.1)
+    (first, opt), (second, other) = fresh(), fresh()
     go(first, opt, 1)
     with torch.no_grad():
         for a, b in zip(first, second, strict=True):
             b.copy_(a)
-    other = optimiser(name, second, rate=0.1, weight_decay=0.1)
     unpack(other, {key: tensor.clone() for key, tensor in pack(opt).items()})
     go(first, opt, 2)
     go(second, other, 2)
-    for a, b in zip(first, second, strict=True):
-        assert torch.equal(a, b)
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
 
 
 @pytest.mark.parametrize("how", ["variable", "global"])
@@ -103,10 +97,3 @@ def test_clipping_is_by_seed(how):
             norms = [math.sqrt(sum(n * n for n in norms))] * 2
         for p, g, norm in zip(parameters, gradients, norms, strict=True):
             torch.testing.assert_close(p.grad[seed], g[seed] * min(1.0, 5.0 / norm))
-
-
-def test_no_clipping():
-    parameter = torch.nn.Parameter(torch.zeros(1, 2))
-    parameter.grad = torch.full((1, 2), 1e6)
-    clip([parameter], "none", 1.0)
-    assert parameter.grad.tolist() == [[1e6, 1e6]]

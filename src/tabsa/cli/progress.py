@@ -10,8 +10,7 @@ from tabsa.training.callbacks import Callback
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tabsa.training.loop import Loop, Validation
-    from tabsa.training.validation import Figures
+    from tabsa.training.loop import Figures, Loop, Validation
 
 _SHOWN = (
     ("ma", "strict_accuracy", "strict (ma)"),

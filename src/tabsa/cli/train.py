@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tabsa.datasets.records import Columns
-    from tabsa.training.config import RunConfig
-    from tabsa.training.runs import Fitted
+    from tabsa.training.run_config import RunConfig
+    from tabsa.training.run_folder import Fitted
 
 
 def command(
@@ -95,11 +95,11 @@ def command(
         raise TabsaError("training needs PyTorch: pip install 'tabsa[train]'") from e
     from tabsa.cli.progress import ProgressBar
     from tabsa.training.fit import fit
-    from tabsa.training.sources import asked_run
+    from tabsa.training.run_config import requested_run
 
     started = time.monotonic()
     columns = labelled_columns(text_column, target_column, aspect_column, polarity_column, id_column)
-    run = asked_run(
+    run, _ = requested_run(
         source, base=base, kind=kind, full=full, minutes=minutes, epochs=epochs, columns=columns,
         more=more, settings=tuple(settings or ()),
     )  # fmt: skip

@@ -1,27 +1,28 @@
-"""What hears of a run while it trains: a progress bar, TensorBoard, or whatever a caller writes."""
+"""Callbacks of a run while it trains: a progress bar, TensorBoard, or whatever a caller writes."""
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
-from tabsa.training.loop import Loop, Validation
+    from tabsa.training.loop import Loop, Validation
 
 
 class Callback:
-    """Hears of a run; does nothing unless a subclass says what."""
+    """Is called while a run trains; does nothing unless a subclass says what."""
 
-    def on_start(self, trainer: Loop[Any], role: str, folder: Path | None) -> None:
-        """Training begins, or goes on; `role` is `teachers` or `model`, `folder` where its state is kept, if it is."""
+    def on_start(self, trainer: "Loop[Any]", role: str, folder: Path | None) -> None:
+        """Training begins, or goes on; `role` is `teachers` or `model`, `folder` where its state is saved, if it is."""
 
-    def on_update(self, trainer: Loop[Any], update: int, losses: Tensor) -> None:
+    def on_update(self, trainer: "Loop[Any]", update: int, losses: "Tensor") -> None:
         """An update was made; `losses` has each seed's."""
 
-    def on_validation(self, trainer: Loop[Any], validation: Validation) -> None:
+    def on_validation(self, trainer: "Loop[Any]", validation: "Validation") -> None:
         """The seeds were scored on dev; their state is saved after this."""
 
-    def on_end(self, trainer: Loop[Any]) -> None:
+    def on_end(self, trainer: "Loop[Any]") -> None:
         """Training has ended, or was broken off."""
 
     def on_step(self, name: str, share: float) -> None:
@@ -37,7 +38,7 @@ class TensorBoard(Callback):
     def __init__(self) -> None:
         self.writer: Any = None
 
-    def on_start(self, trainer: Loop[Any], role: str, folder: Path | None) -> None:  # noqa: ARG002
+    def on_start(self, trainer: "Loop[Any]", role: str, folder: Path | None) -> None:  # noqa: ARG002
         """Open a file of events; points that a killed run wrote after its last state are hidden."""
         if folder is None:
             return
@@ -47,8 +48,8 @@ class TensorBoard(Callback):
             return
         self.writer = SummaryWriter(str(folder), purge_step=trainer.progress.update + 1)
 
-    def on_validation(self, trainer: Loop[Any], validation: Validation) -> None:
-        """One point for the loss and for each figure of each seed; those that are not defined are left out."""
+    def on_validation(self, trainer: "Loop[Any]", validation: "Validation") -> None:
+        """Write one point for the loss and for each figure of each seed; those that are not defined are left out."""
         if self.writer is None:
             return
         for seed, loss, families in zip(trainer.seeds, validation.loss, validation.figures, strict=True):
@@ -62,7 +63,7 @@ class TensorBoard(Callback):
                     self.writer.add_scalar(tag, value, validation.update)
         self.writer.flush()
 
-    def on_end(self, trainer: Loop[Any]) -> None:  # noqa: ARG002
+    def on_end(self, trainer: "Loop[Any]") -> None:  # noqa: ARG002
         """Close the file."""
         if self.writer is not None:
             self.writer.close()

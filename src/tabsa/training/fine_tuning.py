@@ -1,13 +1,17 @@
 """Fine-tuning: from a reader and a person's own labels to a model folder of theirs.
 
-The encoder is kept: texts are read once (`kept_texts`), and the question path is trained on what was read. Where there
-are too few labels to hold some out, all are used twice: a cross-validation says when to stop, and what the model is
-worth, and a run on everything beside it is kept. Where training is not surely better than not training, the base is
-kept as it was.
+The encoder stays frozen (`cached_features`), or, in a full fine-tuning, is trained too: slower, and for much data.
+Where there are too few labels to hold some out, all are used twice: a cross-validation says when to stop, and what the
+model is worth, and a run on everything beside it is what is saved. Where training is not surely better than not
+training, the base stays as it was.
 """
 
+import dataclasses
+import itertools
+import json
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,25 +20,172 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from tabsa.checkpoint.hub import hub_name, is_hub_name, pinned_name
+from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import ModelFolder, open_folder
-from tabsa.datasets.selection import stratified_parts
-from tabsa.encoding.answers import PresenceCalibration
+from tabsa.config import read_toml
+from tabsa.datasets.checking import any_named, mostly_implied
+from tabsa.datasets.loading import load
+from tabsa.datasets.selection import ALL, stratified_parts
+from tabsa.embeddings.packing import WeightStorage
+from tabsa.encoding.answers import PresenceCalibration, restrict_labels
+from tabsa.encoding.pieces import PieceReader
+from tabsa.encoding.questions import answers_of
 from tabsa.errors import ConfigError, DataError
+from tabsa.evaluation.calibration import fit_presence_calibration
+from tabsa.evaluation.report import Report
+from tabsa.evaluation.report import evaluate as score
+from tabsa.models.export import export
 from tabsa.models.reader.reader_config import EncoderShape, ReaderConfig
 from tabsa.models.reader.reader_engine import ReaderEngine
-from tabsa.models.reader.reader_network import load_weights, untied_weights
+from tabsa.models.reader.reader_network import Reader, load_weights, untied_weights
+from tabsa.models.reader.reader_storage import TOKENIZER, WORDS, write_reader_folder
 from tabsa.models.registry import system_of
+from tabsa.pages.evaluation_page import write_evaluation
 from tabsa.schema import MIXED, NONE, Dataset
-from tabsa.training.config import RunConfig
-from tabsa.training.kept_reader import Fold, KeptReader, KeptTrainer
-from tabsa.training.kept_texts import KeptTexts, keep_texts
-from tabsa.training.tuned import LabelledTexts, Tuned
-from tabsa.training.validation import Figures
+from tabsa.training.cached_features import (
+    CachedFeatures,
+    Fold,
+    FrozenEncoderReader,
+    FrozenEncoderTrainer,
+    cache_features,
+)
+from tabsa.training.callbacks import Callback
+from tabsa.training.loop import Figures, Loop, plain_number
+from tabsa.training.model_card import model_card, percent
+from tabsa.training.question_data import prepare_datasets
+from tabsa.training.question_training import ReaderTrainer, probabilities_of
+from tabsa.training.run_config import RunConfig, run_config
+from tabsa.training.run_folder import Fitted, FittedRow, RunFolder, train_to_the_end
 
-FEW: Final = 100  # opinions that a dev split needs; with fewer, all texts are used in a cross-validation
-_SAME: Final = {"conflict": MIXED, MIXED: "conflict"}  # two names of one polarity
+_HELD: Final = 0.15  # share of the texts that is held out where there is no dev split
+_FOLDS: Final = 4  # of the cross-validation where that share has fewer opinions than
+_FEW: Final = 100
 _LEAST_UPDATES, _LEAST_EPOCHS = 96, 12
 _LARGE: Final = 1000  # texts from which batches are larger
+_MOST_ASPECTS: Final = 64  # of a model where nobody names any
+_SAME: Final = {"conflict": MIXED, MIXED: "conflict"}  # two names of one polarity
+_FEATURES: Final = "features.tmp"  # in the run folder, where they are too much for memory
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """A person's labels: all texts as one dataset, and the fold that holds each; -1 for those that none does."""
+
+    data: Dataset
+    folds: tuple[int, ...]  # of each example
+    crossed: bool  # every text is learnt from, and held once
+
+    def part(self, *, held: bool) -> Dataset:
+        """The texts that are judged, or those that none holds."""
+        chosen = [one for one, fold in zip(self.data.examples, self.folds, strict=True) if (fold >= 0) == held]
+        return replace(self.data, split="held out" if held else "learnt", examples=tuple(chosen))
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """A fine-tuning in the making."""
+
+    config: RunConfig
+    base: ModelFolder
+    texts: LabelledTexts
+    labels: tuple[str, ...]
+    trainer: FrozenEncoderTrainer | ReaderTrainer
+    start: Figures  # of the base
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The weights that came of it, and their answers to the texts that were held out."""
+
+    options: Mapping[str, Any]
+    weights: Mapping[str, NDArray[Any]]
+    calibration: dict[str, float] | None
+    epoch: int  # that they are of; 0 where it is the base as it was
+    answers: NDArray[np.float64]  # (questions, labels)
+
+
+def fine_tune(
+    config: RunConfig,
+    out: Path,
+    run: RunFolder,
+    callbacks: Sequence[Callback],
+    *,
+    resume: bool,
+    device: str,
+    data: Dataset | None = None,
+    data_dir: Path | None = None,
+) -> Fitted:
+    """Fine-tune a reader on what a configuration names, or on `data`."""
+    dev = None
+    if data is None:
+        data, dev = own_data(config, data_dir)
+    config = _resumed(config, run) if resume and run.config.exists() else config
+    config = _with_base(config, pinned_name(config.fine_tuning.base))
+
+    def on_read(done: int, of: int) -> None:
+        for callback in callbacks:
+            callback.on_step("reading the texts", done / of)
+
+    spill = run.path / _FEATURES
+    try:
+        tuning = begin(config, labelled_texts(data, dev, config), spill=spill, device=device, on_read=on_read)
+        for callback in callbacks:
+            callback.on_steps_end()
+        train_to_the_end(tuning.trainer, "model", run, callbacks, resume=resume)
+        return _finish(tuning, finished(tuning), out, run)
+    finally:
+        spill.unlink(missing_ok=True)
+
+
+def own_data(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset | None]:
+    """The data that a configuration names: a file of one's own whole, anything else by its splits."""
+    named = config.data
+    options: dict[str, Any] = {"data_dir": data_dir, "aspects": named.aspects or None, "columns": named.own_columns}
+    path = Path(named.name).expanduser()
+    if path.is_file():
+        whole = load(path, ALL, **options)
+        return _joined(whole, _more(Path(named.more), options)) if named.more else whole, None
+    if path.is_dir() and not any(path.glob(f"{named.dev}.*")):
+        return load(path, named.train, **options), None
+    return load(named.name, named.train, **options), load(named.name, named.dev, **options)
+
+
+def _more(path: Path, options: dict[str, Any]) -> Dataset:
+    """A second table; its columns may be called as the first one's, or as corrections' are."""
+    try:
+        return load(path, ALL, **options)
+    except DataError:
+        if options["columns"] is None:
+            raise
+        return load(path, ALL, **options | {"columns": None})
+
+
+def _joined(*parts: Dataset) -> Dataset:
+    """Several tables of labels as one; a later label of the same text does not replace an earlier one."""
+    aspects = dict.fromkeys(aspect for part in parts for aspect in part.aspects)
+    labels = dict.fromkeys(label for part in parts for label in part.labels)
+    examples = [
+        replace(example, aspects=part.aspects) if example.aspects is None else example
+        for part in parts
+        for example in part.examples
+    ]
+    return replace(parts[0], aspects=tuple(aspects), labels=tuple(labels), examples=tuple(examples))
+
+
+def _resumed(config: RunConfig, run: RunFolder) -> RunConfig:
+    """With the epochs that a run was given before, and with the very base: one of the hub is pinned to a commit."""
+    values = read_toml(run.config)
+    values.pop("seeds", None)
+    before = run_config(values)
+    new, old = config.fine_tuning.base, before.fine_tuning.base
+    if is_hub_name(new) and is_hub_name(old) and not hub_name(new).revision:
+        config = _with_base(config, old if replace(hub_name(old), revision=None) == hub_name(new) else new)
+    return replace(config, training=before.training, fine_tuning=replace(config.fine_tuning, minutes=0.0))
+
+
+def _with_base(config: RunConfig, base: str) -> RunConfig:
+    return replace(config, fine_tuning=replace(config.fine_tuning, base=base))
 
 
 def labelled_texts(data: Dataset, dev: Dataset | None, config: RunConfig) -> LabelledTexts:
@@ -42,27 +193,14 @@ def labelled_texts(data: Dataset, dev: Dataset | None, config: RunConfig) -> Lab
     if dev is not None:
         both = replace(data, examples=(*data.examples, *dev.examples))
         return LabelledTexts(both, (*[-1] * len(data.examples), *[0] * len(dev.examples)), crossed=False)
-    share, folds = config.fine_tuning.held, config.fine_tuning.folds
     texts = len({example.text for example in data.examples})
     opinions = sum(len(example.opinions) for example in data.examples)
     if texts < 2:
         raise DataError(f"{data.name} has one text; fine-tuning needs at least two, and more is better")
-    if share * opinions < FEW and config.fine_tuning.encoder == "kept":
-        folds = min(folds, texts)
-        return LabelledTexts(data, tuple(stratified_parts(data, [1.0] * folds)), crossed=True)
-    parts = stratified_parts(data, [1 - share, share])
+    if _HELD * opinions < _FEW and config.fine_tuning.encoder == "frozen":
+        return LabelledTexts(data, tuple(stratified_parts(data, [1.0] * min(_FOLDS, texts))), crossed=True)
+    parts = stratified_parts(data, [1 - _HELD, _HELD])
     return LabelledTexts(data, tuple(part - 1 for part in parts), crossed=False)
-
-
-@dataclass(frozen=True)
-class FineTuning:
-    """A fine-tuning in the making: the base, the labels, and what was read of the texts."""
-
-    config: RunConfig
-    base: ModelFolder
-    texts: LabelledTexts
-    labels: tuple[str, ...]
-    trainer: KeptTrainer
 
 
 def base_folder(name: str) -> ModelFolder:
@@ -79,25 +217,61 @@ def begin(
     *,
     spill: Path | None = None,
     device: str = "cpu",
-    on_step: Callable[[str, float], None] = lambda _name, _share: None,
+    on_read: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> FineTuning:
-    """Read the texts, and make what is trained ready."""
+    """Read the texts, and make the trainer ready; training has to be better than what it starts from."""
     started = time.monotonic()
     base = base_folder(config.fine_tuning.base)
     labels = labels_for(base.config.labels, texts.data.labels)
-    engine = ReaderEngine(base, config.training.threads, base.precision())
-    kept = keep_texts(
-        engine, texts.data, labels, spill=spill, on_read=lambda done, of: on_step("reading the texts", done / of)
-    )
-    folds = _folds(kept, texts)
-    config = _sized(config, max(len(fold.learnt) for fold in folds))
-    model = _model(config, base, labels, len(folds))
-    calibration = PresenceCalibration(**(base.config.calibration or {}))
-    trainer = KeptTrainer(config, kept, _gold(texts, labels), model, folds, calibration, device)
-    tuning = FineTuning(config, base, texts, labels, trainer)
+    trainer: FrozenEncoderTrainer | ReaderTrainer
+    if config.fine_tuning.encoder == "trained":
+        config = replace(config, data=replace(config.data, max_length=base.config.max_length))
+        trainer = _full_trainer(config, base, texts, labels, device)
+    else:
+        engine = ReaderEngine(base, config.training.threads, base.precision())
+        features = cache_features(engine, texts.data, labels, spill=spill, on_read=on_read)
+        folds = _folds(features, texts)
+        config = _sized(config, max(len(fold.learnt) for fold in folds))
+        model = frozen_model(base, labels, config.training.seed, len(folds), config.model.dropout)
+        calibration = PresenceCalibration(**(base.config.calibration or {}))
+        gold = _gold(texts, labels)
+        trainer = FrozenEncoderTrainer(config, features, gold, model, folds, calibration, device)
+    tuning = FineTuning(config, base, texts, labels, trainer, trainer.progress.best_figures[0])
     if minutes := config.fine_tuning.minutes:
         _fit_into(trainer, 60 * minutes - (time.monotonic() - started))
     return tuning
+
+
+def frozen_model(
+    base: ModelFolder, labels: tuple[str, ...], seed: int, seeds: int, dropout: float
+) -> FrozenEncoderReader:
+    """The question path of the base, once for each of several seeds."""
+    options = dict(base.config.model)
+    shape = EncoderShape(**options.pop("shape"))
+    own = ReaderConfig(**options | {"untied": True, "dropout": dropout})
+    model = FrozenEncoderReader(own, shape, len(labels), range(seed, seed + seeds))
+    load_weights(model, start_weights(base, labels))
+    return model
+
+
+def _full_trainer(
+    config: RunConfig, base: ModelFolder, texts: LabelledTexts, labels: tuple[str, ...], device: str
+) -> ReaderTrainer:
+    train = texts.part(held=False)
+    if not train.examples:
+        raise DataError(f"{texts.data.name}: no text is left to learn from")
+    reader = PieceReader.read(base.files.checked(TOKENIZER))
+    prepared = prepare_datasets(config, reader, [(train, 1)], (texts.part(held=True),), labels)
+    options, weights = dict(base.config.model), start_weights(base, labels)
+    shape = EncoderShape(**options.pop("shape"))
+    encoder = {name.removeprefix("encoder."): array for name, array in weights.items() if name.startswith("encoder.")}
+    own = ReaderConfig(**options | {"dropout": config.model.dropout})
+    model = Reader(own, shape, encoder, len(labels), (config.training.seed,))
+    load_weights(model, weights)
+    trainer = ReaderTrainer(config, prepared, model, device)
+    (first,) = trainer.score()
+    trainer.progress.best[0], trainer.progress.best_figures[0] = first.score, first.figures
+    return trainer
 
 
 def labels_for(base: Sequence[str], data: Sequence[str]) -> tuple[str, ...]:
@@ -106,9 +280,28 @@ def labels_for(base: Sequence[str], data: Sequence[str]) -> tuple[str, ...]:
     return tuple(renamed) if set(data) <= set(renamed) else (NONE, *(label for label in data if label != NONE))
 
 
-def _folds(kept: KeptTexts, texts: LabelledTexts) -> list[Fold]:
-    part = np.array(texts.folds, np.int64)[kept.owners]
-    every = np.arange(len(kept))
+def start_weights(base: ModelFolder, labels: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+    """The base's weights, with copies of the layers that questions go through, and a column of the output a label.
+
+    A label that the base does not know starts as likely as the others together are on average.
+    """
+    weights = dict(base.weights)
+    options = base.config.model
+    if options.get("late_interaction") and not options.get("untied"):
+        weights |= untied_weights(weights, options["shape"]["layers"], options["late_interaction"])
+    known = {label: number for number, label in enumerate(base.config.labels)}
+    places = [known.get(label, known.get(_SAME.get(label, label))) for label in labels]
+    matrix, bias = weights["output"], weights["output_bias"]
+    weights["output"] = np.stack(
+        [matrix[:, 1:].mean(1) if place is None else matrix[:, place] for place in places], axis=1
+    )
+    weights["output_bias"] = np.array([bias[1:].mean() if place is None else bias[place] for place in places])
+    return weights
+
+
+def _folds(features: CachedFeatures, texts: LabelledTexts) -> list[Fold]:
+    part = np.array(texts.folds, np.int64)[features.owners]
+    every = np.arange(len(features))
     folds = [Fold(every[part != number], every[part == number]) for number in range(max(texts.folds) + 1)]
     folds = [fold for fold in folds if len(fold.held) and len(fold.learnt)]
     if not folds:
@@ -137,85 +330,155 @@ def _sized(config: RunConfig, texts: int) -> RunConfig:
     return replace(config, training=replace(training, batch_size=size, epochs=epochs, rate=rate, validate_every=every))
 
 
-def _model(config: RunConfig, base: ModelFolder, labels: tuple[str, ...], seeds: int) -> KeptReader:
-    options = {name: value for name, value in base.config.model.items() if name != "shape"}
-    own = ReaderConfig(**options | {"untied": True, "dropout": config.model.dropout})
-    first = config.training.seed
-    model = KeptReader(own, shape_of(base), len(labels), range(first, first + seeds))
-    load_weights(model, start_weights(base, labels))
-    return model
-
-
-def shape_of(base: ModelFolder) -> EncoderShape:
-    """The shape of a reader's encoder."""
-    return EncoderShape(**base.config.model["shape"])
-
-
-def start_weights(base: ModelFolder, labels: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-    """The base's weights, with copies of the layers that questions go through, and a column of the output a label.
-
-    A label that the base does not know starts as likely as the others together are on average.
-    """
-    weights = dict(base.weights)
-    options = base.config.model
-    if options.get("late_interaction") and not options.get("untied"):
-        weights |= untied_weights(weights, options["shape"]["layers"], options["late_interaction"])
-    known = {label: number for number, label in enumerate(base.config.labels)}
-    places = [known.get(label, known.get(_SAME.get(label, label))) for label in labels]
-    matrix, bias = weights["output"], weights["output_bias"]
-    weights["output"] = np.stack(
-        [matrix[:, 1:].mean(1) if place is None else matrix[:, place] for place in places], axis=1
-    )
-    weights["output_bias"] = np.array([bias[1:].mean() if place is None else bias[place] for place in places])
-    return weights
-
-
-def _fit_into(trainer: KeptTrainer, seconds: float) -> None:
+def _fit_into(trainer: Loop[Any], seconds: float) -> None:
     """As many epochs as there is time for, by how long a few updates and a validation take; at least one update."""
-    kept = trainer.weights(), trainer.optimiser.state_dict()
-    batches = iter(trainer.batches())
-    started = time.monotonic()
-    for _ in range(3):
-        trainer.learn(next(batches, [fold.learnt[:1] for fold in trainer.folds]))
-    update = (time.monotonic() - started) / 3
+    weights, state = trainer.weights(), trainer.optimiser.state_dict()
+    started, batches = time.monotonic(), list(itertools.islice(trainer.batches(), 3))
+    for batch in batches:
+        trainer.learn(batch)
+    update = (time.monotonic() - started) / len(batches)
     started = time.monotonic()
     trainer.score()
     validation = time.monotonic() - started
-    trainer.put(kept[0])
-    trainer.optimiser.load_state_dict(kept[1])
-    trainer.reset()
-    epoch = update * trainer.updates + validation
-    planned = trainer.config.training.epochs
-    epochs = min(planned, int(seconds / epoch)) if seconds > 0 else 0
+    trainer.put(weights)
+    trainer.optimiser.load_state_dict(state)
+    trainer.seed_generators()
+    epochs = min(trainer.config.training.epochs, int(max(0.0, seconds) / (update * trainer.updates + validation)))
     if epochs < 1:
-        trainer.limit = max(1, int((seconds - validation) / update)) if seconds > validation else 1
+        trainer.limit = max(1, int((seconds - validation) / update))
     trainer.config = replace(trainer.config, training=replace(trainer.config.training, epochs=max(1, epochs)))
 
 
-def tuned(tuning: FineTuning, start: Figures) -> Tuned:
-    """What came of it; where the base is better, or nearly as good, it is kept as it was."""
+def finished(tuning: FineTuning) -> Tuned:
+    """The result of a trainer that has come to its end; where the base is better, or nearly as good, that is it."""
     trainer, base = tuning.trainer, tuning.base
+    if isinstance(trainer, ReaderTrainer):
+        return _finished_full(tuning, trainer)
     weights = start_weights(base, tuning.labels)
-    options = base.config.model | {"untied": True}
     epoch = trainer.progress.best_epoch[-1] if trainer.surely_better() else 0
+    options = base.config.model
     if epoch:
         with torch.no_grad():
             weights |= {name: tensor[-1].cpu().numpy() for name, tensor in trainer.best.items()}
+        options = {**options, "untied": True}
     else:
         load_weights(trainer.model, weights)
         trainer.score()
-        options = base.config.model
         weights = {name: weights[name] for name in base.weights}
-    return Tuned(
-        config=tuning.config,
-        base=base,
-        texts=tuning.texts,
+    return Tuned(options, weights, base.config.calibration, epoch, trainer.answers[trainer.gold >= 0])
+
+
+def _finished_full(tuning: FineTuning, trainer: ReaderTrainer) -> Tuned:
+    """The same, calibrated on the texts that were held out where these have enough opinions."""
+    held, base = trainer.prepared.held[0], tuning.base
+    trainer.put(trainer.best)
+    encoded = probabilities_of(trainer.model, trainer.prepared, held.data)[0]
+    answers = answers_of(held.data, len(held.gold), encoded)
+    epoch = trainer.progress.best_epoch[0]
+    labelled = held.gold >= 0
+    calibration = PresenceCalibration(**(base.config.calibration or {}))
+    if epoch and int((held.gold > 0).sum()) >= _FEW:
+        calibration = fit_presence_calibration(held.gold[labelled], answers[labelled])
+    weights = {name: tensor.detach()[0].cpu().numpy() for name, tensor in trainer.best.items()}
+    after = np.asarray(calibration.apply(answers), np.float64)
+    return Tuned(base.config.model, weights, dataclasses.asdict(calibration), epoch, after)
+
+
+def _finish(tuning: FineTuning, tuned: Tuned, out: Path, run: RunFolder) -> Fitted:
+    """Write the model folder, with a report on the texts that were held out."""
+    history = _history(tuning, run)
+    held, epoch = tuning.texts.part(held=True), tuned.epoch
+    answers = restrict_labels(tuned.answers, tuning.labels, held.labels)
+    report = replace(score(held, answers), history=history, model=out.name)
+    folder = _write(out, tuning, tuned, report)
+    write_evaluation(report, out / "report.html")
+    notes = list(report.notes)
+    losses = {entry["epoch"]: entry["dev_loss"] for entry in history}
+    if not epoch:
+        notes.append("training was not surely better than not training, so the base is kept as it was")
+    elif losses[0] is not None and losses.get(epoch) is not None:
+        change = f"{losses[0]:.3f} before, {losses[epoch]:.3f} after"
+        notes.append(f"the epoch was chosen by the loss on held-out answers: {change}")
+    if epoch and epoch == history[-1]["epoch"] and not any(tuning.trainer.progress.stopped):
+        notes.append("still improving at the last epoch: more epochs or minutes may help")
+    about = f"{'cross-validation over' if tuning.texts.crossed else 'held out:'} {len(held.examples):,} texts"
+    rows = [FittedRow("base", 0, tuning.start)] if epoch else []
+    best = FittedRow("tuned" if epoch else "base", epoch, {"questions": report.questions})
+    return Fitted(folder, (*rows, best), about, tuple(notes), report)
+
+
+def _history(tuning: FineTuning, run: RunFolder) -> list[dict[str, Any]]:
+    """The base's figures, and what the run wrote down after each epoch."""
+
+    def entry(epoch: int, loss: float | None, figures: Mapping[str, Mapping[str, float | None]]) -> dict[str, Any]:
+        own = {name: None if value is None else plain_number(value) for name, value in figures["questions"].items()}
+        return {"epoch": epoch, "loss": loss, "dev_loss": own.pop("log_loss", None), **own}
+
+    lines = run.metrics.read_text(encoding="utf-8").splitlines() if run.metrics.exists() else []
+    epochs = [(line["epoch"], line["loss"][-1], line["dev"][-1]) for line in map(json.loads, lines)]
+    return [entry(0, None, tuning.start), *(entry(*one) for one in epochs)]
+
+
+def _write(path: Path, tuning: FineTuning, tuned: Tuned, report: Report) -> ModelFolder:
+    """The model folder, in the base's precision."""
+    base, data = tuning.base, tuning.texts.data
+    config = ModelConfig(
+        kind=base.config.kind,
+        model=dict(tuned.options),
+        aspects=_default_aspects(data),
         labels=tuning.labels,
-        model=options,
-        weights=weights,
-        calibration=base.config.calibration,
-        epoch=epoch,
-        answers=trainer.answers[trainer.gold >= 0],
-        start=start,
-        stopped=any(trainer.progress.stopped),
+        targets=base.config.targets,
+        max_length=base.config.max_length,
+        tokeniser=base.config.tokeniser,
+        calibration=tuned.calibration,
+        implied=mostly_implied(data),
+        named=any_named(data),
+        windows=base.config.windows,
     )
+    metrics = {
+        "data": data.name,
+        "split": "cross-validation" if tuning.texts.crossed else "held out",
+        "base": tuning.config.fine_tuning.base,
+        "encoder": tuning.config.fine_tuning.encoder,
+        "epoch": tuned.epoch,
+        "texts": len(data.examples),
+        "dev": {"questions": {name: plain_number(value) for name, value in report.questions.items()}},
+        "history": report.history,
+        "training": dataclasses.asdict(tuning.config.training),
+    }
+    kinds = {array.dtype for array in base.stored_weights(WORDS, "question").values()}
+    small = np.dtype(np.uint8) in kinds or np.dtype(np.int8) in kinds
+    storage: WeightStorage = "int8" if small else "float16" if np.dtype(np.float16) in kinds else "float32"
+    tokenizer = base.files.checked(TOKENIZER).read_bytes()
+    card = _card(tuning, tuned, report)
+    folder = write_reader_folder(path, config, tuned.weights, tokenizer, metrics, card, storage)
+    export(folder)
+    if tuned.options.get("rounded"):
+        export(folder, "int8")
+    return folder
+
+
+def _default_aspects(data: Dataset) -> tuple[str, ...]:
+    """The aspects of the data, or those it judges most where it has very many."""
+    if len(data.aspects) <= _MOST_ASPECTS:
+        return data.aspects
+    counts = Counter(opinion.aspect for example in data.examples for opinion in example.opinions)
+    common = {aspect for aspect, _ in counts.most_common(_MOST_ASPECTS)}
+    return tuple(aspect for aspect in data.aspects if aspect in common)
+
+
+def _card(tuning: FineTuning, tuned: Tuned, report: Report) -> str:
+    """A model card of what is known at the end."""
+    data, options = tuning.texts.data, tuning.config.fine_tuning
+    held = f"{len(tuning.texts.part(held=True).examples):,} texts"
+    crossed = f"{held} in a cross-validation: each by a model that had not learnt from it"
+    judged = f"{held} that were held out, and chose the epoch, so they flatter it a little"
+    facts = [
+        f"base: {options.base}, its encoder {options.encoder}",
+        f"learnt from: {len(data.examples):,} texts of {Path(data.name).name}",
+        f"aspects of that data: {', '.join(_default_aspects(data))}",
+        f"epoch {tuned.epoch}" if tuned.epoch else "not trained: no epoch was surely better than the base",
+    ]
+    table = [[f"on {crossed if tuning.texts.crossed else judged}", "%"]]
+    table += [[name.replace("_", " "), percent(value)] for name, value in report.questions.items()]
+    return model_card(f"{Path(data.name).stem}, from {options.base}", tuning.labels, facts, table, open_aspects=True)

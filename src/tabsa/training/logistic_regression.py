@@ -29,12 +29,11 @@ from tabsa.models.linear.linear_features import (
 from tabsa.models.linear.linear_model import LinearEngine, LinearModel, softmax, tagger_for, write_model
 from tabsa.schema import Dataset
 from tabsa.training.callbacks import Callback
-from tabsa.training.config import RunConfig, Selection
-from tabsa.training.preparation import datasets
-from tabsa.training.result import implied_line
-from tabsa.training.run_folder import RunFolder
-from tabsa.training.runs import Fitted, FittedRow
-from tabsa.training.validation import figures_of, selected
+from tabsa.training.loop import figures_of, selected
+from tabsa.training.model_card import flattering_card, implied_line, percent
+from tabsa.training.run_config import RunConfig, Selection
+from tabsa.training.run_folder import Fitted, FittedRow, RunFolder
+from tabsa.training.word_data import datasets
 
 _NEVER: Final = -100.0  # the logit of a label that an aspect never has in the training data
 _TOLERANCE: Final = 1e-8  # of scikit-learn's gradient: logits are then within 1e-4 of the best ones
@@ -83,14 +82,9 @@ class _Features:
 
 
 def fit_folder(
-    config: RunConfig, out: Path, callbacks: Sequence[Callback] = (), *, resume: bool, data_dir: Path | None
+    config: RunConfig, out: Path, run: RunFolder, callbacks: Sequence[Callback] = (), data_dir: Path | None = None
 ) -> Fitted:
     """Fit, and write the model folder; it has no seeds, and resuming it is fitting it again."""
-    run = RunFolder(out / "run")
-    if resume:
-        run.config.unlink(missing_ok=True)
-    else:
-        run.must_be_new()  # said before the data is read, which may take a while
 
     def on_step(name: str, share: float) -> None:
         for callback in callbacks:
@@ -101,6 +95,7 @@ def fit_folder(
     finally:
         for callback in callbacks:
             callback.on_steps_end()
+    run.config.unlink(missing_ok=True)
     run.start(config, (config.training.seed,))
     folder = write_fitted(out, config, fitted)
     rows = (FittedRow(name, None, {"sun": one.sun, "ma": one.ma}) for name, one in fitted.reports.items())
@@ -265,28 +260,16 @@ def _card(config: RunConfig, fitted: FittedModel, reports: dict[Decision, dict[s
     """A model card of what is known at the end of a fit."""
     model, options = fitted.model, fitted.model.config
     columns = [(decision, family) for decision in reports for family in FAMILIES]
-    rows = [[name, *(_percent(reports[decision][family][name]) for decision, family in columns)] for name in METRICS]
-    heading = [f"{config.data.name} {config.data.dev}, %", *(f"{decision}, {family}" for decision, family in columns)]
-    return f"""# {config.kind} trained on {config.data.name}
-
-Says of each target and each aspect whether a text is {", ".join(model.labels[1:])} about it, or silent.
-
-- aspects: {", ".join(model.aspects)}
-- features: {len(model.space.ngrams):,} n-grams
-- longest n-gram: {options.word_ngrams} of words, {options.pos_ngrams} of tags, {options.char_ngrams} of characters
-- words behind a negation that are read as negated: {options.negation}
-- C: {fitted.best.c:g}, selected by {config.training.select} on {config.data.dev}
-- decision: {options.decision}, which adds {model.none_bias:g} to the logit of `none`{implied_line(fitted.implied)}
-
-{_table([heading, ["---"] * len(heading), *rows])}
-
-These figures are of the split that selected the model, so they flatter it; `tabsa evaluate` on a test split does not.
-"""
-
-
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _percent(fraction: float | None) -> str:
-    return "–" if fraction is None else f"{100 * fraction:.1f}"
+    table = [[f"{config.data.name} {config.data.dev}, %", *(f"{decision}, {family}" for decision, family in columns)]]
+    table += [[name, *(percent(reports[decision][family][name]) for decision, family in columns)] for name in METRICS]
+    lengths = f"{options.word_ngrams} of words, {options.pos_ngrams} of tags, {options.char_ngrams} of characters"
+    facts = [
+        f"aspects: {', '.join(model.aspects)}",
+        f"features: {len(model.space.ngrams):,} n-grams",
+        f"longest n-gram: {lengths}",
+        f"words behind a negation that are read as negated: {options.negation}",
+        f"C: {fitted.best.c:g}, selected by {config.training.select} on {config.data.dev}",
+        f"decision: {options.decision}, which adds {model.none_bias:g} to the logit of `none`",
+        *implied_line(fitted.implied),
+    ]
+    return flattering_card(config, model.labels, facts, table)

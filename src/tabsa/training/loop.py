@@ -3,8 +3,8 @@
 A seed has its own initial weights, its own order of the data and its own dropout, and no seed's numbers enter
 another's, so a seed goes the same way alone and in a group, up to the rounding of differently shaped products. (But for
 the readers' dropout: its masks have the shape of the padded batch, which is as long as the longest text of any seed.)
-What a batch is, what is lost on it and how dev is scored is a subclass's: `words.Trainer` for the paper's systems,
-`reader.ReaderTrainer` for those that are asked questions.
+A subclass says what a batch is, what is lost on it and how dev is scored: `word_training.Trainer` for the paper's
+systems, `question_training.ReaderTrainer` for readers, `cached_features.FrozenEncoderTrainer` for fine-tuning.
 """
 
 import math
@@ -18,17 +18,21 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from tabsa.encoding.arrays import UNLABELLED
+from tabsa.errors import ConfigError
+from tabsa.evaluation.metrics import all_metrics
 from tabsa.models.base import Network
 from tabsa.nn.context import Context
 from tabsa.training import optimisers
-from tabsa.training.config import RunConfig, TrainingConfig
-from tabsa.training.validation import Figures, plain, plain_number
+from tabsa.training.run_config import RunConfig, Selection, TrainingConfig
 
 Batch = TypeVar("Batch")
+Figures = dict[str, dict[str, float]]  # family, metric
+_POOL = 16  # batches that are sorted by length together
 
 
 @dataclass
@@ -41,6 +45,15 @@ class TrainingProgress:
     best_epoch: list[int] = field(default_factory=list)
     best_figures: list[Figures] = field(default_factory=list)
     stopped: list[bool] = field(default_factory=list)
+
+    def best_seed(self) -> int:
+        """The number of the seed that is best on dev."""
+        best = max(range(len(self.best)), key=lambda n: self.best[n])
+        if not self.best_figures[best]:
+            raise ConfigError(
+                "the weights grew beyond all bounds before the first validation; try a lower training.rate"
+            )
+        return best
 
 
 @dataclass(frozen=True)
@@ -68,7 +81,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class SeedScore:
-    """What a seed came to on dev."""
+    """A seed's figures on dev."""
 
     figures: Figures
     score: float  # by which states are compared
@@ -91,14 +104,13 @@ class Loop(ABC, Generic[Batch]):
         self.products = torch.bfloat16 if half else torch.float32
         self.optimiser = optimisers.optimiser(
             training.optimiser,
-            self.rates(),
+            self._rates(),
             rate=training.rate,
             weight_decay=training.weight_decay,
             beta2=training.beta2,
             fused=model.fused,
         )
-        self.orders = [np.random.default_rng([seed, 0]) for seed in self.seeds]
-        self.draws = [torch.Generator(self.device).manual_seed(2**32 + seed) for seed in self.seeds]
+        self.seed_generators()
         self.progress = TrainingProgress(
             best=[-1.0] * len(seeds),
             best_epoch=[0] * len(seeds),
@@ -108,6 +120,11 @@ class Loop(ABC, Generic[Batch]):
         self.best = self.weights()
         self.ema = self.weights() if training.ema else {}
         self.limit = 0  # updates after which a run ends, whatever its epochs; 0: none
+
+    def seed_generators(self) -> None:
+        """Make each seed's generators, of the order of its data and of its dropout, as they are at the start."""
+        self.orders = [np.random.default_rng([seed, 0]) for seed in self.seeds]
+        self.draws = [torch.Generator(self.device).manual_seed(2**32 + seed) for seed in self.seeds]
 
     @property
     @abstractmethod
@@ -124,14 +141,14 @@ class Loop(ABC, Generic[Batch]):
         """The batches of the next epoch, each with a part for every seed."""
 
     @abstractmethod
-    def losses(self, batch: Batch, context: Context) -> tuple[Tensor, Tensor | None]:
-        """Each seed's loss on a batch, (S,), and what is added to it for learning."""
+    def learn(self, batch: Batch) -> Tensor:
+        """Change the weights by what a batch says (`step`); returns the losses (S,)."""
 
     @abstractmethod
     def score(self) -> list[SeedScore]:
-        """How every seed does on dev."""
+        """Score every seed on dev."""
 
-    def rates(self) -> dict[float, list[Tensor]]:
+    def _rates(self) -> dict[float, list[Tensor]]:
         """The parameters by what their learning rate is multiplied by."""
         training = self.config.training
         factors = self.model.rate_factors(decay=training.layer_decay, head=training.head_rate)
@@ -143,10 +160,8 @@ class Loop(ABC, Generic[Batch]):
     @property
     def done(self) -> bool:
         """Whether there is nothing left to do."""
-        ended = self.progress.epoch >= self.config.training.epochs or bool(
-            self.limit and self.progress.update >= self.limit
-        )
-        return ended or all(self.progress.stopped)
+        over = bool(self.limit and self.progress.update >= self.limit)
+        return over or self.progress.epoch >= self.config.training.epochs or all(self.progress.stopped)
 
     @property
     def total(self) -> int:
@@ -155,7 +170,7 @@ class Loop(ABC, Generic[Batch]):
         return min(planned, self.limit) if self.limit else planned
 
     def run(self, on_update: Callable[[int, Tensor], None] = lambda _, __: None) -> Iterator[Validation]:
-        """Train, pausing after each validation; `on_update` hears of every update and its losses."""
+        """Train, pausing after each validation; `on_update` gets the number and the losses of each update."""
         training = self.config.training
         started, losses = time.perf_counter(), []
         while not self.done:
@@ -177,18 +192,14 @@ class Loop(ABC, Generic[Batch]):
         optimisers.set_rate(self.optimiser, training.rate * factor)
         losses = self.learn(batch)
         self.progress.update += 1
-        self.move_ema()
+        self._move_ema()
         return losses
 
     def context(self, **also: Any) -> Context:
-        """How a batch is read in training."""
+        """The context in which a batch is read in training."""
         return Context(training=True, generators=self.draws, products=self.products, **also)
 
-    def learn(self, batch: Batch) -> Tensor:
-        """Change the weights by what a batch says; returns the losses (S,)."""
-        return self.step(*self.losses(batch, self.context()))
-
-    def step(self, losses: Tensor, penalty: Tensor | None) -> Tensor:
+    def step(self, losses: Tensor, penalty: Tensor | None = None) -> Tensor:
         """Change the weights by losses, (S,). On a GPU nothing here waits for it."""
         training = self.config.training
         total = losses.sum() if penalty is None else (losses + penalty).sum()
@@ -198,18 +209,19 @@ class Loop(ABC, Generic[Batch]):
         self.optimiser.step()
         return losses.detach()
 
-    def send(self, tensor: Tensor) -> Tensor:
-        """To the device, without waiting for what it is doing."""
-        if self.device.type == "cpu":
-            return tensor
-        return tensor.pin_memory().to(self.device, non_blocking=True)
-
     def weights(self) -> dict[str, Tensor]:
         """A copy of the model's weights."""
         return {name: tensor.detach().clone() for name, tensor in self.model.named_parameters()}
 
     @torch.no_grad()
-    def move_ema(self) -> None:
+    def put(self, weights: Mapping[str, Tensor]) -> None:
+        """Set some of the model's weights."""
+        for name, tensor in self.model.named_parameters():
+            if name in weights:
+                tensor.copy_(weights[name])
+
+    @torch.no_grad()
+    def _move_ema(self) -> None:
         """Take the weights into their moving average; early on its memory is short, so that it forgets the start."""
         done = self.progress.update
         decay = min(self.config.training.ema, done / (done + 10))
@@ -225,46 +237,36 @@ class Loop(ABC, Generic[Batch]):
         yield
         self.put(own)
 
-    @torch.no_grad()
-    def put(self, weights: Mapping[str, Tensor]) -> None:
-        """Set some of the model's weights."""
-        for name, tensor in self.model.named_parameters():
-            if name in weights:
-                tensor.copy_(weights[name])
-
     def validate(self, loss: list[float], seconds: float) -> Validation:
-        """Score every seed on dev, and keep each one's best state; a seed that is no longer finite stops."""
-        with self.with_ema():
-            return self._validate(loss, seconds)
-
-    def _validate(self, loss: list[float], seconds: float) -> Validation:
-        progress = self.progress
+        """Score every seed on dev, and save each one's best state; a seed that is no longer finite stops."""
+        progress, training = self.progress, self.config.training
         figures, improved = [], []
-        for number, scored in enumerate(self.score()):
-            finite = scored.finite
-            better = finite and not progress.stopped[number] and scored.score > progress.best[number]
-            if better:
-                progress.best[number], progress.best_epoch[number] = scored.score, progress.epoch
-                progress.best_figures[number] = scored.figures
-                for name, tensor in self.model.named_parameters():
-                    self.best[name][number] = tensor.detach()[number]
-            if not finite and not progress.stopped[number]:
-                problem = f"seed {self.seeds[number]} diverged by epoch {progress.epoch}, and stops there"
-                warnings.warn(f"{problem}; try a lower training.rate", stacklevel=2)
-            waited = progress.epoch - progress.best_epoch[number]
-            limit = self.config.training.patience * self.config.training.validate_every
-            progress.stopped[number] |= not finite or bool(limit and waited >= limit)
-            figures.append(scored.figures)
-            improved.append(better)
+        with self.with_ema():
+            for number, scored in enumerate(self.score()):
+                score = float(progress.epoch) if training.select == "last" else scored.score
+                better = scored.finite and not progress.stopped[number] and score > progress.best[number]
+                if better:
+                    progress.best[number], progress.best_epoch[number] = score, progress.epoch
+                    progress.best_figures[number] = scored.figures
+                    for name, tensor in self.model.named_parameters():
+                        self.best[name][number] = tensor.detach()[number]
+                if not scored.finite and not progress.stopped[number]:
+                    problem = f"seed {self.seeds[number]} diverged by epoch {progress.epoch}, and stops there"
+                    warnings.warn(f"{problem}; try a lower training.rate", stacklevel=2)
+                waited = progress.epoch - progress.best_epoch[number]
+                limit = training.patience * training.validate_every
+                progress.stopped[number] |= not scored.finite or bool(limit and waited >= limit)
+                figures.append(scored.figures)
+                improved.append(better)
         return Validation(progress.epoch, progress.update, loss, figures, improved, seconds)
 
 
 def rate_factor(training: TrainingConfig, update: int, total: int) -> float:
-    """What the learning rate is multiplied by at an update of `total`."""
+    """The factor of the learning rate at an update of `total`."""
     if update < training.warmup:
         return (update + 1) / training.warmup
     left = 1 - (update - training.warmup) / max(1, total - training.warmup)
-    return {"constant": 1.0, "linear": left, "cosine": 0.5 * (1 + math.cos(math.pi * (1 - left)))}[training.schedule]
+    return left if training.schedule == "linear" else 1.0
 
 
 def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None, soft: Tensor | None = None) -> Tensor:
@@ -281,3 +283,49 @@ def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None, soft: 
     else:
         each = -(soft * logits.log_softmax(-1)).sum(-1) * share
     return each.flatten(1).sum(1) / share.flatten(1).sum(1).clamp(min=1e-12)
+
+
+def length_batches(lengths: NDArray[np.integer], order: NDArray[np.int64], batch_size: int) -> list[NDArray[np.int64]]:
+    """The rows of `order` in batches of like length: a pool of several batches is sorted by length and cut."""
+    batches: list[NDArray[np.int64]] = []
+    for start in range(0, len(order), batch_size * _POOL):
+        pool = order[start : start + batch_size * _POOL]
+        pool = pool[np.argsort(-lengths[pool], kind="stable")]
+        batches += [pool[i : i + batch_size] for i in range(0, len(pool), batch_size)]
+    return batches
+
+
+def class_weights(counts: NDArray[np.float64], power: float) -> NDArray[np.float32]:
+    """One weight a label, (1 / frequency) ** power, scaled to a mean of 1 over the labels that were counted."""
+    weights = np.where(counts > 0, np.maximum(counts, 1.0) ** -power, 0.0)
+    return np.asarray(weights * (counts.sum() / (weights * counts).sum()), np.float32)
+
+
+def figures_of(truth: NDArray[np.int64], probabilities: NDArray[np.float64]) -> Figures:
+    """Every metric in both families; NaN, all of them, where a probability is."""
+    scores = all_metrics(truth, probabilities)
+    finite = np.isfinite(probabilities).all()
+    return {
+        family: {name: float(value) if finite else math.nan for name, value in values.items()}
+        for family, values in scores.items()
+    }
+
+
+def selected(figures: Figures, metric: Selection) -> float:
+    """The dev score by which states are compared; an undefined figure counts as 0."""
+    names = [("ma", "strict_accuracy"), ("sun", "macro_f1")]
+    names += [("sun", name) for name in ("aspect_auc", "sentiment_accuracy", "sentiment_auc")]
+    if metric == "opinion_f1" or "sun" not in figures:  # which is for the same aspects of every text
+        names = [("questions", "opinion_f1")]
+    values = [figures[family][name] for family, name in names]
+    return sum(0.0 if math.isnan(value) else value for value in values) / len(values)
+
+
+def plain(figures: Figures) -> dict[str, dict[str, float | None]]:
+    """The figures for JSON, which has no NaN."""
+    return {family: {name: plain_number(value) for name, value in values.items()} for family, values in figures.items()}
+
+
+def plain_number(value: float) -> float | None:
+    """The number for JSON: None where it is not finite."""
+    return value if math.isfinite(value) else None

@@ -3,14 +3,14 @@
 All of them work number by number, so that seeds stacked in one parameter do not touch each other.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-Name = Literal["ftrl", "ftrl-tf", "adagrad", "adam", "adamw"]
-Clip = Literal["variable", "global", "none"]
+from tabsa.training.run_config import Clip, Optimiser
+
 START = 0.1  # the accumulator of squared gradients at the start, TensorFlow's default
 
 
@@ -26,7 +26,7 @@ class FTRL(torch.optim.Optimizer):
     (`keep_start=True`) it starts from them.
     """
 
-    def __init__(self, parameters: Iterable[Tensor], lr: float, *, keep_start: bool) -> None:
+    def __init__(self, parameters: Iterable[Tensor] | Iterable[dict[str, Any]], lr: float, *, keep_start: bool) -> None:
         super().__init__(parameters, {"lr": lr, "keep_start": keep_start})
 
     @torch.no_grad()
@@ -63,46 +63,41 @@ class FTRL(torch.optim.Optimizer):
         torch._foreach_copy_(parameters, new)
 
 
-_OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
-    "ftrl": lambda p, lr, **_: FTRL(p, lr, keep_start=True),
-    "ftrl-tf": lambda p, lr, **_: FTRL(p, lr, keep_start=False),
-    "adagrad": lambda p, lr, **_: torch.optim.Adagrad(p, lr, initial_accumulator_value=START),
-    "adam": lambda p, lr, beta2, kernels, **_: torch.optim.Adam(p, lr, (0.9, beta2), **kernels),
-    "adamw": lambda p, lr, beta2, weight_decay, kernels: torch.optim.AdamW(
-        p, lr, (0.9, beta2), weight_decay=weight_decay, **kernels
-    ),
-}
-
-
 def optimiser(
-    name: Name,
-    parameters: Iterable[Tensor] | Mapping[float, Sequence[Tensor]],
+    name: Optimiser,
+    parameters: Mapping[float, Sequence[Tensor]],
     *,
     rate: float,
     weight_decay: float = 0.0,
     beta2: float = 0.999,
     fused: bool = False,
 ) -> torch.optim.Optimizer:
-    """The optimiser called `name`; `weight_decay` and `beta2` are those of AdamW and Adam.
+    """The optimiser called `name`, for parameters by what their rate is multiplied by.
 
-    A mapping gives parameters by what their rate is multiplied by. `fused` asks for one kernel in place of several.
-    On a GPU a rate is a tensor there, to be filled.
+    `weight_decay` and `beta2` are those of AdamW and Adam. `fused` asks for one kernel in place of several. On a GPU a
+    rate is a tensor there, to be filled.
     """
-    factors = parameters if isinstance(parameters, Mapping) else {1.0: list(parameters)}
-    groups = [{"params": list(own), "factor": factor} for factor, own in factors.items()]
-    device = groups[0]["params"][0].device  # type: ignore[index]
-    kernels = {"fused": fused} | ({"capturable": True} if device.type == "cuda" else {})
-    made = _OPTIMISERS[name](groups, rate, weight_decay=weight_decay, beta2=beta2, kernels=kernels)
-    if device.type == "cuda" and name != "adagrad":  # PyTorch's Adagrad takes no tensor, so it is not captured
+    groups = [{"params": list(own), "factor": factor} for factor, own in parameters.items()]
+    device = next(iter(parameters.values()))[0].device
+    made: torch.optim.Optimizer
+    if name in ("ftrl", "ftrl-tf"):
+        made = FTRL(groups, rate, keep_start=name == "ftrl")
+    else:
+        kernels: dict[str, Any] = {"fused": fused} | ({"capturable": True} if device.type == "cuda" else {})
+        if name == "adam":
+            made = torch.optim.Adam(groups, rate, (0.9, beta2), **kernels)
+        else:
+            made = torch.optim.AdamW(groups, rate, (0.9, beta2), weight_decay=weight_decay, **kernels)
+    if device.type == "cuda":
         for group in made.param_groups:
             group["lr"] = torch.tensor(rate * group["factor"], device=device)
     return made
 
 
 def set_rate(opt: torch.optim.Optimizer, rate: float) -> None:
-    """The learning rate of the next step, times each group's factor."""
+    """Set the learning rate of the next step, times each group's factor."""
     for group in opt.param_groups:
-        own = rate * group.get("factor", 1.0)
+        own = rate * group["factor"]
         if isinstance(group["lr"], Tensor):
             group["lr"].fill_(own)
         else:
@@ -115,7 +110,7 @@ def clip(parameters: Iterable[Tensor], how: Clip, norm: float) -> None:
     The first dimension is the seeds, and each seed has its own norms.
     """
     gradients = [p.grad for p in parameters if p.grad is not None]
-    if how == "none" or not gradients:
+    if not gradients:
         return
     squares = torch.stack([square.flatten(1).sum(1) for square in torch._foreach_mul(gradients, gradients)])
     if how == "global":

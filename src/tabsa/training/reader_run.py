@@ -1,4 +1,4 @@
-"""The whole of a reader's run, from a configuration to a model folder; `fit` calls it."""
+"""A reader's run from a configuration to a model folder; `fit` calls it."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -22,20 +22,21 @@ from tabsa.models.reader.reader_config import EncoderShape, reader_options
 from tabsa.models.reader.reader_network import Reader
 from tabsa.models.reader.reader_storage import write_reader_folder
 from tabsa.text.aspects import EVERYDAY
-from tabsa.training.config import RunConfig
-from tabsa.training.drawing import Drawer
-from tabsa.training.questions import PreparedQuestions, encoder_folder, piece_rows, prepare_questions
-from tabsa.training.reader import ReaderTrainer, held_figures, probabilities_of
-from tabsa.training.result import implied_line
-from tabsa.training.validation import plain
+from tabsa.training.loop import plain
+from tabsa.training.model_card import flattering_card, implied_line, percent
+from tabsa.training.question_data import PreparedQuestions, encoder_folder, piece_rows, prepare_questions
+from tabsa.training.question_drawing import Drawer
+from tabsa.training.question_training import ReaderTrainer, held_figures, probabilities_of
+from tabsa.training.run_config import RunConfig
 
 _ANY_NUMBER: Final = 64  # of targets: a reader knows as many as a text names
 _PIECES: Final = 512  # that a reader takes in at once in use
+_UNLABELLED_QUESTIONS: Final = 2  # for each target of a text that teachers answer
 
 
 @dataclass(frozen=True)
 class ReaderRun:
-    """What a reader's run needs: its data, its encoder, and a network to train."""
+    """The data, the encoder, and a network to train."""
 
     config: RunConfig
     prepared: PreparedQuestions
@@ -67,33 +68,30 @@ def start(config: RunConfig, seeds: Sequence[int], data_dir: Path | None, *, tea
 
 
 def teach(run: ReaderRun, teachers: ReaderRun, trained: ReaderTrainer) -> Questions:
-    """A pool of texts with the mean of what teachers' seeds say to every question, labelled ones and more."""
-    config = run.config
+    """A pool of texts with the teachers' mean soft labels of every question, labelled ones and more."""
+    augmentation = run.config.augmentation
     if teachers.prepared.aspects != run.prepared.aspects or teachers.prepared.labels != run.prepared.labels:
         raise ConfigError("'distillation.settings' gives the teachers other data; expected the same aspects and labels")
-    drawer = Drawer(config, run.prepared)
-    pool = drawer.pool(config.augmentation.copies, extra=config.questions.extra, dropped=config.augmentation.replaced)
-    rows = piece_rows(run.reader, teachers.reader)
-    asked = replace(pool, pieces=rows[pool.pieces])
+    drawer = Drawer(run.config, run.prepared)
+    pool = drawer.pool(augmentation.copies, extra=_UNLABELLED_QUESTIONS, dropped=augmentation.replaced)
+    in_their_pieces = replace(pool, pieces=piece_rows(run.reader, teachers.reader)[pool.pieces])
     trained.put(trained.best)
-    said = probabilities_of(trained.model, teachers.prepared, asked, trained.products).mean(0)
-    labels = np.where(pool.labels == UNLABELLED, said.argmax(-1), pool.labels).astype(np.int8)
-    return replace(pool, labels=labels, soft_labels=said.astype(np.float16))
+    soft = probabilities_of(trained.model, teachers.prepared, in_their_pieces, trained.products).mean(0)
+    labels = np.where(pool.labels == UNLABELLED, soft.argmax(-1), pool.labels).astype(np.int8)
+    return replace(pool, labels=labels, soft_labels=soft.astype(np.float16))
 
 
 def write_reader(path: Path, run: ReaderRun, trainer: ReaderTrainer) -> ModelFolder:
     """Write the model of the seed that is best on dev, calibrated there."""
     config, prepared, progress = run.config, run.prepared, trainer.progress
-    best = max(range(len(trainer.seeds)), key=lambda n: progress.best[n])
-    if not progress.best_figures[best]:
-        raise ConfigError("the weights grew beyond all bounds before the first evaluation; try a lower training.rate")
+    best = progress.best_seed()
     trainer.put(trainer.best)
     held = prepared.held[0]
     own = probabilities_of(trainer.model, prepared, held.data)[best]
-    said = answers_of(held.data, len(held.gold), own)
-    asked = held.gold >= 0
-    calibration = fit_presence_calibration(held.gold[asked], said[asked])
-    after = calibration.apply(said)
+    answers = answers_of(held.data, len(held.gold), own)
+    labelled = held.gold >= 0
+    calibration = fit_presence_calibration(held.gold[labelled], answers[labelled])
+    after = calibration.apply(answers)
     metrics: dict[str, Any] = {
         "data": config.data.name,
         "split": config.data.dev,
@@ -102,15 +100,16 @@ def write_reader(path: Path, run: ReaderRun, trainer: ReaderTrainer) -> ModelFol
         "dev": plain(held_figures(held, prepared.labels, np.asarray(calibration.apply(own), np.float64))),
         "calibration": {
             **dataclasses.asdict(calibration),
-            "error_before": calibration_error(held.gold[asked], said[asked]),
-            "error_after": calibration_error(held.gold[asked], after[asked]),
+            "error_before": calibration_error(held.gold[labelled], answers[labelled]),
+            "error_after": calibration_error(held.gold[labelled], after[labelled]),
         },
         "seeds": {str(seed): plain(progress.best_figures[n]) for n, seed in enumerate(trainer.seeds)},
     }
+    few = len(prepared.aspects) <= 2 * len(EVERYDAY)
     model_config = ModelConfig(
         kind=config.kind,
         model=reader_options(config.model, run.shape),
-        aspects=_default_aspects(prepared),
+        aspects=prepared.aspects if few else EVERYDAY,  # where nobody names any
         labels=prepared.labels,
         targets=_ANY_NUMBER,
         max_length=min(_PIECES, run.shape.longest),
@@ -124,37 +123,15 @@ def write_reader(path: Path, run: ReaderRun, trainer: ReaderTrainer) -> ModelFol
     return folder
 
 
-def _default_aspects(prepared: PreparedQuestions) -> tuple[str, ...]:
-    """What is asked where nobody says: the aspects of the data where these are few, or everyday ones."""
-    return prepared.aspects if len(prepared.aspects) <= len(EVERYDAY) * 2 else EVERYDAY
-
-
 def _card(run: ReaderRun, metrics: dict[str, Any]) -> str:
     """A model card of what is known at the end of a run."""
     config, dev = run.config, metrics["dev"]
-
-    def percent(value: float | None) -> str:
-        return "–" if value is None else f"{100 * value:.1f}"
-
-    figures = [(family, name.replace("_", " "), value) for family in dev for name, value in dev[family].items()]
-    rows = "\n".join(f"| {family} | {name} | {percent(value)} |" for family, name, value in figures)
-    return f"""# {config.kind} trained on {config.data.name}
-
-Says of each target and of any aspect in plain words whether a text is {", ".join(run.prepared.labels[1:])} about it, or
-silent.
-
-- encoder: {Path(config.model.encoder).name}
-- learnt from: {", ".join([config.data.name, *config.questions.sets])}{implied_line(run.prepared.implied)}
-- selected by: {config.training.select} on {config.data.dev}, epoch {metrics["epoch"]}, seed {metrics["seed"]}
-
-| {config.data.name} {config.data.dev} | | % |
-|---|---|---|
-{rows}
-
-These figures are of the split that selected the model, so they flatter it; `tabsa evaluate` on a test split does not.
-"""
-
-
-def trainer_of(run: ReaderRun, device: str, pool: Questions | None = None) -> ReaderTrainer:
-    """The loop of a run; with a pool it learns from that."""
-    return ReaderTrainer(run.config, run.prepared, run.model, device, pool)
+    facts = [
+        f"encoder: {Path(config.model.encoder).name}",
+        f"learnt from: {', '.join([config.data.name, *config.questions.sets])}",
+        *implied_line(run.prepared.implied),
+        f"selected by: {config.training.select} on {config.data.dev}, epoch {metrics['epoch']}, seed {metrics['seed']}",
+    ]
+    table = [[f"{config.data.name} {config.data.dev}", "", "%"]]
+    table += [[family, name.replace("_", " "), percent(value)] for family in dev for name, value in dev[family].items()]
+    return flattering_card(config, run.prepared.labels, facts, table)

@@ -11,25 +11,47 @@ events.out.tfevents.*  the same figures for TensorBoard, where it is installed
 import json
 import tomllib
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.config import read_toml, to_toml
 from tabsa.errors import ModelError, OutputError
+from tabsa.evaluation.report import Report
 from tabsa.files import read_text, reason, replacing
 from tabsa.training import optimisers
-from tabsa.training.config import RunConfig, run_config
-from tabsa.training.loop import Loop, TrainingProgress, Validation
+from tabsa.training.callbacks import Callback
+from tabsa.training.loop import Figures, Loop, TrainingProgress, Validation
+from tabsa.training.run_config import RunConfig
 
 _FORMAT = "tabsa run 1"
+
+
+@dataclass(frozen=True)
+class FittedRow:
+    """Dev figures of one seed, or of one decision of a system without seeds; none where it diverged."""
+
+    name: str
+    epoch: int | None
+    dev: Figures
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A finished run: its model folder, and what is known of all its seeds."""
+
+    folder: ModelFolder
+    rows: tuple[FittedRow, ...]
+    about: str  # in a few words
+    notes: tuple[str, ...] = ()  # what to bear in mind
+    report: Report | None = None  # of fine-tuning, on the texts that were held out
 
 
 class RunFolder:
@@ -46,23 +68,26 @@ class RunFolder:
         if self.config.exists():
             raise OutputError(f"{self.path} already holds a run", code="run_exists")
 
-    def start(self, config: RunConfig, seeds: tuple[int, ...]) -> None:
+    def start(self, config: RunConfig, seeds: Sequence[int]) -> None:
         """Begin a new run; refuses a folder that holds one."""
         self.must_be_new()
         with replacing(self.config) as stream:
             stream.write(_described(config, seeds))
 
-    def resume(self, config: RunConfig, seeds: tuple[int, ...], trainer: Loop[Any]) -> None:
+    def resume(self, config: RunConfig, seeds: Sequence[int], trainer: Loop[Any]) -> None:
         """Put a trainer where the run stopped; a folder with no run, or none saved yet, starts it."""
         for leftover in self.path.glob(".*.tmp"):  # of writes that a kill cut short
             leftover.unlink(missing_ok=True)
         if not self.config.exists():
             return self.start(config, seeds)
-        unlike = difference(_plain(read_toml(self.config)), _plain(tomllib.loads(_described(config, seeds))))
+        unlike = difference(read_toml(self.config), tomllib.loads(_described(config, seeds)))
         if unlike:
             raise OutputError(f"{self.path} holds another run ({unlike})", code="another_run")
         self._restore(trainer)
-        self._keep_metrics(trainer.progress.epoch)
+        if self.metrics.exists():  # without the epochs that will be trained again, and a line that was cut short
+            lines = [line for line in _lines(self.metrics) if line["epoch"] <= trainer.progress.epoch]
+            with replacing(self.metrics) as stream:
+                stream.writelines(json.dumps(line) + "\n" for line in lines)
         return None
 
     def save(self, trainer: Loop[Any], validation: Validation) -> None:
@@ -81,57 +106,68 @@ class RunFolder:
 
     def _restore(self, trainer: Loop[Any]) -> None:
         """Load the newest state that can be used; where none was written yet, leave the trainer as it is."""
-        unusable: list[str] = []
+        problems: list[str] = []
         for path in (self.last, self.previous):
             if not path.exists():
                 continue
             try:
                 _restore(trainer, path)
             except ModelError as e:
-                unusable.append(str(e))
+                problems.append(str(e))
                 continue
-            if unusable:
-                warnings.warn(f"{unusable[0]}; going on from {path.name}", stacklevel=3)
-                path.replace(self.last)  # or the next save would keep the unusable one as the previous
+            if problems:
+                warnings.warn(f"{problems[0]}; going on from {path.name}", stacklevel=3)
+                path.replace(self.last)  # or the next save would take the damaged one for the previous
             return
-        if unusable:
-            raise ModelError(f"{'; '.join(unusable)}; nothing to go on from", code="no_resume")
-
-    def _keep_metrics(self, epoch: int) -> None:
-        """Drop the lines of epochs that will be trained again, and a line cut short."""
-        if not self.metrics.exists():
-            return
-        kept = [line for line in _lines(self.metrics) if line["epoch"] <= epoch]
-        with replacing(self.metrics) as stream:
-            stream.writelines(json.dumps(line) + "\n" for line in kept)
+        if problems:
+            raise ModelError(f"{'; '.join(problems)}; nothing to go on from", code="no_resume")
 
 
-def _described(config: RunConfig, seeds: tuple[int, ...]) -> str:
+def train_to_the_end(
+    trainer: Loop[Any], role: str, run: RunFolder | None, callbacks: Sequence[Callback], *, resume: bool
+) -> None:
+    """Train to the end, calling the callbacks, and saving after every validation."""
+    if run is not None and resume:
+        run.resume(trainer.config, trainer.seeds, trainer)
+    elif run is not None:
+        run.start(trainer.config, trainer.seeds)
+
+    def on_update(update: int, losses: Tensor) -> None:
+        for callback in callbacks:
+            callback.on_update(trainer, update, losses)
+
+    for callback in callbacks:
+        callback.on_start(trainer, role, None if run is None else run.path)
+    try:
+        for validation in trainer.run(on_update):
+            for callback in callbacks:
+                callback.on_validation(trainer, validation)
+            if run is not None:
+                run.save(trainer, validation)
+    finally:
+        for callback in callbacks:
+            callback.on_end(trainer)
+
+
+def _described(config: RunConfig, seeds: Sequence[int]) -> str:
     return f"seeds = {list(seeds)}\n{to_toml(config)}"
-
-
-def _plain(described: dict[str, Any]) -> dict[str, Any]:
-    """What `_described` wrote, now or under an older version's names."""
-    seeds = described.pop("seeds", None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return {"seeds": seeds, **asdict(run_config(described))}
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """The first option that two runs do not share, in words; empty where there is none."""
-    olds, news = _flat(old), _flat(new)
+    olds, news = flat(old), flat(new)
     for name in [*news, *olds]:
         if name not in olds or name not in news or olds[name] != news[name]:
             return f"its {name} is {olds.get(name, 'not there')!r}, not {news.get(name, 'not there')!r}"
     return ""
 
 
-def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested sections as one, by `section.key`."""
+    found: dict[str, Any] = {}
     for key, value in values.items():
-        flat |= {f"{key}.{k}": v for k, v in _flat(value).items()} if isinstance(value, Mapping) else {key: value}
-    return flat
+        found |= {f"{key}.{k}": v for k, v in flat(value).items()} if isinstance(value, Mapping) else {key: value}
+    return found
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -165,17 +201,14 @@ def _restore(trainer: Loop[Any], path: Path) -> None:
     for prefix in ("model.", "best."):
         if {name: tensor.shape for name, tensor in part(prefix).items()} != shapes:
             raise ModelError(f"{path} is the state of another model than this run's")
-    with torch.no_grad():
-        for name, parameter in trainer.model.named_parameters():
-            parameter.copy_(tensors[f"model.{name}"])
-    trainer.best, trainer.ema = part("best."), part("ema.") or part("average.")
+    trainer.put(part("model."))
+    trainer.best, trainer.ema = part("best."), part("ema.")
     optimisers.unpack(trainer.optimiser, part("optimiser."))
     for n, generator in enumerate(trainer.draws):
         generator.set_state(tensors[f"draws.{n}"].cpu())
     trainer.progress = TrainingProgress(**json.loads(facts["progress"]))
     for order, state in zip(trainer.orders, json.loads(facts["orders"]), strict=True):
-        bit_generator: np.random.BitGenerator = order.bit_generator
-        bit_generator.state = state
+        order.bit_generator.state = state
 
 
 def _write(path: Path, tensors: dict[str, Tensor], facts: dict[str, str]) -> None:

@@ -1,10 +1,7 @@
-"""From a configuration to texts with questions, as arrays: everything a reader's run needs besides its encoder.
-
-`PreparedQuestions` can be saved to one file and trained from on a machine that has neither the data nor a tokeniser.
-"""
+"""From a configuration to texts with questions, as arrays: everything a reader's run needs besides its encoder."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,11 +17,10 @@ from tabsa.encoding.pieces import PieceReader
 from tabsa.encoding.questions import AspectTable, Questions, encode_questions, joined_questions
 from tabsa.errors import ConfigError, DataError, first_line
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, Dataset, Example, Opinion
-from tabsa.training.config import RunConfig
 from tabsa.training.prepared_file import read_prepared, write_prepared
+from tabsa.training.run_config import RunConfig
 
 LABELS: Final = (NONE, POSITIVE, NEGATIVE, NEUTRAL, MIXED)  # of a model that learns from several datasets
-_KIND: Final = "questions"
 _CONFLICT: Final = "conflict"  # SemEval-2014's word for mixed
 _SLOTS: Final = 16  # placeholders that augmentation may need
 # What stands for the unnamed thing that a review is about, behind `this` or `the`.
@@ -36,19 +32,19 @@ _THINGS: Final = (
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldOut:
     """A dataset that is judged, not learnt from."""
 
     name: str
     data: Questions
-    gold: NDArray[np.int64]  # of every question of the dataset, -1 where it was not asked, (questions,)
-    aspects: int  # of a group, where every group is asked the same; 0 where not
+    gold: NDArray[np.int64]  # of every question of the dataset, -1 where there is none, (questions,)
+    aspects: int  # of a group, where every group has the same questions; 0 where not
     labels: tuple[str, ...]  # its own
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """What augmentation and batches need to know of a tokeniser."""
+class KnownPieces:
+    """The pieces of a tokeniser that augmentation and batches need."""
 
     first: int
     last: int
@@ -59,64 +55,43 @@ class Pieces:
     colon: int
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> "Pieces":
-        """What JSON kept of one."""
-        plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-        return cls(**plain | {"placeholders": tuple(map(tuple, values["placeholders"]))})
+    def of(cls, reader: PieceReader) -> "KnownPieces":
+        """Those of a reader's tokeniser."""
+        vocabulary = reader.wordpieces.vocabulary
+        return cls(
+            reader.first,
+            reader.last,
+            next((vocabulary[piece] for piece in ("[PAD]", "<pad>") if piece in vocabulary), 0),
+            tuple(reader.placeholder(slot) for slot in range(_SLOTS)),
+            tuple(piece for word in ("this", "the") for piece in reader.words(word)),
+            tuple(dict.fromkeys(reader.words(thing)[0] for thing in _THINGS)),
+            reader.words(":")[0],
+        )
 
 
 @dataclass(frozen=True)
 class PreparedQuestions:
-    """Texts with questions, and the table of the aspects that are asked."""
+    """Texts with questions, and the table of the aspects of all questions."""
 
     train: Questions
-    held: tuple[Held, ...]  # dev first
+    held: tuple[HeldOut, ...]  # dev first
     aspects: tuple[str, ...]
     aspect_pieces: NDArray[np.int32]  # padded with -1, (A, L)
-    inventories: tuple[NDArray[np.int32], ...]  # of each dataset; empty where a text asks its own aspects
+    inventories: tuple[NDArray[np.int32], ...]  # of each dataset; empty where a text has aspects of its own
     repeats: tuple[int, ...]  # how often each dataset is read in an epoch
     labels: tuple[str, ...]
-    pieces: Pieces
+    pieces: KnownPieces
     implied: bool = False  # most targets of the first dataset are not named in their texts
     notes: tuple[str, ...] = ()  # what to know of dev beside figures of it
 
     def save(self, path: Path) -> None:
         """Write everything to one safetensors file."""
-        arrays: dict[str, NDArray[Any]] = {"aspect_pieces": self.aspect_pieces, **self.train.arrays("train.")}
-        for number, held in enumerate(self.held):
-            arrays |= held.data.arrays(f"held.{number}.") | {f"gold.{number}": held.gold}
-        arrays |= {f"inventory.{number}": rows for number, rows in enumerate(self.inventories)}
-        facts = {
-            "aspects": self.aspects,
-            "labels": self.labels,
-            "repeats": self.repeats,
-            "pieces": vars(self.pieces),
-            "held": [{"name": h.name, "aspects": h.aspects, "labels": h.labels} for h in self.held],
-            "implied": self.implied,
-            "notes": self.notes,
-        }
-        write_prepared(path, _KIND, arrays, facts)
+        write_prepared(path, self)
 
     @classmethod
     def read(cls, path: Path) -> "PreparedQuestions":
         """Read what `save` wrote."""
-        arrays, facts = read_prepared(path, _KIND)
-        held = tuple(
-            Held(f["name"], Questions.of(arrays, f"held.{n}."), arrays[f"gold.{n}"], f["aspects"], tuple(f["labels"]))
-            for n, f in enumerate(facts["held"])
-        )
-        return cls(
-            Questions.of(arrays, "train."),
-            held,
-            tuple(facts["aspects"]),
-            arrays["aspect_pieces"],
-            tuple(arrays[f"inventory.{n}"] for n in range(len(facts["repeats"]))),
-            tuple(facts["repeats"]),
-            tuple(facts["labels"]),
-            Pieces.of(facts["pieces"]),
-            facts.get("implied", False),
-            tuple(facts.get("notes", ())),
-        )
+        return read_prepared(path, cls, Questions, HeldOut, KnownPieces)
 
 
 def prepare_questions(
@@ -130,7 +105,9 @@ def prepare_questions(
     if data.more:
         sets.append((named_dataset(data.more, "all", main.aspects, data_dir, columns), 1))
     dev = named_dataset(data.name, data.dev, questions.dev_aspects or data.aspects or None, data_dir, columns)
-    labels = labels_of([*(dataset for dataset, _ in sets), dev])
+    found = dict.fromkeys(label for dataset in [*(one for one, _ in sets), dev] for label in dataset.labels)
+    # Those that have a meaning here first, in their order.
+    labels = (*(label for label in LABELS if label in found), *(label for label in found if label not in LABELS))
     return prepare_datasets(config, reader, sets, (dev, *judged), labels)
 
 
@@ -142,18 +119,18 @@ def prepare_datasets(
     labels: tuple[str, ...],
 ) -> PreparedQuestions:
     """The same of datasets that are there: those that are learnt from, and how often, the first the one that counts."""
-    questions, (main, _), dev = config.questions, sets[0], judged[0]
     table = AspectTable(reader)
     longest = config.data.max_length or 512
     encoded, inventories = [], []
     for number, (dataset, _) in enumerate(sets):
         own = all(example.aspects is not None for example in dataset.examples)
-        whole = own or len(dataset.aspects) <= questions.ask_all
-        # Of a large inventory only the opinions are kept here; what is silent is drawn in every epoch.
-        encoded.append(_kept(encode_questions(dataset, reader, table, labels, longest=longest, number=number), whole))
+        whole = own or len(dataset.aspects) <= config.questions.ask_all
+        data = encode_questions(dataset, reader, table, labels, longest=longest, number=number)
+        # Of a large inventory only the opinions are here; what is silent is drawn in every epoch.
+        encoded.append(data if whole else _opinions_only(data))
         rows = [] if whole else [table.row(aspect) for aspect in dataset.aspects]
         inventories.append(np.array(rows, np.int32))
-    held = tuple(_held(dataset, reader, table, labels, longest) for dataset in judged)
+    held = tuple(_held_out(dataset, reader, table, labels, longest) for dataset in judged)
     return PreparedQuestions(
         joined_questions(encoded),
         held,
@@ -162,41 +139,29 @@ def prepare_datasets(
         tuple(inventories),
         tuple(repeat for _, repeat in sets),
         labels,
-        known_pieces(reader),
-        mostly_implied(main),
-        notes_on(dev),
+        KnownPieces.of(reader),
+        mostly_implied(sets[0][0]),
+        notes_on(judged[0]),
     )
 
 
-def known_pieces(reader: PieceReader) -> Pieces:
-    """What training needs of a tokeniser."""
-    vocabulary = reader.wordpieces.vocabulary
-    padding = next((vocabulary[piece] for piece in ("[PAD]", "<pad>") if piece in vocabulary), 0)
-    return Pieces(
-        reader.first,
-        reader.last,
-        padding,
-        tuple(reader.placeholder(slot) for slot in range(_SLOTS)),
-        tuple(piece for word in ("this", "the") for piece in reader.words(word)),
-        tuple(dict.fromkeys(reader.words(thing)[0] for thing in _THINGS)),
-        reader.words(":")[0],
-    )
+def _opinions_only(data: Questions) -> Questions:
+    """The questions that are not silent; one that nothing is learnt from stays, so that it is not drawn."""
+    chosen = data.labels != 0
+    before = np.concatenate([[0], np.cumsum(chosen)])
+    names = ("targets", "aspects", "labels", "numbers")
+    return replace(data, first=before[data.first], **{name: getattr(data, name)[chosen] for name in names})
 
 
-def translated(prepared: PreparedQuestions, rows: NDArray[np.int32], pieces: Pieces) -> PreparedQuestions:
-    """The same for another tokeniser with the same pieces: `rows` has the new number of each old one."""
-
-    def moved(data: Questions) -> Questions:
-        return replace(data, pieces=rows[data.pieces])
-
-    table = prepared.aspect_pieces
-    return replace(
-        prepared,
-        train=moved(prepared.train),
-        held=tuple(replace(held, data=moved(held.data)) for held in prepared.held),
-        aspect_pieces=np.where(table == -1, -1, rows[np.maximum(table, 0)]).astype(np.int32),
-        pieces=pieces,
-    )
+def _held_out(
+    dataset: Dataset, reader: PieceReader, table: AspectTable, labels: tuple[str, ...], longest: int
+) -> HeldOut:
+    data = encode_questions(dataset, reader, table, labels, longest=longest)
+    own = any(example.aspects is not None for example in dataset.examples)
+    index = {label: place for place, label in enumerate(labels)}
+    gold = np.array([index[polarity] for *_, polarity in dataset.questions()], np.int64)
+    known = tuple(label for label in labels if label in dataset.labels)
+    return HeldOut(f"{dataset.name} {dataset.split}", data, gold, 0 if own else len(dataset.aspects), known)
 
 
 def piece_rows(old: PieceReader, new: PieceReader) -> NDArray[np.int32]:
@@ -209,33 +174,8 @@ def piece_rows(old: PieceReader, new: PieceReader) -> NDArray[np.int32]:
     return rows
 
 
-def _kept(data: Questions, whole: bool) -> Questions:
-    """All questions, or those that are not silent; one that nothing is learnt from stays, so that it is not drawn."""
-    if whole:
-        return data
-    chosen = data.labels != 0
-    before = np.concatenate([[0], np.cumsum(chosen)])
-    names = ("targets", "aspects", "labels", "numbers")
-    return replace(data, first=before[data.first], **{name: getattr(data, name)[chosen] for name in names})
-
-
-def _held(dataset: Dataset, reader: PieceReader, table: AspectTable, labels: tuple[str, ...], longest: int) -> Held:
-    data = encode_questions(dataset, reader, table, labels, longest=longest)
-    own = any(example.aspects is not None for example in dataset.examples)
-    index = {label: place for place, label in enumerate(labels)}
-    gold = np.array([index[polarity] for *_, polarity in dataset.questions()], np.int64)
-    kept = tuple(label for label in labels if label in dataset.labels)
-    return Held(f"{dataset.name} {dataset.split}", data, gold, 0 if own else len(dataset.aspects), kept)
-
-
-def labels_of(datasets: list[Dataset]) -> tuple[str, ...]:
-    """The labels of several datasets: those that have a meaning here first, in their order, then others."""
-    found = dict.fromkeys(label for dataset in datasets for label in dataset.labels)
-    return (*(label for label in LABELS if label in found), *(label for label in found if label not in LABELS))
-
-
 def _set(text: str, data_dir: Path | None) -> tuple[Dataset, int]:
-    """What one entry of `questions.sets` names, and how often it is read."""
+    """The dataset that one entry of `questions.sets` names, and how often it is read."""
     match = re.fullmatch(r"\s*(.+?)\s*(?:\*\s*(\d+))?\s*", text)
     if match is None:
         raise ConfigError(f"'questions.sets' has {text!r}; expected NAME, NAME:SPLIT, NAME:SPLIT:all or a file")
@@ -264,7 +204,7 @@ def named_dataset(
 
 
 def encoder_folder(name: str, data_dir: Path | None = None) -> Path:
-    """Where the encoder that a configuration names lies: a folder, or one below a data folder or its neighbour."""
+    """Where the encoder that a configuration names lies: a folder, one below a data folder, or of the hub."""
     if not name:
         raise ConfigError("'model.encoder' is empty; expected the folder of a BERT or an MPNet, or its name on the hub")
     path = Path(name).expanduser()
@@ -277,19 +217,11 @@ def encoder_folder(name: str, data_dir: Path | None = None) -> Path:
             continue
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
         raise ConfigError(f"there is no folder '{name}' for 'model.encoder'; a name on the hub is OWNER/NAME")
-    return _from_hub(name)
-
-
-def _from_hub(name: str) -> Path:
-    """The folder of a model of the hub in the hub's own cache; asks the hub where it is not there yet."""
     try:
-        from huggingface_hub import hf_hub_download
+        from huggingface_hub import snapshot_download
+
+        return Path(snapshot_download(name, allow_patterns=["config.json", "tokenizer.json", "model.safetensors"]))
     except ImportError as e:
-        raise ConfigError(
-            f"there is no folder '{name}', and a name on the hub needs: pip install huggingface_hub"
-        ) from e
-    try:
-        files = [hf_hub_download(name, file) for file in ("config.json", "tokenizer.json", "model.safetensors")]
+        raise ConfigError(f"'{name}' is no folder, and a name on the hub needs: pip install huggingface_hub") from e
     except Exception as e:
         raise ConfigError(f"there is no folder '{name}', and the hub does not give it ({first_line(e)})") from e
-    return Path(files[0]).parent

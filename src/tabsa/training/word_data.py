@@ -1,9 +1,5 @@
-"""From a configuration to arrays: everything a run needs, and nothing that needs text again.
+"""From a configuration to arrays of words: everything a run of the paper's systems needs, and no text."""
 
-`Prepared` can be saved to one file and trained from on a machine that has neither the data nor the word vectors.
-"""
-
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,10 +22,9 @@ from tabsa.encoding.target_words import aspect_matrix, target_word
 from tabsa.errors import DataError
 from tabsa.schema import Dataset
 from tabsa.training.augmentation import JOINTS, compose
-from tabsa.training.config import RunConfig
 from tabsa.training.prepared_file import read_prepared, write_prepared
+from tabsa.training.run_config import RunConfig
 
-_KIND = "prepared"
 _MOST_LABELS = 1 + int(np.iinfo(np.int8).max)  # what `Encoded.labels` can tell apart
 
 
@@ -44,9 +39,7 @@ class Prepared:
     aspect_vectors: NDArray[np.float32]  # (A, d)
     aspects: tuple[str, ...]
     labels: tuple[str, ...]
-    concepts: NDArray[np.float32] | None = (
-        None  # vectors of the data's concepts, row 0 zero, for a model that reads them
-    )
+    concepts: NDArray[np.float32] | None = None  # vectors of the data's concepts, row 0 zero, where a model reads them
     test: Encoded | None = None  # a split that nothing is learnt from and nothing selected by
     words: tuple[str, ...] = ()  # of each row of `matrix`
     vectors: dict[str, Any] = field(default_factory=dict)  # what they are, for a report
@@ -58,56 +51,24 @@ class Prepared:
 
     def save(self, path: Path) -> None:
         """Write everything to one safetensors file."""
-        arrays: dict[str, NDArray[Any]] = {"matrix": self.matrix, "aspect_vectors": self.aspect_vectors}
-        for name, data in (("train", self.train), ("dev", self.dev), ("test", self.test)):
-            arrays |= {} if data is None else {f"{name}.{key}": array for key, array in data.arrays().items()}
-        if self.concepts is not None:
-            arrays["concepts"] = self.concepts
-        if self.soft_labels is not None:
-            arrays["soft_labels"] = self.soft_labels
-        names = ("targets", "aspects", "labels", "words", "vectors", "composed", "implied", "named", "notes")
-        facts = {name: getattr(self, name) for name in names}
-        write_prepared(path, _KIND, arrays, facts)
+        write_prepared(path, self)
 
     @classmethod
     def read(cls, path: Path) -> "Prepared":
         """Read what `save` wrote."""
-        arrays, facts = read_prepared(path, _KIND)
-        return cls(
-            _encoded(arrays, "train"),
-            _encoded(arrays, "dev"),
-            arrays["matrix"],
-            tuple(facts["targets"]),
-            arrays["aspect_vectors"],
-            tuple(facts["aspects"]),
-            tuple(facts["labels"]),
-            arrays.get("concepts"),
-            _encoded(arrays, "test") if "test.tokens" in arrays else None,
-            tuple(facts.get("words", ())),
-            facts.get("vectors", {}),
-            facts.get("composed", 0),
-            arrays.get("soft_labels"),
-            facts.get("implied", False),
-            facts.get("named", True),
-            tuple(facts.get("notes", ())),
-        )
-
-
-def _encoded(arrays: Mapping[str, NDArray[Any]], split: str) -> Encoded:
-    parts = {key: arrays[f"{split}.{key}"] for key in ("tokens", "lengths", "labels", "groups", "gold")}
-    return Encoded(**parts, concepts=arrays.get(f"{split}.concepts"))
+        return read_prepared(path, cls, Encoded)
 
 
 @dataclass(frozen=True)
-class KeptVocabulary:
-    """The word vectors and concepts a model folder keeps, and how well they cover the data."""
+class FolderVocabulary:
+    """The word vectors and concepts that a model folder takes along, and how well they cover the data."""
 
     vectors: WordVectors
     coverage: Coverage
     concepts: ConceptTable | None = None
 
 
-def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") -> tuple[Prepared, KeptVocabulary]:
+def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") -> tuple[Prepared, FolderVocabulary]:
     """Load the data and the vectors that `config` names, and encode them.
 
     `test` names a split to encode besides. What is learnt does not depend on it: words that only it has get their rows
@@ -125,7 +86,7 @@ def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") 
     matrix = table.matrix.copy()
     matrix[0] = 0
     rows = {word: row for row, word in enumerate(words)}
-    concepts = _concepts(config, data_dir)
+    concepts = load_concepts(config.model.concepts, data_dir) if config.system.concepts else None
     encoded_train, encoded_dev = (
         encode(dataset, rows, targets=data.targets, max_length=data.max_length, concepts=concepts)
         for dataset in (train, dev)
@@ -135,6 +96,8 @@ def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") 
     if composed:
         joints = [rows[word] for word in JOINTS]
         encoded_train = compose(encoded_train, target_rows, joints, share=composed, seed=config.training.seed)
+    source = None if vectors.source is None else asdict(vectors.source)
+    known = len(vectors) - data.targets  # the target tokens' are among them
     prepared = Prepared(
         encoded_train,
         encoded_dev,
@@ -144,7 +107,7 @@ def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") 
         train.aspects,
         train.labels,
         words=tuple(words),
-        vectors=_described(config, vectors),
+        vectors={"file": config.vectors.file or "random", "source": source, "words": known},
         composed=len(encoded_train) - plain,
         implied=mostly_implied(train),
         named=any_named(train),
@@ -156,20 +119,13 @@ def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") 
         prepared = _with_concepts(prepared, concepts)
     tokens = {target_word(slot) for slot in range(data.targets)}
     texts = {word: count for word, count in counts.items() if word not in tokens}
-    return prepared, KeptVocabulary(vectors, coverage(table, texts), concepts)
-
-
-def _described(config: RunConfig, vectors: WordVectors) -> dict[str, Any]:
-    """What vectors these are, for a report."""
-    source = None if vectors.source is None else asdict(vectors.source)
-    made_up = config.data.targets  # the target tokens' are among them
-    return {"file": config.vectors.file or "random", "source": source, "words": len(vectors) - made_up}
+    return prepared, FolderVocabulary(vectors, coverage(table, texts), concepts)
 
 
 def _with_test(
     prepared: Prepared, config: RunConfig, dataset: Dataset, concepts: ConceptTable | None, data_dir: Path | None
 ) -> Prepared:
-    """With a further split; words are looked up anew, because a file is read for the words it is asked for."""
+    """Add a further split; words are looked up anew, because a file is read for the words it is looked up for."""
     data = config.data
     counts = count_words((dataset,), targets=data.targets, max_length=data.max_length)
     own = set(prepared.words)
@@ -179,6 +135,24 @@ def _with_test(
     rows = {word: row for row, word in enumerate(words)}
     test = encode(dataset, rows, targets=data.targets, max_length=data.max_length, concepts=concepts)
     return replace(prepared, test=test, words=words, matrix=np.concatenate([prepared.matrix, matrix]))
+
+
+def datasets(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset]:
+    """The datasets to learn from and to select by, with the same aspects and labels."""
+    data = config.data
+    train = load(data.name, data.train, data_dir=data_dir, aspects=data.aspects or None, columns=data.own_columns)
+    if not any(example.opinions for example in train.examples):
+        raise DataError(f"{train.name} {train.split} has no opinions on {', '.join(train.aspects)}")
+    if data.more:
+        more = load(data.more, "all", aspects=train.aspects, columns=data.own_columns)
+        _check_polarities(more, train, f"'data.more' ({more.name})", train.name)
+        train = replace(train, examples=(*train.examples, *more.examples))
+    dev = split(config, data.dev, train, data_dir)
+    if len(train.labels) > _MOST_LABELS:
+        raise DataError(
+            f"{train.name} has {len(train.labels) - 1} polarities; expected at most {_MOST_LABELS - 1}, each a class"
+        )
+    return train, dev
 
 
 def split(config: RunConfig, name: str, train: Dataset, data_dir: Path | None) -> Dataset:
@@ -191,39 +165,18 @@ def split(config: RunConfig, name: str, train: Dataset, data_dir: Path | None) -
             f"{dataset.name} {dataset.split} has no opinions on {', '.join(train.aspects)} in {held}; a single file is "
             "split by itself, and needs more texts for that, or make a folder with a file for each split"
         )
-    strange = sorted({o.polarity for e in dataset.examples for o in e.opinions} - set(train.labels))
-    if strange:
-        raise DataError(f"{dataset.name} {name} has the polarity '{strange[0]}', which {train.split} does not have")
+    _check_polarities(dataset, train, f"{dataset.name} {name}", train.split)
     return replace(dataset, labels=train.labels)
 
 
-def datasets(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset]:
-    """What to learn from and what to select by, with the same aspects and labels."""
-    data = config.data
-    aspects = data.aspects or None
-    train = load(data.name, data.train, data_dir=data_dir, aspects=aspects, columns=data.own_columns)
-    if not any(example.opinions for example in train.examples):
-        raise DataError(f"{train.name} {train.split} has no opinions on {', '.join(train.aspects)}")
-    if data.more:
-        train = _joined(train, load(data.more, "all", aspects=train.aspects, columns=data.own_columns))
-    dev = split(config, data.dev, train, data_dir)
-    if len(train.labels) > _MOST_LABELS:
-        raise DataError(
-            f"{train.name} has {len(train.labels) - 1} polarities; expected at most {_MOST_LABELS - 1}, each a class"
-        )
-    return train, dev
-
-
-def _joined(train: Dataset, more: Dataset) -> Dataset:
-    """What to learn from with more behind it, whose polarities it must know."""
-    strange = sorted({o.polarity for e in more.examples for o in e.opinions} - set(train.labels))
+def _check_polarities(dataset: Dataset, train: Dataset, name: str, other: str) -> None:
+    strange = sorted({o.polarity for e in dataset.examples for o in e.opinions} - set(train.labels))
     if strange:
-        raise DataError(f"'data.more' ({more.name}) has the polarity '{strange[0]}', which {train.name} does not have")
-    return replace(train, examples=(*train.examples, *more.examples))
+        raise DataError(f"{name} has the polarity '{strange[0]}', which {other} does not have")
 
 
 def _vectors(config: RunConfig, words: list[str], data_dir: Path | None) -> WordVectors:
-    """The vectors to keep, the target tokens' among them."""
+    """The vectors that the folder takes along, the target tokens' among them."""
     vectors = _file_vectors(config, words, data_dir) if config.vectors.file else hashed_vectors([], config.vectors.size)
     tokens = [target_word(slot) for slot in range(config.data.targets)]
     made_up = hashed_vectors(tokens, vectors.dim, scale=vectors.scale * config.vectors.target_scale)
@@ -234,8 +187,10 @@ def _vectors(config: RunConfig, words: list[str], data_dir: Path | None) -> Word
 
 def _file_vectors(config: RunConfig, words: list[str], data_dir: Path | None) -> WordVectors:
     """The file's vectors for the data's words and whatever their fallbacks need, and its first words."""
-    if config.vectors.file == "box":
-        return _box_vectors()
+    if config.vectors.file == "box":  # the words that the package's model of places knows
+        known = open_folder("places").vectors
+        rows = [row for row, word in enumerate(known.words) if not word.startswith("<target")]
+        return WordVectors(tuple(known.words[row] for row in rows), known.matrix[rows], known.scale, known.source)
     wanted = {spelling for word in words for spelling in candidates(word)}
     vectors = read_vectors(_vector_file(config.vectors.file, data_dir), wanted, first=config.vectors.first)
     if not config.vectors.aligned:
@@ -249,14 +204,8 @@ def _file_vectors(config: RunConfig, words: list[str], data_dir: Path | None) ->
 
 def _vector_file(name: str, data_dir: Path | None) -> Path:
     path = Path(name)
-    if not any(part.is_file() for part in (path, *path.parents)):  # a part of the path may be a zip
-        path = find(name, data_dir)
-    return path
-
-
-def _concepts(config: RunConfig, data_dir: Path | None) -> ConceptTable | None:
-    """The concepts of a model that reads them."""
-    return load_concepts(config.model.concepts, data_dir) if config.system.concepts else None
+    is_file = any(part.is_file() for part in (path, *path.parents))  # a part of the path may be a zip
+    return path if is_file else find(name, data_dir)
 
 
 def _with_concepts(prepared: Prepared, table: ConceptTable) -> Prepared:
@@ -278,10 +227,3 @@ def _with_concepts(prepared: Prepared, table: ConceptTable) -> Prepared:
         test=None if prepared.test is None else renumbered(prepared.test),
         concepts=table.matrix[used],
     )
-
-
-def _box_vectors() -> WordVectors:
-    """The words that the package's model of places knows."""
-    known = open_folder("places").vectors
-    rows = [row for row, word in enumerate(known.words) if not word.startswith("<target")]
-    return WordVectors(tuple(known.words[row] for row in rows), known.matrix[rows], known.scale, known.source)

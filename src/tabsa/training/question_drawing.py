@@ -1,12 +1,11 @@
-"""What an epoch of a reader is made of, drawn anew each time: silent questions, names, and two texts made one.
+"""Epochs of a reader, drawn anew each time: silent questions, names, and two texts made one.
 
 Public sets review one thing each, which they do not name. So that a reader tells targets apart, an unnamed thing is
 given a name (`entity1: ...`, or in place of `this hotel`), and two texts about one thing each become one about two.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +13,11 @@ from numpy.typing import NDArray
 from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import Questions
-from tabsa.training.config import RunConfig
-from tabsa.training.questions import PreparedQuestions
+from tabsa.training.question_data import PreparedQuestions
+from tabsa.training.run_config import RunConfig
 
 _NEAR = 40  # texts to each side that are likely of the same domain
+_ELSEWHERE = 0.15  # share of silent questions whose aspect is of another dataset's inventory
 
 
 @dataclass
@@ -30,27 +30,22 @@ class _Text:
 
     @property
     def named(self) -> int:
-        """How many targets it names."""
+        """The number of targets that it names."""
         return 1 + max(self.slots, default=NO_SLOT)
 
     @property
     def implied(self) -> bool:
-        """Whether it is about a thing that it does not name."""
+        """True where it is about a thing that it does not name."""
         return all(slot == NO_SLOT for slot, _, _ in self.questions) and self.named == 0
 
 
-@dataclass
 class Drawer:
     """Draws epochs of a run."""
 
-    config: RunConfig
-    prepared: PreparedQuestions
-    first_words: NDArray[np.int32] = field(init=False)  # of each aspect: near ones share it
-    rows: NDArray[np.int64] = field(init=False)  # every text, as often as it is read
-
-    def __post_init__(self) -> None:
-        prepared = self.prepared
-        self.first_words = prepared.aspect_pieces[:, 1]
+    def __init__(self, config: RunConfig, prepared: PreparedQuestions) -> None:
+        self.config, self.prepared = config, prepared
+        self.first_words = prepared.aspect_pieces[:, 1]  # of each aspect: near ones share it
+        # Every text, as often as it is read.
         self.rows = np.repeat(np.arange(len(prepared.train)), np.array(prepared.repeats)[prepared.train.sets])
         large = [rows for rows in prepared.inventories if len(rows)]
         self.elsewhere = np.concatenate(large) if large else np.array([], np.int32)
@@ -117,8 +112,9 @@ class Drawer:
         train = self.prepared.train
         start, end = train.starts[row], train.starts[row + 1]
         begin, stop = train.first[row], train.first[row + 1]
-        asked = zip(*(getattr(train, n)[begin:stop].tolist() for n in ("targets", "aspects", "labels")), strict=True)
-        text = _Text(train.pieces[start:end].tolist(), train.slots[start:end].tolist(), list(asked))
+        columns = (getattr(train, name)[begin:stop].tolist() for name in ("targets", "aspects", "labels"))
+        questions = list(zip(*columns, strict=True))
+        text = _Text(train.pieces[start:end].tolist(), train.slots[start:end].tolist(), questions)
         inventory = self.prepared.inventories[train.sets[row]]
         if len(inventory):
             self._silent(text, inventory, rng)
@@ -128,12 +124,11 @@ class Drawer:
 
     def _silent(self, text: _Text, inventory: NDArray[np.int32], rng: np.random.Generator) -> None:
         """Ask aspects that the text has no opinion on, far enough from those that it has."""
-        questions = self.config.questions
         for slot in range(text.named) if text.named else [NO_SLOT]:
             own = {aspect for where, aspect, _ in text.questions if where == slot}
             near = {int(self.first_words[aspect]) for aspect in own}
-            for _ in range(questions.none):
-                other = len(inventory) < 3 or rng.random() < questions.elsewhere
+            for _ in range(self.config.questions.none):
+                other = len(inventory) < 3 or rng.random() < _ELSEWHERE
                 source = self.elsewhere if other else inventory
                 if len(inventory) < 3 and rng.random() < 0.75:
                     continue  # a set with one aspect says little of others
@@ -179,7 +174,7 @@ class Drawer:
         text.questions += other.questions
 
     def _across(self, text: _Text, other: _Text, rng: np.random.Generator) -> None:
-        """What one of two composed texts judges, the other may be silent on: ask that too."""
+        """Ask after what one of two composed texts judges and the other is silent on."""
         for one, its, slot in ((text, other, 0), (other, text, 1)):
             own = {aspect for _, aspect, _ in one.questions}
             near = {int(self.first_words[aspect]) for _, aspect, label in one.questions if label}
@@ -209,22 +204,19 @@ def _rename(text: _Text, old: Sequence[int], new: Sequence[int]) -> None:
 
 def _drop_words(text: _Text, share: float, rng: np.random.Generator) -> None:
     """Leave out some of the pieces that are no mention."""
-    kept = [n for n, slot in enumerate(text.slots) if slot != NO_SLOT or rng.random() >= share]
-    if kept:
-        text.pieces, text.slots = [text.pieces[n] for n in kept], [text.slots[n] for n in kept]
+    left = [n for n, slot in enumerate(text.slots) if slot != NO_SLOT or rng.random() >= share]
+    if left:
+        text.pieces, text.slots = [text.pieces[n] for n in left], [text.slots[n] for n in left]
 
 
 def _arrays(texts: Sequence[_Text], sets: NDArray[np.int16]) -> Questions:
     def ends(lengths: list[int]) -> NDArray[np.int64]:
         return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
-    def flat(parts: list[list[Any]], kind: Any) -> NDArray[Any]:
-        return np.array([item for part in parts for item in part], kind)
-
-    questions = np.array([q for text in texts for q in text.questions], np.int32).reshape(-1, 3)
+    questions = np.array([question for text in texts for question in text.questions], np.int32).reshape(-1, 3)
     return Questions(
-        flat([text.pieces for text in texts], np.int32),
-        flat([text.slots for text in texts], np.int16),
+        np.array([piece for text in texts for piece in text.pieces], np.int32),
+        np.array([slot for text in texts for slot in text.slots], np.int16),
         ends([len(text.pieces) for text in texts]),
         ends([len(text.questions) for text in texts]),
         questions[:, 0].astype(np.int16),

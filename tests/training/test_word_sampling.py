@@ -1,5 +1,6 @@
+"""Batches of sentences: what each of the three balances draws, and what a class weighs."""
+
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,12 +10,13 @@ from hypothesis import strategies as st
 from tabsa.datasets import loading as data
 from tabsa.encoding.arrays import PADDING, UNLABELLED, Encoded, count_words, encode
 from tabsa.errors import DataError
-from tabsa.training.sampling import Balance, Drawn, Sampler, class_weights
+from tabsa.training.loop import class_weights
+from tabsa.training.word_training import Sampler
 
-BALANCES: list[Balance] = ["mixed", "turns", "sentence"]
+BALANCES = ["mixed", "turns", "sentence"]
 
 
-def make(readings: int = 100, *, seed: int = 0, shares: tuple[float, ...] = (0.7, 0.2, 0.1)) -> Encoded:
+def make(readings=100, *, seed=0, shares=(0.7, 0.2, 0.1)):
     """Random readings of two targets, the second of which is sometimes absent, and three aspects."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, 30, readings).astype(np.int32)
@@ -27,7 +29,7 @@ def make(readings: int = 100, *, seed: int = 0, shares: tuple[float, ...] = (0.7
     return Encoded(tokens, lengths, labels, groups, labels[labelled].astype(np.int64))
 
 
-def with_counts(*counts: int) -> Encoded:
+def with_counts(*counts):
     """One reading for each label, of one target and one aspect, with `counts[label]` of each label."""
     labels = np.repeat(np.arange(len(counts)), counts).astype(np.int8).reshape(-1, 1, 1)
     lengths = np.random.default_rng(0).integers(1, 9, len(labels)).astype(np.int32)
@@ -35,20 +37,21 @@ def with_counts(*counts: int) -> Encoded:
     return Encoded(np.ones((len(labels), 9), np.int32), lengths, labels, groups, gold)
 
 
-def epoch(of: Encoded, balance: Balance, batch_size: int, *, seed: int = 1, state: int = 2) -> list[Drawn]:
+def epoch(of, balance, batch_size, *, seed=1, state=2):
     return list(Sampler(of, balance, batch_size, seed=seed).epoch(np.random.default_rng(state)))
 
 
-def labels_drawn(drawn: Drawn) -> list[int]:
+def labels_drawn(drawn):
     return [int(label) for label in drawn.labels[drawn.labels != UNLABELLED]]
 
 
-# ---- every way
+def plain(batches):
+    return [(drawn.rows.tolist(), drawn.labels.tolist()) for drawn in batches]
 
 
 @pytest.mark.parametrize("balance", BALANCES)
 @pytest.mark.parametrize("batch_size", [1, 7, 32, 1000])
-def test_what_is_asked_is_what_the_data_says(balance: Balance, batch_size: int) -> None:
+def test_what_is_learnt_is_what_the_data_says_by_falling_length(balance, batch_size):
     of = make()
     batches = epoch(of, balance, batch_size)
     assert len(batches) == Sampler(of, balance, batch_size, seed=1).updates > 0
@@ -57,56 +60,35 @@ def test_what_is_asked_is_what_the_data_says(balance: Balance, batch_size: int) 
         assert drawn.labels.shape == (len(drawn.rows), 2, 3)
         assert there.any((1, 2)).all()
         assert np.array_equal(drawn.labels[there], of.labels[drawn.rows][there])
-
-
-@pytest.mark.parametrize("balance", BALANCES)
-def test_rows_come_by_falling_length(balance: Balance) -> None:
-    of = make()
-    for drawn in epoch(of, balance, 16):
         assert (np.diff(of.lengths[drawn.rows]) <= 0).all()
 
 
 @pytest.mark.parametrize("balance", BALANCES)
-def test_the_same_state_of_the_generator_gives_the_same_epoch(balance: Balance) -> None:
-    of = make()
+def test_the_same_state_of_the_generator_gives_the_same_epoch(balance):
+    of = make(77)
     sampler, rng = Sampler(of, balance, 16, seed=1), np.random.default_rng(2)
-    first, between = list(sampler.epoch(rng)), rng.bit_generator.state
-    second = list(sampler.epoch(rng))
-    assert not same(first, second)
-    assert same(first, epoch(of, balance, 16))
+    first, between = plain(sampler.epoch(rng)), rng.bit_generator.state
+    second = plain(sampler.epoch(rng))
+    assert first != second
+    assert first == plain(epoch(of, balance, 16))
     # Resuming: a new sampler and a generator with the state from between the epochs.
     resumed = np.random.default_rng(99)
     resumed.bit_generator.state = between
-    assert same(second, list(Sampler(of, balance, 16, seed=1).epoch(resumed)))
-
-
-def same(first: list[Drawn], second: list[Drawn]) -> bool:
-    return len(first) == len(second) and all(
-        np.array_equal(a.rows, b.rows) and np.array_equal(a.labels, b.labels)
-        for a, b in zip(first, second, strict=True)
-    )
-
-
-@pytest.mark.parametrize("balance", BALANCES)
-def test_all_seeds_have_batches_of_the_same_sizes(balance: Balance) -> None:
-    of = make(77)
+    assert second == plain(Sampler(of, balance, 16, seed=1).epoch(resumed))
     sizes = [[len(drawn.rows) for drawn in epoch(of, balance, 16, seed=s, state=s)] for s in range(4)]
-    assert sizes == [sizes[0]] * 4
+    assert sizes == [sizes[0]] * 4  # all seeds have batches of the same sizes
 
 
 @pytest.mark.parametrize("balance", ["mixed", "turns"])
-def test_one_class_is_too_few(balance: Balance) -> None:
+def test_one_class_is_too_few(balance):
     with pytest.raises(DataError, match=f"has 1 class of label; balance '{balance}' needs two or more"):
         Sampler(with_counts(5), balance, 4, seed=1)
     assert len(epoch(with_counts(5), "sentence", 4)) == 2
 
 
-# ---- mixed
-
-
 @given(st.integers(1, 40), st.lists(st.integers(1, 60), min_size=2, max_size=5))
-def test_mixed_batches_have_equal_shares_of_every_class(batch_size: int, counts: list[int]) -> None:
-    in_all: Counter[int] = Counter()
+def test_mixed_batches_have_equal_shares_of_every_class(batch_size, counts):
+    in_all = Counter()
     batches = epoch(with_counts(*counts), "mixed", batch_size)
     for drawn in batches:
         found = Counter(labels_drawn(drawn))
@@ -118,102 +100,60 @@ def test_mixed_batches_have_equal_shares_of_every_class(batch_size: int, counts:
         assert len({in_all[label] for label in range(len(counts))}) == 1
 
 
-def test_mixed_asks_one_pair_a_row_and_none_twice() -> None:
-    of = make(200)
-    for drawn in epoch(of, "mixed", 12):
+def test_mixed_has_one_pair_a_row_and_none_twice_unless_there_are_too_few():
+    for drawn in epoch(make(200), "mixed", 12):
         assert ((drawn.labels != UNLABELLED).sum((1, 2)) == 1).all()
         pairs = [(row, *np.argwhere(labels != UNLABELLED)[0]) for row, labels in zip(*drawn, strict=True)]
         assert len(set(pairs)) == len(pairs)
-
-
-def test_fewer_pairs_than_a_batch_wants_are_drawn_again() -> None:
     (drawn, *others) = epoch(with_counts(50, 2), "mixed", 20)
     assert len(others) == 1
     assert Counter(labels_drawn(drawn)) == {0: 10, 1: 10}
     assert len(set(drawn.rows[drawn.labels[:, 0, 0] == 0])) == 10  # of those there are enough
 
 
-# ---- turns
-
-
-def test_turns_give_one_class_a_batch_each_in_turn() -> None:
+def test_turns_give_one_class_a_batch_each_in_turn():
     batches = epoch(with_counts(100, 20, 33), "turns", 8)
     assert [set(labels_drawn(drawn)) for drawn in batches] == [{1}, {2}, {0}] * 2  # the rarest first
     assert {len(drawn.rows) for drawn in batches} == {8}
-    rarest = [row for drawn in batches[::3] for row in drawn.rows]
-    assert len(set(rarest)) == 16  # no pair of it twice in an epoch
-
-
-def test_turns_with_fewer_pairs_than_a_batch() -> None:
+    assert len({row for drawn in batches[::3] for row in drawn.rows}) == 16  # no pair of it twice in an epoch
     batches = epoch(with_counts(100, 3, 5), "turns", 8)
     assert [Counter(labels_drawn(drawn)) for drawn in batches] == [{1: 3}, {2: 5}, {0: 8}]
-
-
-def test_turns_reach_every_pair_in_the_end() -> None:
     sampler, rng = Sampler(with_counts(30, 10), "turns", 8, seed=1), np.random.default_rng(0)
     seen = {row for _ in range(400) for drawn in sampler.epoch(rng) for row in drawn.rows.tolist()}
     assert seen == set(range(40))
 
 
-# ---- sentence
-
-
 @given(st.integers(1, 120), st.integers(1, 40))
-def test_every_sentence_comes_once_an_epoch(readings: int, batch_size: int) -> None:
+def test_every_sentence_comes_once_an_epoch(readings, batch_size):
     of = make(readings)
     batches = epoch(of, "sentence", batch_size)
     assert sorted(row for drawn in batches for row in drawn.rows) == list(range(readings))
     assert all(len(drawn.rows) == batch_size for drawn in batches[:-1])
-    assert 0 < len(batches[-1].rows) <= batch_size
     assert all(np.array_equal(drawn.labels, of.labels[drawn.rows]) for drawn in batches)
 
 
-def test_sentences_of_like_length_come_together() -> None:
+def test_sentences_of_like_length_come_together():
     of = make(640)
     batches = epoch(of, "sentence", 32)
     padded = sum(int(of.lengths[drawn.rows].max()) * len(drawn.rows) for drawn in batches)
-    unsorted = np.random.default_rng(0).permutation(640).reshape(-1, 32)
     assert padded < 1.15 * of.lengths.sum()
-    assert sum(of.lengths[rows].max() * 32 for rows in unsorted) > 1.8 * of.lengths.sum()
     longest = [int(of.lengths[drawn.rows].max()) for drawn in batches]
     assert longest != sorted(longest, reverse=True)  # but the batches are in no order of length
 
 
-# ---- weights of the classes
-
-
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=5).filter(any), st.floats(0, 1))
-def test_class_weights(counts: list[int], power: float) -> None:
-    weights = class_weights(with_counts(*counts), len(counts), power)
-    plain = [count**-power if count else 0.0 for count in counts]
-    mean = sum(weight * count for weight, count in zip(plain, counts, strict=True)) / sum(counts)
-    assert weights.tolist() == pytest.approx([weight / mean for weight in plain], rel=1e-5)
+def test_class_weights(counts, power):
+    weights = class_weights(np.array(counts, np.float64), power)
+    unscaled = [count**-power if count else 0.0 for count in counts]
+    mean = sum(weight * count for weight, count in zip(unscaled, counts, strict=True)) / sum(counts)
+    assert weights.tolist() == pytest.approx([weight / mean for weight in unscaled], rel=1e-5)
     assert weights.dtype == np.float32
 
 
-def test_class_weights_at_the_ends() -> None:
-    assert class_weights(with_counts(80, 20), 2, 0).tolist() == [1, 1]
-    assert class_weights(with_counts(80, 20), 2, 1).tolist() == pytest.approx([0.625, 2.5])
-    assert class_weights(with_counts(5, 5), 4, 0.5).tolist() == [1, 1, 0, 0]  # labels the data never has
-
-
-def test_what_is_not_asked_does_not_count() -> None:
-    of = make()
-    pairs = Counter(of.labels[of.labels != UNLABELLED].tolist())
-    weights = class_weights(of, 3, 1.0)
-    assert [pairs[label] * weights[label] for label in range(3)] == pytest.approx([pairs.total() / 3] * 3)
-
-
-# ---- the benchmark
-
-
 @pytest.mark.data
-def test_an_epoch_on_sentihood_is_18_updates(data_dir: Path) -> None:
+def test_an_epoch_on_sentihood_is_18_updates(data_dir):
     train = data.load("sentihood", "train", data_dir=data_dir)
     rows = {word: row for row, word in enumerate([PADDING, *count_words([train], targets=2)])}
     of = encode(train, rows, targets=2)
     for balance in ("mixed", "turns"):
-        batches = epoch(of, balance, 128)
-        assert len(batches) == 18
-        assert {len(drawn.rows) for drawn in batches} == {128}
-    assert len(epoch(of, "sentence", 128)) == -(-len(of) // 128)
+        assert [len(drawn.rows) for drawn in epoch(of, balance, 128)] == [128] * 18

@@ -1,16 +1,16 @@
+"""Drawn epochs: labels and slots are those of their texts, names and composed texts as often as wanted."""
+
 import itertools
 import re
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
 
 from question_sets import DATA, LARGE, NAMES, READER, config, prepared, questions_of, text_of
 from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import NO_SLOT
-from tabsa.encoding.questions import Questions
 from tabsa.schema import UNNAMED, Dataset, Example, Opinion, Target
-from tabsa.training.drawing import Drawer
+from tabsa.training.question_drawing import Drawer
 
 
 def sources(data, row):
@@ -26,7 +26,7 @@ def sources(data, row):
     return [examples[number] for number in numbers]
 
 
-def told_of_slots(data, row):
+def slots_of(data, row):
     """For each slot of a drawn text, the example and the target that it stands for."""
     examples = sources(data, row)
     first = examples[0]
@@ -60,32 +60,24 @@ def test_an_epoch_is_drawn_from_its_number(drawer, epochs):
     assert epochs[0].sets.tolist() == [0] * 12 + [1] * 8 + [2] * 60
 
 
-def test_a_drawn_epoch_comes_back_from_a_file(epochs, tmp_path):
-    """Its columns are views of one table, and safetensors writes the memory behind a view."""
-    save_file(epochs[0].arrays("x."), tmp_path / "drawn.safetensors")
-    again = Questions.of(load_file(tmp_path / "drawn.safetensors"), "x.")
-    for name, array in epochs[0].arrays().items():
-        np.testing.assert_array_equal(getattr(again, name), array, err_msg=name)
-
-
 def test_drawn_labels_are_those_of_the_text(drawer, epochs):
     ready = drawer.prepared
     silent = 0
     for data in epochs:
         for row in range(len(data)):
-            told = told_of_slots(data, row)
-            asked = questions_of(data, row)
-            assert len({question[:2] for question in asked}) == len(asked), "asked twice"
-            assert {slot for slot, _, _ in asked} <= set(told)
-            for slot, aspect, label in asked:
-                example, target = told[slot]
+            stand_for = slots_of(data, row)
+            questions = questions_of(data, row)
+            assert len({question[:2] for question in questions}) == len(questions), "asked twice"
+            assert {slot for slot, _, _ in questions} <= set(stand_for)
+            for slot, aspect, label in questions:
+                example, target = stand_for[slot]
                 assert ready.labels[label] == example.polarity(target, ready.aspects[aspect])
                 silent += label == 0 and example.id.startswith("large")
-            for slot, (example, target) in told.items():
+            for slot, (example, target) in stand_for.items():
                 expected = {
                     (opinion.aspect, opinion.polarity) for opinion in example.opinions if opinion.target == target
                 }
-                found = {(ready.aspects[a], ready.labels[label]) for s, a, label in asked if s == slot and label}
+                found = {(ready.aspects[a], ready.labels[label]) for s, a, label in questions if s == slot and label}
                 assert found == expected
     assert silent > 100
 
@@ -166,16 +158,16 @@ def test_a_pool_asks_more_of_more_versions_of_the_texts(drawer):
     assert len(pool) == 2 * once
     ready, extra = drawer.prepared, 0
     for row in range(len(pool)):
-        asked = questions_of(pool, row)
-        assert len({question[:2] for question in asked}) == len(asked)
-        extra += sum(label == UNLABELLED for *_, label in asked)
+        questions = questions_of(pool, row)
+        assert len({question[:2] for question in questions}) == len(questions)
+        extra += sum(label == UNLABELLED for *_, label in questions)
         if row < once:  # nothing is dropped of the first
-            told = told_of_slots(pool, row)
-            for slot, aspect, label in asked:
-                example, target = told[slot]
+            stand_for = slots_of(pool, row)
+            for slot, aspect, label in questions:
+                example, target = stand_for[slot]
                 assert label == UNLABELLED or ready.labels[label] == example.polarity(target, ready.aspects[aspect])
         slots = pool.slots[pool.starts[row] : pool.starts[row + 1]].tolist()
-        assert all(slot in slots for slot, _, _ in asked if slot != NO_SLOT)
+        assert all(slot in slots for slot, _, _ in questions if slot != NO_SLOT)
     assert extra > once
     assert pool.lengths[once:].sum() < pool.lengths[:once].sum() * 0.95
 

@@ -1,35 +1,29 @@
-"""What a training run is: one TOML file, typed and checked."""
+"""A training run as one TOML file, typed and checked; or as a table of labels with a few options."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, Final, Literal
 
 from tabsa.checkpoint.model_folder import DEFAULT
 from tabsa.config import build, nearest, option, override, read_toml
+from tabsa.datasets.loading import named_columns
+from tabsa.datasets.own import frame_dataset
 from tabsa.datasets.records import Columns
 from tabsa.embeddings.packing import Storage
-from tabsa.errors import ConfigError, deprecated
+from tabsa.errors import ConfigError, DataNotFoundError
 from tabsa.models.registry import SYSTEMS, System
-from tabsa.training.optimisers import Clip, Name
-from tabsa.training.sampling import Balance
+from tabsa.schema import Dataset
 
-Selection = Literal[
-    "mean",
-    "sun.strict_accuracy",
-    "sun.macro_f1",
-    "ma.strict_accuracy",
-    "ma.macro_f1",
-    "aspect_auc",
-    "sentiment_accuracy",
-    "sentiment_auc",
-    "opinion_f1",
-    "last",
-]
+Optimiser = Literal["ftrl", "ftrl-tf", "adam", "adamw"]
+Clip = Literal["variable", "global"]
+Balance = Literal["mixed", "turns", "sentence"]
+Selection = Literal["mean", "opinion_f1", "last"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    """What is read."""
+    """The data that is read."""
 
     name: str = option("places", "a dataset's name (see `tabsa data`), or a file or folder of your own")
     train: str = option("train", "the split to learn from")
@@ -79,22 +73,23 @@ class TrainingConfig:
     balance: Balance = option("mixed", "mixed: all classes in a batch; turns: one; sentence: whole sentences")
     class_power: float = option(0.5, "with `sentence`, a class weighs 1 / frequency ** this in the loss", low=0, high=1)
     shuffle_targets: bool = option(False, "give a sentence's targets other slots each time it is read")
-    optimiser: Name = option("ftrl", "ftrl, ftrl-tf (TensorFlow's start at zero), adagrad, adam or adamw")
+    optimiser: Optimiser = option("ftrl", "ftrl, ftrl-tf (TensorFlow's start at zero), adam or adamw")
     rate: float = option(0.05, "learning rate", low=1e-12)
-    schedule: Literal["constant", "linear", "cosine"] = option("constant", "how the rate falls to 0, or not")
+    schedule: Literal["constant", "linear"] = option("constant", "how the rate falls to 0, or not")
     warmup: int = option(0, "updates over which the rate rises from 0", low=0)
     weight_decay: float = option(0.0, "AdamW's", low=0)
     beta2: float = option(0.999, "Adam's and AdamW's second decay", low=0, high=0.99999)
     layer_decay: float = option(1.0, "layer-wise rates: what an encoder's rate falls by, layer by layer", low=0, high=1)
     head_rate: float = option(1.0, "what the rate is multiplied by for what is not the encoder's", low=0)
-    r_drop: float = option(0.0, "R-drop: weight of how two readings with other dropout differ", low=0)
     ema: float = option(
-        0.0, "decay of the exponential moving average of the weights, which is kept; 0: none", low=0, high=0.9999
+        0.0, "decay of the exponential moving average of the weights, which is used; 0: none", low=0, high=0.9999
     )
-    clip: Clip = option("variable", "whose gradient norm is limited: each variable's, all together, or none")
+    clip: Clip = option("variable", "whose gradient norm is limited: each variable's, or all together")
     clip_norm: float = option(5.0, "that limit", low=0)
     validate_every: int = option(1, "epochs between validations on dev, each of which saves", low=1)
-    select: Selection = option("mean", "the dev metric that chooses the best state; mean: of all")
+    select: Selection = option(
+        "mean", "the best state on dev: by the mean of all metrics, readers also by opinion_f1; last: none"
+    )
     calibrate: Literal["temperature", "classes"] = option(
         "temperature", "fitted on dev: one temperature, or also a bias for each class, which changes decisions"
     )
@@ -107,9 +102,7 @@ class TrainingConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class DistillationConfig:
-    """Whether a model learns the soft labels of others of its kind, trained first, instead of the labels."""
-
-    DROPPED: ClassVar[dict[str, Any]] = {"rounds": 1}
+    """Soft labels of others of its kind, trained first, that a model learns instead of the labels."""
 
     teachers: int = option(0, "seeds trained first, whose mean answers are learnt; 0: none", low=0)
     settings: tuple[str, ...] = option((), "what is different in their configuration, each as SECTION.KEY=VALUE")
@@ -118,25 +111,21 @@ class DistillationConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionsConfig:
-    """What a model with any aspects is asked in training: drawn anew in every epoch."""
+    """Questions that a model with open aspects is trained on, drawn anew in every epoch."""
 
     sets: tuple[str, ...] = option((), "further datasets, each NAME, NAME:SPLIT or a file, and * N to read it N times")
     dev_aspects: tuple[str, ...] = option((), "the aspects that dev is judged by; none named: those of training")
     none: int = option(4, "aspects without an opinion, for each target of a text with an inventory", low=0)
-    elsewhere: float = option(0.15, "share of those that are of another dataset's inventory", low=0, high=1)
     named: float = option(0.0, "share of the texts about an unnamed thing that give it a name", low=0, high=1)
-    extra: int = option(2, "with teachers: questions more for each target, which only they answer", low=0)
     ask_all: int = option(16, "an inventory of at most this many aspects is asked whole", low=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FineTuningConfig:
-    """Whether a reader is trained further on labels of your own."""
+    """A reader that is trained further on labels of your own."""
 
     base: str = option("", "the reader to start from, by name or folder; empty: train what `kind` says from its start")
-    encoder: Literal["kept", "trained"] = option("kept", "kept: texts are read once, and the questions' layers learn")
-    held: float = option(0.15, "share of the texts that is held out where there is no dev split", low=0.01, high=0.9)
-    folds: int = option(4, "of the cross-validation where that share has under 100 opinions", low=2)
+    encoder: Literal["frozen", "trained"] = option("frozen", "frozen: texts are read once, and what answers learns")
     minutes: float = option(0.0, "how long it may take; 0: as long as it takes", low=0)
 
 
@@ -156,7 +145,7 @@ class RunConfig:
 
     @property
     def system(self) -> System:
-        """What is trained."""
+        """The system that is trained."""
         return SYSTEMS[self.kind]
 
 
@@ -170,9 +159,9 @@ _SECTIONS: Final[dict[str, type[Any]]] = {
     "questions": QuestionsConfig,
     "fine_tuning": FineTuningConfig,
 }
-# What fine-tuning does where a configuration does not say, by what happens to the encoder.
+# Options of fine-tuning that a configuration leaves open, by what happens to the encoder.
 _TUNED: Final[dict[str, dict[str, dict[str, Any]]]] = {
-    "kept": {
+    "frozen": {
         "model": {"dropout": 0.3},
         "training": {
             "optimiser": "adamw", "rate": 3e-5, "epochs": 0, "batch_size": 0, "schedule": "linear", "warmup": 5,
@@ -188,29 +177,15 @@ _TUNED: Final[dict[str, dict[str, dict[str, Any]]]] = {
         },
     },
 }  # fmt: skip
-# What options were called before; saved configurations have them, and keep loading.
-_RENAMED: Final = {
-    "data.composed": "augmentation.composed",
-    "vectors.more": "vectors.aligned",
-    "vectors.more_first": "vectors.aligned_first",
-    "training.average": "training.ema",
-    "training.evaluate_every": "training.validate_every",
-    "teaching.teachers": "distillation.teachers",
-    "teaching.settings": "distillation.settings",
-    "teaching.rounds": "distillation.rounds",
-    "teaching.copies": "augmentation.copies",
-    "teaching.replaced": "augmentation.replaced",
-}
 
 
 def read_config(path: Path, settings: tuple[str, ...] = ()) -> RunConfig:
     """The run that a TOML file describes, with `section.key=value` settings over it."""
-    return run_config(override(renamed(read_toml(path)), map(_renamed_setting, settings)))
+    return run_config(override(read_toml(path), settings))
 
 
 def run_config(values: dict[str, Any]) -> RunConfig:
     """The run that plain data describes."""
-    values = renamed(values)
     for key in values:
         if key not in ("kind", "model", *_SECTIONS):
             raise ConfigError(f"unknown key '{key}'{nearest(key, ('kind', 'model', *_SECTIONS))}")
@@ -231,6 +206,8 @@ def run_config(values: dict[str, Any]) -> RunConfig:
             raise ConfigError(f"'training.{name}' is 0, which is for fine-tuning; expected at least 1")
     if config.system.open_aspects and 0 < config.data.max_length < _LEAST_PIECES:
         raise ConfigError(f"'data.max_length' is {config.data.max_length}; a reader needs {_LEAST_PIECES} word pieces")
+    if config.training.select == "opinion_f1" and not config.system.open_aspects:
+        raise ConfigError(f"'training.select' is 'opinion_f1', which is for readers, and 'kind' is '{kind}'")
     if config.augmentation.composed and (config.data.targets < 2 or config.system.concepts):
         raise ConfigError("'augmentation.composed' is for models of two targets or more, and not for concepts")
     if config.distillation.teachers:
@@ -241,23 +218,21 @@ def run_config(values: dict[str, Any]) -> RunConfig:
 
 
 def _with_base(values: dict[str, Any]) -> dict[str, Any]:
-    """With what fine-tuning does unless told.
+    """Fill in the options of fine-tuning that are not given.
 
-    A run without a `kind` fine-tunes the model in the box; one that describes a network is a delayed-entnet, as ever.
+    A run without a `kind` fine-tunes the model in the box.
     """
     tuning = values.get("fine_tuning", {})
     if not isinstance(tuning, dict):
         return {"kind": "reader", **values}
     if "kind" not in values and "base" not in tuning:
-        if values.get("model") or values.get("vectors"):
-            return {"kind": "delayed-entnet", **values}
         tuning = {"base": DEFAULT, **tuning}
     if not tuning.get("base"):
         return {"kind": "reader", **values}
     if values.get("kind", "reader") != "reader":
         raise ConfigError(f"'fine_tuning.base' is for readers, and 'kind' is '{values['kind']}'; leave one of them out")
     filled = {"kind": "reader", **values, "fine_tuning": tuning}
-    for section, defaults in _TUNED.get(str(tuning.get("encoder", "kept")), {}).items():
+    for section, defaults in _TUNED.get(str(tuning.get("encoder", "frozen")), {}).items():
         if isinstance(filled.get(section, {}), dict):
             filled[section] = defaults | filled.get(section, {})
     return filled
@@ -267,37 +242,73 @@ def teachers_config(config: RunConfig) -> RunConfig:
     """The configuration of a run's teachers."""
     values = asdict(replace(config, distillation=DistillationConfig()))
     try:
-        return run_config(override(values, map(_renamed_setting, config.distillation.settings)))
+        return run_config(override(values, config.distillation.settings))
     except ConfigError as e:
         raise ConfigError(f"'distillation.settings': {e}") from e
 
 
-def renamed(values: dict[str, Any]) -> dict[str, Any]:
-    """The same with every option under its name of today; a line names the new name of each old one."""
-    result = {key: dict(value) if isinstance(value, dict) else value for key, value in values.items()}
-    for old, new in _RENAMED.items():
-        section, _, key = old.partition(".")
-        there = result.get(section)
-        if isinstance(there, dict) and key in there:
-            _say_renamed(old, new)
-            new_section, _, new_key = new.partition(".")
-            result.setdefault(new_section, {}).setdefault(new_key, there.pop(key))
-    if result.get("teaching") == {}:
-        del result["teaching"]
-    distillation = result.get("distillation")
-    if isinstance(distillation, dict) and isinstance(settings := distillation.get("settings"), list | tuple):
-        distillation["settings"] = [_renamed_setting(one) if isinstance(one, str) else one for one in settings]
-    return result
+def requested_run(
+    data: Any,
+    *,
+    columns: Columns | Mapping[str, str] | None = None,
+    more: Path | None = None,
+    base: str | None = None,
+    kind: str | None = None,
+    full: bool = False,
+    minutes: float | None = None,
+    epochs: int | None = None,
+    settings: tuple[str, ...] = (),
+) -> tuple[RunConfig, Dataset | None]:
+    """The run that a person describes, and its dataset where that is in memory.
+
+    `data` is a table of labels, by its path or in memory, a TOML file, or a whole configuration; the rest goes over it.
+    """
+    if isinstance(data, RunConfig | Mapping):
+        beside = {"columns": columns, "more": more, "base": base, "kind": kind, "full": full, "minutes": minutes}
+        for name, value in (beside | {"epochs": epochs, "settings": settings}).items():
+            if value:
+                raise ConfigError(f"{name!r} is given beside a whole configuration; say it there")
+        return data if isinstance(data, RunConfig) else run_config(dict(data)), None
+    if base and kind:
+        raise ConfigError("a base is what fine-tuning starts from, a kind what is trained from nothing; give one")
+    dataset, values = None, {"kind": kind} if kind else {}
+    named = None if columns is None else named_columns(columns)
+    if isinstance(data, str | Path):
+        values = _file_values(Path(data).expanduser()) | values
+        if named is not None:
+            plain = asdict(Columns())
+            _put(values, "data", columns={name: own for name, own in asdict(named).items() if own != plain[name]})
+    else:
+        dataset = frame_dataset(data, named or Columns())
+        _put(values, "data", name=dataset.name)
+    if more is not None:
+        if not more.is_file():
+            raise DataNotFoundError(f"no file {more}; expected further labels")
+        _put(values, "data", more=str(more))
+    _put(values, "fine_tuning", base=base, encoder="trained" if full else None, minutes=minutes)
+    _put(values, "training", epochs=epochs)
+    run = run_config(override(values, settings))
+    if not run.fine_tuning.base and (full or minutes is not None):
+        raise ConfigError(f"a '{run.kind}' is trained from nothing; 'full' and 'minutes' are for fine-tuning")
+    return run, dataset
 
 
-def _renamed_setting(setting: str) -> str:
-    name, equals, value = setting.partition("=")
-    new = _RENAMED.get(name.strip())
-    if new is None:
-        return setting
-    _say_renamed(name.strip(), new)
-    return f"{new}{equals}{value}"
+def _file_values(source: Path) -> dict[str, Any]:
+    """The configuration that a TOML file holds, or the one that names a table; data may lie beside a TOML file."""
+    if not source.name.lower().endswith(".toml"):
+        if not source.exists():
+            raise DataNotFoundError(f"no file or folder {source}; expected your labels, or a configuration (.toml)")
+        return {"data": {"name": str(source)}}
+    values = read_toml(source)
+    data = values.get("data")
+    name = data.get("name") if isinstance(data, dict) else None
+    if isinstance(name, str) and name not in (".", "") and not Path(name).exists() and (source.parent / name).exists():
+        _put(values, "data", name=str(source.parent / name))
+    return values
 
 
-def _say_renamed(old: str, new: str) -> None:
-    deprecated(f"'{old}' is called '{new}' now", until="0.3", stacklevel=3)
+def _put(values: dict[str, Any], section: str, **more: Any) -> None:
+    """Set what is given in a section, unless that is no section, which is said elsewhere."""
+    given = {name: value for name, value in more.items() if value is not None}
+    if given and isinstance(values.get(section, {}), dict):
+        values[section] = {**values.get(section, {}), **given}

@@ -1,0 +1,308 @@
+"""Fine-tuning with the encoder frozen: texts are read once by onnxruntime, and the question path learns from that.
+
+A text's keys and values do not depend on the questions, nor on what is learnt where the encoder stays as it is, so an
+epoch costs only the questions. Each seed learns from texts of its own and is judged on others: the folds of a
+cross-validation are seeds side by side, and the last seed, which learns from all texts, is saved as it stands when the
+folds together are at their best.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from tabsa.encoding.answers import PresenceCalibration
+from tabsa.encoding.arrays import UNLABELLED
+from tabsa.encoding.pieces import PiecePassage
+from tabsa.encoding.questions import AspectTable, Questions, answers_of, encode_questions
+from tabsa.errors import DataError
+from tabsa.evaluation.metrics import question_metrics
+from tabsa.models.base import Answer
+from tabsa.models.reader.reader_engine import ReaderEngine
+from tabsa.models.reader.reader_network import QuestionPath
+from tabsa.nn.context import EVALUATION, Context
+from tabsa.nn.transformer import padding_mask
+from tabsa.schema import Dataset
+from tabsa.training.loop import Figures, Loop, SeedScore, cross_entropy, length_batches
+from tabsa.training.run_config import RunConfig
+
+Rows = NDArray[np.int64]
+_IN_MEMORY: Final = 2**31  # bytes; more lies in a file
+_READ_AT_ONCE: Final = 4096  # passages, by onnxruntime
+_ANSWERED_AT_ONCE: Final = 64
+_MOST_QUESTIONS: Final = 24  # of a passage in an update: its opinions, and as many silent ones as there is room
+_LEAST_GAIN: Final = 0.001  # of the loss, for what is better at all
+_FEW: Final = 8  # texts: with so few, the gain must be two standard errors
+
+
+@dataclass(frozen=True)
+class CachedFeatures:
+    """What an encoder gives of N passages with P word pieces, and their Q questions."""
+
+    questions: Questions
+    keys_values: NDArray[np.float16]  # of each layer, of all passages behind each other, (P, layers x 2, d)
+    starts: Rows  # where each passage's begin, and the end, (N + 1,)
+    targets: NDArray[np.float32]  # the states of all passages' targets, (G, d)
+    target_rows: Rows  # the row in `targets` of each question's, (Q,)
+    aspects: NDArray[np.float32]  # the vectors of the aspects, (A, d)
+    owners: Rows  # the example that each passage is of, (N,)
+
+    def __len__(self) -> int:
+        return len(self.owners)
+
+    @property
+    def lengths(self) -> Rows:
+        """Pieces of each passage, with the two around it."""
+        return np.diff(self.starts)
+
+
+def cache_features(
+    engine: ReaderEngine,
+    dataset: Dataset,
+    labels: Sequence[str],
+    *,
+    spill: Path | None = None,
+    on_read: Callable[[int, int], None] = lambda _done, _all: None,
+) -> CachedFeatures:
+    """Read a dataset's texts once; `spill` is the file that holds the features where they are too much for memory."""
+    table, longest = AspectTable(engine.pieces), engine.folder.config.max_length
+    questions = encode_questions(dataset, engine.pieces, table, labels, longest=longest)
+    if not len(questions.targets):
+        raise DataError(f"{dataset.name}: nothing is asked of its texts; expected targets and aspects to ask about")
+    passages: list[PiecePassage] = []
+    owners: list[int] = []
+    for number, example in enumerate(dataset.examples):
+        # Not in windows: nobody knows which of a long text's windows carries its label.
+        cut = list(engine.pieces.cut(example.text, example.targets, longest=longest))
+        passages += cut
+        owners += [number] * len(cut)
+    starts = np.concatenate([[0], np.cumsum([len(passage.pieces) + 2 for passage in passages])]).astype(np.int64)
+    first = np.concatenate([[0], np.cumsum([len(passage.targets) for passage in passages])]).astype(np.int64)
+    size = engine.shape.encoder.size
+    keys_values = _room((int(starts[-1]), len(engine.shape.keys_values), size), spill)
+    targets = np.empty((int(first[-1]), size), np.float32)
+    for start in range(0, len(passages), _READ_AT_ONCE):
+        for done, (number, features) in enumerate(engine.features(passages[start : start + _READ_AT_ONCE]), 1):
+            row = start + number
+            keys_values[starts[row] : starts[row + 1]] = features.keys_values.transpose(1, 0, 2)
+            targets[first[row] : first[row + 1]] = features.targets
+            on_read(start + done, len(passages))
+    # Every target of a passage has the same aspects, one target after another.
+    each = np.diff(questions.first) // np.maximum(1, np.diff(first))
+    target_rows = np.repeat(np.arange(first[-1]), np.repeat(each, np.diff(first)))
+    vectors = engine.aspect_vectors(tuple(table.rows))
+    return CachedFeatures(questions, keys_values, starts, targets, target_rows, vectors, np.array(owners, np.int64))
+
+
+def _room(shape: tuple[int, ...], spill: Path | None) -> NDArray[np.float16]:
+    if spill is None or 2 * int(np.prod(shape, dtype=np.int64)) <= _IN_MEMORY:
+        return np.empty(shape, np.float16)
+    spill.parent.mkdir(parents=True, exist_ok=True)
+    mapped: NDArray[Any] = np.memmap(spill, np.float16, "w+", shape=shape)
+    return mapped
+
+
+@dataclass(frozen=True)
+class FeatureBatch:
+    """Features of texts, and their questions; each seed has its own."""
+
+    keys_values: Tensor  # of each layer, (layers x 2, S, B, T, d)
+    lengths: Tensor  # (S, B)
+    targets: Tensor  # the state of each question's target, (S, B, M, d)
+    aspects: Tensor  # the vector of its aspect, (S, B, M, d)
+    labels: Tensor  # UNLABELLED where there is no question, (S, B, M)
+
+
+class FrozenEncoderReader(QuestionPath):
+    """A reader without its encoder: it answers from cached features."""
+
+    fused = True
+
+    def forward(self, batch: FeatureBatch, *, context: Context) -> Answer:
+        """Logits (S, B, M, labels)."""
+        pairs = list(zip(batch.keys_values[::2], batch.keys_values[1::2], strict=True))
+        mask = padding_mask(batch.lengths, batch.keys_values.shape[3])
+        question = self.interact(self.ask(batch.targets, batch.aspects), pairs, mask, context)
+        return Answer(self.classify(question, context))
+
+
+@dataclass(frozen=True)
+class Fold:
+    """The passages that a seed learns from, and those it is judged on; none for the seed that learns from all."""
+
+    learnt: Rows
+    held: Rows
+
+
+class FrozenEncoderTrainer(Loop[list[Rows]]):
+    """Fine-tunes on cached features; one seed a fold.
+
+    Args:
+        config: the run.
+        features: of the texts.
+        gold: of every question of the dataset, -1 where no fold holds its text.
+        model: one seed a fold.
+        folds: what each learns from.
+        calibration: of the model that it starts from; what is learnt, and judged, is what comes behind it.
+        device: cpu or cuda.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        features: CachedFeatures,
+        gold: Rows,
+        model: FrozenEncoderReader,
+        folds: Sequence[Fold],
+        calibration: PresenceCalibration,
+        device: str = "cpu",
+    ) -> None:
+        self.features, self.gold, self.folds, self.calibration = features, gold, tuple(folds), calibration
+        self.examples = np.zeros(len(gold), np.int64)  # that each question is of
+        self.examples[features.questions.numbers] = np.repeat(features.owners, np.diff(features.questions.first))
+        super().__init__(config, model, model.seeds, device)
+        self.model: FrozenEncoderReader = model
+        self.answers = np.zeros((len(gold), model.labels))  # the latest, of the fold that held each question
+        for number, scored in enumerate(self.score()):  # training has to be better than what it starts from
+            self.progress.best[number] = scored.score
+            self.progress.best_figures[number] = scored.figures
+        self.start_losses = self._text_losses()
+
+    def _text_losses(self) -> NDArray[np.float64]:
+        """The loss of the latest answers on each text that was held, (texts,)."""
+        held = self.gold >= 0
+        owner = self.examples[held]
+        return np.asarray(np.bincount(owner, _losses(self.gold[held], self.answers[held]))[np.unique(owner)])
+
+    def surely_better(self) -> bool:
+        """Compare the best state with the start on the texts that were held.
+
+        In a cross-validation, where texts are few, it must be better by a standard error of the gain over the texts,
+        and by more of them the fewer there are: it is an estimate itself.
+        """
+        self.put(self.best)
+        self.score()
+        gain = self.start_losses - self._text_losses()
+        least = _LEAST_GAIN * float(self.start_losses.mean())
+        if len(self.folds) > 1:
+            least = max(least, (1 + _FEW / len(gain)) * float(gain.std(ddof=1)) / len(gain) ** 0.5)
+        return float(gain.mean()) > least
+
+    @property
+    def updates(self) -> int:
+        """Updates in an epoch: as many as the fold with the most texts needs."""
+        return -(-self.texts // self.config.training.batch_size)
+
+    @property
+    def texts(self) -> int:
+        """Passages that are learnt from."""
+        return max(len(fold.learnt) for fold in self.folds)
+
+    def batches(self) -> Iterator[list[Rows]]:
+        """Passages of like length together; a fold with fewer texts than others reads some again."""
+        orders = [self._orders(fold.learnt, rng) for fold, rng in zip(self.folds, self.orders, strict=True)]
+        return (list(rows) for rows in zip(*orders, strict=True))
+
+    def _orders(self, rows: Rows, rng: np.random.Generator) -> list[Rows]:
+        size = min(self.config.training.batch_size, self.texts)
+        order = np.concatenate([rng.permutation(rows) for _ in range(-(-self.updates * size // len(rows)))])
+        batches = length_batches(self.features.lengths, order[: self.updates * size], size)
+        return [batches[n] for n in rng.permutation(len(batches))]
+
+    def learn(self, batch: list[Rows]) -> Tensor:
+        """One update of each seed on its passages."""
+        drawn = [[self._drawn(int(row), rng) for row in rows] for rows, rng in zip(batch, self.orders, strict=True)]
+        texts = feature_batch(self.features, batch, drawn, self.device)
+        logits = calibrated(self.model(texts, context=self.context()).logits, self.calibration)
+        return self.step(cross_entropy(logits, texts.labels, None))
+
+    def _drawn(self, row: int, rng: np.random.Generator) -> Rows:
+        """The questions of a passage in an update."""
+        questions = self.features.questions
+        every = np.arange(questions.first[row], questions.first[row + 1])
+        if len(every) <= _MOST_QUESTIONS:
+            return every
+        silent, opinions = every[questions.labels[every] <= 0], every[questions.labels[every] > 0]
+        room = max(_MOST_QUESTIONS - len(opinions), len(opinions))
+        return np.concatenate([opinions, rng.permutation(silent)[:room]])
+
+    @torch.no_grad()
+    def score(self) -> list[SeedScore]:
+        """Score all folds together: each question is answered by the seed that has not learnt from its text."""
+        data = self.features.questions
+        encoded = np.zeros((len(data.targets), self.model.labels))
+        encoded[:, 0] = 1
+        finite = [bool(torch.isfinite(self.model.output[seed]).all()) for seed in range(len(self.folds))]
+        for seed, rows, answers in held_answers(self.model, self.features, self.folds):
+            encoded[rows] = self.calibration.apply(answers)
+            finite[seed] &= bool(np.isfinite(answers).all())
+        self.answers = answers_of(data, len(self.gold), encoded)
+        held = self.gold >= 0
+        loss = float(_losses(self.gold[held], self.answers[held]).mean())
+        metrics = question_metrics(self.gold[held], self.answers[held])
+        figures: Figures = {"questions": {**metrics, "log_loss": loss}}
+        return [SeedScore(figures, -loss, one) for one in finite]
+
+
+def _losses(gold: Rows, answers: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(-np.log(np.maximum(answers[np.arange(len(gold)), gold], 1e-9)))
+
+
+def feature_batch(
+    features: CachedFeatures, rows: Sequence[Rows], questions: Sequence[Sequence[Rows]], device: torch.device
+) -> FeatureBatch:
+    """The passages `rows`, as many for each seed, with the numbers of each one's `questions`."""
+    seeds, texts = len(rows), len(rows[0])
+    lengths = np.array([features.lengths[own] for own in rows])
+    most = max(1, *(len(one) for own in questions for one in own))
+    layers, d = features.keys_values.shape[1:]
+    keys_values = np.zeros((layers, seeds, texts, int(lengths.max()), d), np.float32)
+    number = np.zeros((seeds, texts, most), np.int64)
+    there = np.zeros((seeds, texts, most), bool)
+    for seed in range(seeds):
+        for text in range(texts):
+            row, own = rows[seed][text], questions[seed][text]
+            start, end = features.starts[row], features.starts[row + 1]
+            keys_values[:, seed, text, : end - start] = features.keys_values[start:end].transpose(1, 0, 2)
+            number[seed, text, : len(own)] = own
+            there[seed, text, : len(own)] = True
+    labels = np.where(there, features.questions.labels[number], UNLABELLED).astype(np.int64)
+    targets = features.targets[features.target_rows[number]]
+    aspects = features.aspects[features.questions.aspects[number]]
+    return FeatureBatch(*(torch.from_numpy(one).to(device) for one in (keys_values, lengths, targets, aspects, labels)))
+
+
+def held_answers(
+    model: FrozenEncoderReader, features: CachedFeatures, folds: Sequence[Fold]
+) -> Iterator[tuple[int, Rows, NDArray[np.float64]]]:
+    """Each seed's answers to the questions of the passages it holds: seed, questions, (questions, labels)."""
+    orders = [fold.held[np.argsort(-features.lengths[fold.held], kind="stable")] for fold in folds]
+    first = features.questions.first
+    for start in range(0, max(map(len, orders)), _ANSWERED_AT_ONCE):
+        parts = [order[start : start + _ANSWERED_AT_ONCE] for order in orders]
+        questions = [[np.arange(first[row], first[row + 1]) for row in part] for part in parts]
+        width = max(map(len, parts))
+        padded = [np.concatenate([part, np.zeros(width - len(part), np.int64)]) for part in parts]
+        nothing = np.array([], np.int64)
+        filled = [[*own, *[nothing] * (width - len(own))] for own in questions]
+        texts = feature_batch(features, padded, filled, model.output.device)
+        answers = model(texts, context=EVALUATION).logits.double().softmax(-1).cpu().numpy()
+        for seed, own in enumerate(questions):
+            if own:
+                found = [of_text[: len(one)] for of_text, one in zip(answers[seed], own, strict=False)]
+                yield seed, np.concatenate(own), np.concatenate(found)
+
+
+def calibrated(logits: Tensor, calibration: PresenceCalibration) -> Tensor:
+    """`PresenceCalibration.apply` on logits, (..., labels): the logarithms of the probabilities behind it."""
+    odds = logits[..., 1:].logsumexp(-1) - logits[..., 0]
+    odds = odds / calibration.presence_temperature + calibration.presence_bias
+    polarities = (logits[..., 1:] / calibration.polarity_temperature).log_softmax(-1)
+    there = functional.logsigmoid(odds).unsqueeze(-1)
+    return torch.cat([functional.logsigmoid(-odds).unsqueeze(-1), there + polarities], dim=-1)
