@@ -57,7 +57,7 @@ def test_evaluate_warns_of_targets_that_use_would_not_answer(tiny_model, command
 
 def test_a_run_names_them():
     pytest.importorskip("torch")
-    from tabsa.training.config import DataConfig, run_config
+    from tabsa.training.run_config import DataConfig, run_config
 
     config = run_config({"kind": "lr", "data": {"name": "my.csv", "columns": {"text": "Review"}}})
     assert config.data.columns == Columns(text="Review") == config.data.own_columns

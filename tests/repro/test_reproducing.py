@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from result_factory import made_up, request
+from tabsa.encoding import arrays
 from tabsa.errors import ConfigError, DataError, DataNotFoundError, OutputError
 from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.training import word_training as words
@@ -86,9 +87,8 @@ def test_test_is_looked_at_once_from_the_best_state(tmp_path, monkeypatch):
     model = words.build_model(config, prepared, (3, 4))
     model.load_state_dict(outcome.weights)
     assert prepared.test is not None
-    for run_, probabilities in zip(
-        outcome.runs, combine(prepared.test, reading_probabilities(model, prepared.test)), strict=True
-    ):
+    answers = arrays.combine(prepared.test, reading_probabilities(model, prepared.test))
+    for run_, probabilities in zip(outcome.runs, answers, strict=True):
         assert run_.test == figures_of(prepared.test.gold, probabilities)
 
 
