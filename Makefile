@@ -4,13 +4,12 @@
 # make check   lint, format, types
 # make docs    the documentation as a site, in site/; make docs-serve shows it while you write
 # make dist    wheel and sdist, checked, and tried in empty environments of every Python there is
-# make fuzz    100,000 inputs that nobody should give; ARGS=--fresh starts over
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: help demo test test-all check docs docs-serve dist fuzz format clean
+.PHONY: help demo test test-all check docs docs-serve dist format clean
 help:
 	@sed -n 's/^# make/make/p' Makefile
 
@@ -52,9 +51,6 @@ docs-serve: $(VENV)/.installed-dev
 
 dist: $(VENV)/.installed-dev
 	$(BIN)/python tools/dist.py $(ARGS)
-
-fuzz: $(VENV)/.installed-dev
-	OMP_NUM_THREADS=1 PYTHONPATH=tests:tests/helpers $(BIN)/python -m fuzz $(ARGS)
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -1,81 +1,378 @@
-"""The part of the fuzz that every run of the tests has: its first cases, and all that were ever found."""
+"""Inputs that nobody should give, made by hypothesis: each is answered, or refused in one line of ours.
 
+`corpus/` has what was once found: each file says what it is, and is replayed by every run of the tests.
+"""
+
+import base64
+import csv
+import hashlib
+import io
 import json
+import math
+import shutil
+import sys
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 pytest.importorskip("fastapi", reason="needs the service: pip install 'tabsa[serve]'")
 pytest.importorskip("pyarrow", reason="needs Parquet: pip install 'tabsa[tables]'")
+pytest.importorskip("torch", reason="needs PyTorch: pip install 'tabsa[train]'")
 
-from fuzz.cases import CORPUS, Ended, chance_of, read_case
-from fuzz.kinds import KINDS, maker, shares
-from fuzz.models import write_models
-from fuzz.runner import MOST_GROWTH, fuzz, run_cases
+from fastapi.testclient import TestClient
 
-INPUTS = 1000
-KEPT = sorted(CORPUS.glob("*.json"))
+import tabsa.cli
+from reader_folder import small_reader, write_reader
+from tabsa.checkpoint.checksums import CHECKSUMS
+from tabsa.datasets.checking import check
+from tabsa.datasets.loading import load as load_data
+from tabsa.errors import TabsaError
+from tabsa.inference.predictor import Predictor, load
+from tabsa.pages.counting import summarise
+from tabsa.schema import Span, Target
+from tabsa.scoring.labelling import suggest_table
+from tabsa.scoring.request import Layout, Request
+from tabsa.scoring.single import score_table
+from tabsa.serve.app import create_app
+from tabsa.serve.settings import Settings
+from tabsa.text.sentences import split_sentences
+from tabsa.text.suggestions import suggest, suggest_common
+
+CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.json"))
+FUZZED = settings(
+    max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), print_blob=False
+)
+INSIDES = ("Traceback", "pydantic", "site-packages", "<class '", " object at 0x")
+NAMES = ("Camden", "Brixton", "Hull", "Zürich", "St. John's", "R&D", "O2", "北京", "서울", "C++", "a")
+MODELS = ("tiny", "tiny-reader")
+
+words = st.sampled_from(
+    [*NAMES, "is", "not", "dear", "<target1>", "entity1", "[SEP]", "##s", "don't", "1,000.50", "U.S.", "\n", ". "]
+)
+# Any character there is, half ones too, beside alphabets that have met trouble before.
+odd = st.text(st.characters(), max_size=12) | st.text(
+    st.sampled_from("\ud800\udfff\x00\x1b\u202e\u200d\ufeff\u0301😀İﬃ北很贵กำ서²½"), max_size=12
+)
+texts = st.lists(words | odd, max_size=30).map(" ".join)
+names = st.lists(st.sampled_from(NAMES) | odd, max_size=4)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | odd | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(odd, inner, max_size=3),
+    max_leaves=5,
+)
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_models(tmp_path_factory.mktemp("fuzz-models"))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_first_inputs(kind: str, models: Path, tmp_path: Path) -> None:
-    inputs = shares(INPUTS, tuple(KINDS))[kind]
-    tally = fuzz(kind, range(inputs), 0, models, tmp_path, tmp_path / "scratch")
-    found = [json.loads(path.read_text())["about"] for path in (tmp_path / "found").glob("*.json")]
-    assert not tally.findings, "\n".join([str(tally.findings), *found])
-    assert tally.inputs == inputs
-    assert tally.growth < MOST_GROWTH
-    for outcome in ("answered", "refused"):  # neither all nonsense nor all sense
-        assert tally.outcomes[outcome] > inputs / 10
+def folders(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp("models")
+    shutil.copytree(tiny_model, place / "tiny")
+    write_reader(place / "tiny-reader", small_reader())
+    return {name: place / name for name in MODELS}
 
 
 @pytest.fixture(scope="module")
-def replayed(models: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Ended]:
-    """How every kept case ends."""
-    kept = [(path, *read_case(path)) for path in KEPT]
-    ended: dict[Path, Ended] = {}
-    for kind in KINDS:
-        own = [(path, case) for path, of, case in kept if of == kind]
-        ends = run_cases(kind, [case for _, case in own], models, tmp_path_factory.mktemp("replay"))
-        ended |= dict(zip([path for path, _ in own], ends, strict=True))
-    return ended
+def models(folders: dict[str, Path]) -> dict[str, Predictor]:
+    return {name: load(path, threads=1) for name, path in folders.items()}
 
 
-@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
-def test_what_was_found_once(path: Path, replayed: dict[Path, Ended]) -> None:
-    ended = replayed[path]
-    assert not ended.finding, ended.finding
+def one_line(message: str) -> None:
+    assert message.strip()
+    assert "\n" not in message
+    assert not any(word in message for word in INSIDES), message
 
 
-def test_a_case_is_made_again_by_its_number() -> None:
-    for kind in KINDS:
-        make = maker(kind)
-        one, other = (json.dumps(make(chance_of(kind, 3, 77))) for _ in range(2))
-        assert one == other
-        assert json.dumps(make(chance_of(kind, 3, 78))) != one
+def answered_or_refused(act: Any) -> Any:
+    """Do it: an error of ours is one line, any other is a finding."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return act()
+        except TabsaError as error:
+            one_line(str(error))
+            return None
 
 
-def test_whatever_goes_wrong_is_noticed(tmp_path: Path) -> None:
-    ways = ("answer", "refuse", "raise", "insides", "die", "spin", "answer")
-    ended = dict(zip(ways, run_cases("fuzz.bad:Bad", [{"do": way} for way in ways], tmp_path, tmp_path), strict=True))
-    waited = list(run_cases("fuzz.bad:Bad", [{"do": "answer"}, {"do": "wait"}], tmp_path, tmp_path, hang_seconds=2))
-    assert [way for way in ways if not ended[way].finding] == ["answer", "refuse", "answer"]
-    assert ended["refuse"].outcome == "refused"
-    assert ended["raise"].signature == "KeyError in bad.py:run"
-    assert "shows our insides" in ended["insides"].finding
-    assert "exit code 9" in ended["die"].finding
-    assert "no end" in waited[1].finding
-    assert ended["spin"].signature == "slow"
+def edited(content: bytes, draw: Any) -> bytes:
+    """Damage bytes in up to three places, or leave them alone."""
+    for _ in range(draw(st.integers(0, 3))):
+        place = draw(st.integers(0, max(0, len(content) - 1)))
+        what = draw(st.sampled_from([b"", b"\x00", b"\xff\xfe", b'"', b"\n", b",", b"{", b"\xed\xa0\x80", b"9" * 50]))
+        content = content[:place] + what + content[place + draw(st.integers(0, 3)) :]
+    return content
 
 
-def test_a_run_is_taken_up_again(models: Path, tmp_path: Path) -> None:
-    first = fuzz("texts", range(20), 5, models, tmp_path, tmp_path / "scratch")
-    again = fuzz("texts", range(40), 5, models, tmp_path, tmp_path / "scratch")
-    assert (first.inputs, again.inputs) == (20, 40)
-    whole = fuzz("texts", range(40), 5, models, tmp_path / "whole", tmp_path / "scratch")
-    assert whole.outcomes == again.outcomes
+# ---- texts
+
+
+def check_prediction(model: Predictor, text: str, targets: Any, **options: Any) -> None:
+    found = answered_or_refused(lambda: model.predict(text, targets, **options))
+    if found is None:
+        return
+    assert found.text == text
+    for opinion in found.opinions:
+        shares = opinion.probabilities
+        assert all(math.isfinite(share) and -1e-6 <= share <= 1 + 1e-6 for share in shares.values())
+        assert sum(shares.values()) == pytest.approx(1, abs=1e-3)
+        assert shares[opinion.polarity] == max(shares.values())
+    json.dumps(found.to_dict(), allow_nan=False)
+    (again,) = model.predict_many([text], targets, **options)
+    for one, other in zip(found.opinions, again.opinions, strict=True):
+        assert one.probabilities == pytest.approx(other.probabilities, abs=2e-3)
+    if found.opinions:
+        first = found.opinions[0]
+        for word in found.evidence(first.target, first.aspect).words:
+            assert 0 <= word.span.start < word.span.end <= len(text)
+            assert math.isfinite(word.weight)
+
+
+@pytest.mark.fuzz
+@FUZZED
+@given(data=st.data())
+def test_texts(models, data):
+    text = data.draw(texts)
+    spans = split_sentences(text)
+    assert all(0 <= span.start < span.end <= len(text) for span in spans)
+    assert all(text[span.start : span.end] == name for name, found in suggest(text) for span in found)
+    suggest_common([text, "Camden is dear."])
+    model = models[data.draw(st.sampled_from(MODELS))]
+    aspects = data.draw(st.none() | st.lists(st.sampled_from(["price", "safety"]) | odd, max_size=3))
+    check_prediction(model, text, data.draw(names), aspects=aspects, implied=data.draw(st.none() | st.booleans()))
+
+
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        pytest.param("Camden is dear.", [Target("Camden", (Span(18, 50),))], id="marked behind the end"),
+        pytest.param("Camden is dear.", [Target("Camden", (Span(9, 5),))], id="marked from end to start"),
+        pytest.param("Camden Hull Brixton " * 500, ["Camden", "Hull", "Brixton"], id="names throughout"),
+        pytest.param("北京很贵但是漂" * 1427, ["北京"], id="no spaces"),
+        pytest.param("a" * 1_000_000, ["Camden"], id="one word of a megabyte"),
+    ],
+)
+def test_texts_once_found(models, text, targets):
+    found = answered_or_refused(lambda: models["tiny-reader"].predict(text, targets))
+    marked = isinstance(targets[0], Target)
+    assert (found is None) == marked, "mentions outside the text are refused, long texts read"
+
+
+# ---- tables
+
+
+def use_table(source: Path, way: str, model: Predictor, **request: Any) -> None:
+    """Hand a table to what reads such tables."""
+    out = source.with_name("out.jsonl")
+    if isinstance(request.get("targets"), list):
+        request["targets"] = dict.fromkeys(request["targets"], ())
+    if way == "check":
+        check(source)
+    elif way == "load":
+        load_data(source, "all")
+    elif way == "report":
+        summary = summarise(source)
+        json.dumps(summary.to_dict(), allow_nan=False)
+        summary.write_html(source.with_name("report.html"))
+        summary.write_csv(source.with_name("numbers.csv"))
+    elif way == "suggest":
+        suggest_table(source, out, model, Request(**request), 2, overwrite=True)
+    else:
+        counts = score_table(source, out, model, Request(**request), overwrite=True).counts
+        assert counts.scored + counts.rejected == counts.rows
+        for line in out.read_text("utf-8").split("\n")[:-1]:
+            json.loads(line, parse_constant=pytest.fail)
+
+
+USUAL = {
+    "text": texts, "target": st.sampled_from(["Camden", "Hull", "", None]), "aspect": st.sampled_from(["price", ""]),
+    "polarity": st.sampled_from(["positive", "none", "Positive", "", "nan"]), "id": st.integers() | odd,
+    "confidence": st.sampled_from([0.9, "0.5", "nan", ""]), "date": st.sampled_from(["2026-01-31", "1/2/26", "", "0"]),
+}  # fmt: skip
+
+
+@pytest.mark.fuzz
+@FUZZED
+@given(data=st.data())
+def test_tables(models, tmp_path_factory, data):
+    columns = data.draw(st.lists(st.sampled_from(list(USUAL)) | odd, min_size=1, max_size=6))
+    rows = [
+        [data.draw(USUAL.get(name, values) | values) for name in columns] for _ in range(data.draw(st.integers(0, 5)))
+    ]
+    name = data.draw(st.sampled_from(["table.csv", "table.tsv", "table.jsonl"]))
+    stream = io.StringIO()
+    if name.endswith(".jsonl"):
+        stream.writelines(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
+    else:
+        csv.writer(stream, delimiter="\t" if "tsv" in name else ",").writerows([columns, *rows])
+    encoding = data.draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
+    source = tmp_path_factory.mktemp("table") / name
+    source.write_bytes(edited(stream.getvalue().encode(encoding, "surrogatepass"), data.draw))
+    way = data.draw(st.sampled_from(["check", "load", "report", "suggest", "score"]))
+    request = {"targets": data.draw(names) or ["Camden"], "layout": data.draw(st.sampled_from(list(Layout)))}
+    model = models[data.draw(st.sampled_from(MODELS))]
+    answered_or_refused(lambda: use_table(source, way, model, **request if way in ("suggest", "score") else {}))
+
+
+@pytest.mark.parametrize("path", [p for p in CORPUS if p.name.startswith("table")], ids=lambda path: path.stem)
+def test_tables_once_found(path, models, tmp_path, monkeypatch, capsys):
+    case = json.loads(path.read_text("utf-8"))
+    source = tmp_path / case["name"]
+    content = base64.b64decode(case["base64"]) if "base64" in case else case["text"].encode("utf-8", "surrogatepass")
+    source.write_bytes(content)
+    way = case["way"].removeprefix("cli-")
+    if way == case["way"]:
+        answered_or_refused(lambda: use_table(source, way, models["tiny"], **case.get("request", {})))
+        return
+    arguments = {"check": ["data", "check", source], "report": ["report", source, "--out", tmp_path / "report.html"]}
+    monkeypatch.setattr(sys, "argv", ["tabsa", *map(str, arguments[way])])
+    with pytest.raises(SystemExit) as end:
+        tabsa.cli.main()
+    printed = capsys.readouterr()
+    assert end.value.code in (0, 1, None)
+    assert not {"\x1b"} & set(printed.out + printed.err)
+    for line in printed.err.splitlines():
+        one_line(line)
+
+
+# ---- model folders
+
+
+def asked(folder: Path) -> list[dict[str, float]] | None:
+    """Load a folder and ask it once."""
+
+    def ask() -> list[dict[str, float]]:
+        model = load(folder, threads=1, precision="float32")
+        aspects = ["price"] if model.open_aspects else None
+        found = model.predict("Camden is not cheap but lovely. Hull is dear.", ["Camden", "Hull"], aspects)
+        return [dict(opinion.probabilities) for opinion in found.opinions]
+
+    found: list[dict[str, float]] | None = answered_or_refused(ask)
+    return found
+
+
+def seal(folder: Path, name: str) -> None:
+    """Make the checksums fit, as somebody who means harm would."""
+    listed = json.loads((folder / CHECKSUMS).read_text())
+    if name in listed["sha256"]:
+        listed["sha256"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        (folder / CHECKSUMS).write_text(json.dumps(listed))
+
+
+@pytest.mark.fuzz
+@FUZZED
+@given(data=st.data())
+def test_folders(folders, tmp_path_factory, data):
+    source = folders[data.draw(st.sampled_from(MODELS))]
+    folder = shutil.copytree(source, tmp_path_factory.mktemp("folder") / "model")
+    right = asked(source)
+    name = data.draw(st.sampled_from(sorted(path.name for path in folder.iterdir())))
+    before = (folder / name).read_bytes()
+    (folder / name).write_bytes(edited(before, data.draw))
+    if name != CHECKSUMS and data.draw(st.booleans()):
+        seal(folder, name)
+        asked(folder)
+    elif (folder / name).read_bytes() != before and name not in ("README.md", "metrics.json", CHECKSUMS):
+        assert asked(folder) in (None, right), f"damage to {name} changes an answer in silence"
+
+
+FORGED = {
+    "a number of 5,000 digits": '{"targets": ' + "9" * 5000 + "}",
+    "JSON nested without end": "[" * 100_000,
+    "the kind of another system": {"kind": "lr"},
+    "labels that repeat": {"labels": ["none", "none", "positive"]},
+    "labels without `none`": {"labels": ["a", "positive", "negative"]},
+    "a temperature that is not a number": {"temperature": float("nan")},
+    "'targets' of a billion": {"targets": 10**9},
+}
+
+
+@pytest.mark.parametrize("base", MODELS)
+@pytest.mark.parametrize("about", FORGED)
+def test_forged_configurations_once_found(folders, tmp_path, base, about):
+    folder, change = shutil.copytree(folders[base], tmp_path / "model"), FORGED[about]
+    path = folder / "config.json"
+    path.write_text(change if isinstance(change, str) else json.dumps(json.loads(path.read_text()) | change))
+    seal(folder, "config.json")
+    assert asked(folder) is None or about == "'targets' of a billion"
+
+
+@pytest.mark.parametrize(("base", "name", "other"), [("tiny", "model.onnx", "config.json"),
+                                                     ("tiny-reader", "ask.onnx", "read.onnx")])  # fmt: skip
+def test_files_of_another_part_once_found(folders, tmp_path, base, name, other):
+    folder = shutil.copytree(folders[base], tmp_path / "model")
+    shutil.copyfile(folder / other, folder / name)
+    assert asked(folder) is None  # its checksum is another's
+    seal(folder, name)
+    assert asked(folder) is None
+
+
+# ---- requests
+
+
+@pytest.fixture(scope="module")
+def client(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    corrections = str(tmp_path_factory.mktemp("corrections") / "corrections.jsonl")
+    app = create_app(Settings(model=str(folders["tiny"]), threads=1, corrections=corrections))
+    with TestClient(app, "http://localhost", raise_server_exceptions=False) as running:
+        yield running
+
+
+def check_response(response: Any) -> None:
+    assert 200 <= response.status_code < 500, response.text[:300]
+    if response.headers.get("content-type", "").startswith("application/json") and response.content:
+        content = json.loads(response.content, parse_constant=pytest.fail)
+        if response.status_code >= 400:
+            one_line(content["error"]["message"])
+            assert {"code", "message", "field"} <= set(content["error"])
+
+
+BODIES = {
+    "/v1/predict": {"text": "Camden is dear.", "targets": ["Camden", {"name": "Hull", "aliases": ["K"]}]},
+    "/v1/evidence": {"text": "Camden is dear.", "targets": ["Camden"], "of": {"target": "Camden", "aspect": "price"}},
+    "/v1/suggest": {"text": "Camden is dear."},
+    "/v1/corrections": {"text": "Dear.", "target": "Camden", "aspect": "price", "polarity": "negative"},
+}
+
+
+@pytest.mark.fuzz
+@FUZZED
+@given(data=st.data())
+def test_requests(client, data):
+    path = data.draw(st.sampled_from(list(BODIES)))
+    changes = st.sampled_from([*BODIES[path], "texts", "aspects", "implied", "explain"])
+    body = BODIES[path] | data.draw(st.dictionaries(changes, values | texts | names, max_size=2))
+    content = edited(json.dumps(body).encode(), data.draw)
+    check_response(client.post(path, content=content, headers={"content-type": "application/json"}))
+
+
+@pytest.mark.fuzz
+@FUZZED
+@given(data=st.data())
+def test_uploads(client, data):
+    rows = [
+        ["id", "text", "more"],
+        *([n, data.draw(texts), data.draw(odd)] for n in range(data.draw(st.integers(0, 4)))),
+    ]
+    stream = io.StringIO()
+    csv.writer(stream).writerows(rows)
+    content = edited(stream.getvalue().encode("utf-8", "replace"), data.draw)
+    name = data.draw(st.sampled_from(["t.csv", "t.jsonl", "t.csv.gz", "t.xlsx", "../../etc/x.csv", "t.pdf", "a" * 300]))
+    form = {"targets": "Camden"} | data.draw(
+        st.dictionaries(
+            st.sampled_from(["layout", "format", "prefix", "target_column", "implied", "text_column", "events"]),
+            st.sampled_from(["long", "jsonl", "=x", "more", "true", "nobody", "price", ""]), max_size=3,
+        )
+    )  # fmt: skip
+    path = data.draw(st.sampled_from(["/v1/columns", "/v1/score", "/v1/report"]))
+    check_response(client.post(path, data=form, files={"file": (name, content)}))
+
+
+@pytest.mark.parametrize("path", [p for p in CORPUS if p.name.startswith("request")], ids=lambda path: path.stem)
+def test_requests_once_found(path, client):
+    case = json.loads(path.read_text("utf-8"))
+    body = case["body"].encode("latin-1")
+    response = client.request(case["method"], case["path"], content=body, headers=case["headers"])
+    check_response(response)
+    assert response.status_code == 200 if case["method"] == "HEAD" else response.status_code >= 400

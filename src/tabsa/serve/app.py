@@ -95,7 +95,7 @@ def _service(settings: Settings, metrics: Metrics) -> Service:
 _health = APIRouter()
 
 
-@_health.get("/", include_in_schema=False)
+@_health.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
 async def page() -> FileResponse:
     """Give the page."""
     return FileResponse(PAGE / "index.html")

@@ -73,6 +73,10 @@ def handle_problems(app: FastAPI) -> None:
     async def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
         return of_validation([{**one, "loc": one["loc"][1:]} for one in error.errors()]).response()
 
+    @app.exception_handler(UnicodeEncodeError)  # what pydantic raises at half a character in a key
+    async def _half(_: Request, __: UnicodeEncodeError) -> JSONResponse:
+        return Problem(400, "bad_json", "the body has half a character (a lone surrogate)").response()
+
 
 def of_validation(errors: Sequence[Mapping[str, Any]]) -> Problem:
     """Pydantic's errors in our form; the limits of the schema bound their number."""
