@@ -12,7 +12,6 @@ A message says what was wrong, what was expected, and what to try, in words that
 caller can do about it (an option of the command line, a field of a request) that caller adds, by the error's code.
 """
 
-import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -80,15 +79,6 @@ def first_line(error: Exception) -> str:
     """Return the first line of another library's error, for a message of ours; its class where it has none."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
-
-
-class DeprecatedWarning(FutureWarning):
-    """Something has another name now."""
-
-
-def deprecated(words: str, until: str, stacklevel: int = 2) -> None:
-    """Warn of an old way."""
-    warnings.warn(f"{words}; the old way works until {until}", DeprecatedWarning, stacklevel=stacklevel + 1)
 
 
 class DataWarning(UserWarning):

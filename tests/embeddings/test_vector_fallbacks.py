@@ -132,18 +132,13 @@ def test_random_vectors_have_the_scale_asked_for_and_follow_the_seed():
 
 def test_coverage_counts_types_and_tokens():
     counts = {"the": 10, "n't": 5, "posh": 3, "grotty": 2}
-    report = coverage(lookup(counts, VECTORS), counts)
-    assert report.types == {"exact": 1, "clitic": 1, "random": 2}
-    assert report.tokens == {"exact": 10, "clitic": 5, "random": 5}
-    assert report.share() == 0.75
-    assert report.share("clitic", "random") == 0.5
-    assert report.unknown == (("posh", 3), ("grotty", 2))
-    assert report.to_dict() == {
-        "types": {"exact": 1, "clitic": 1, "random": 2},
-        "tokens": {"exact": 10, "clitic": 5, "random": 5},
-        "known_tokens": 0.75,
-        "unknown": [["posh", 3], ["grotty", 2]],
+    assert coverage(lookup(counts, VECTORS), counts | {"Oslo": 5}) == {
+        "types": {"exact": 1, "clitic": 1, "random": 2, "missing": 1},
+        "tokens": {"exact": 10, "clitic": 5, "random": 5, "missing": 5},
+        "known_tokens": 0.6,
+        "unknown": [["Oslo", 5], ["posh", 3], ["grotty", 2]],
     }
+    assert coverage(lookup([], VECTORS), {})["known_tokens"] == 0
 
 
 def test_a_word_met_later_is_placed_among_those_of_a_table():

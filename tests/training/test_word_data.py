@@ -61,7 +61,7 @@ def test_places_without_any_file():
     assert [words[row] for row in prepared.targets] == [target_word(0), target_word(1)]
     assert len(np.unique(prepared.matrix, axis=0)) == len(words)  # every word can be told from every other
     assert prepared.train.tokens.max() < len(words)
-    assert vocabulary.coverage.share() < 0.5
+    assert vocabulary.coverage["known_tokens"] < 0.5
     for vector, aspect in zip(prepared.aspect_vectors, prepared.aspects, strict=True):
         parts = lookup(aspect_words(aspect), vocabulary.vectors).matrix
         np.testing.assert_allclose(vector, parts.mean(0), rtol=1e-6)
@@ -94,7 +94,7 @@ def test_words_get_their_vectors_from_a_file(glove):
     assert "unread" not in vocabulary.vectors.words
     np.testing.assert_allclose(prepared.aspect_vectors[1], [2, 3, 3])
     assert vocabulary.vectors.source.name == "glove.txt"
-    assert 0 < vocabulary.coverage.share() < 1
+    assert 0 < vocabulary.coverage["known_tokens"] < 1
     # Training sees the numbers that a model folder has.
     matrix = vocabulary.vectors.matrix
     assert np.array_equal(matrix, matrix.astype(np.float16).astype(np.float32))

@@ -110,33 +110,12 @@ def hashed_vectors(words: Iterable[str], dim: int, *, seed: int = 0, scale: floa
     return EmbeddingTable(words, matrix, scale, None, tuple(how))
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """The ways a text's words were found: by types (each word once) and by tokens (each as often as it occurs)."""
+def coverage(table: EmbeddingTable, token_counts: Mapping[str, int]) -> dict[str, Any]:
+    """Count how the words of a text were found, of how often each occurs; one that the table lacks is missing.
 
-    types: dict[How, int]
-    tokens: dict[How, int]
-    unknown: tuple[tuple[str, int], ...]
-    """Words with a random vector or none, and how often they occur, the most frequent first."""
-
-    def share(self, *ways: How) -> float:
-        """Return the fraction of tokens found in one of these ways; without any, in all but random and missing."""
-        counted = ways or tuple(way for way in WAYS if way not in ("random", "missing"))
-        total = sum(self.tokens.values())
-        return sum(self.tokens.get(way, 0) for way in counted) / total if total else 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return {
-            "types": dict(self.types),
-            "tokens": dict(self.tokens),
-            "known_tokens": self.share(),
-            "unknown": [list(pair) for pair in self.unknown],
-        }
-
-
-def coverage(table: EmbeddingTable, token_counts: Mapping[str, int]) -> Coverage:
-    """Count how the words of a text were found, of how often each occurs; one that the table lacks is missing."""
+    `types` and `tokens` are by way, `known_tokens` is the share with a vector that is not random, and `unknown` has the
+    other words with how often they occur, the most frequent first.
+    """
     types: Counter[How] = Counter()
     tokens: Counter[How] = Counter()
     unknown = []
@@ -145,7 +124,12 @@ def coverage(table: EmbeddingTable, token_counts: Mapping[str, int]) -> Coverage
         types[way] += 1
         tokens[way] += count
         if way in ("random", "missing"):
-            unknown.append((word, count))
+            unknown.append([word, count])
     ways = [way for way in WAYS if way in types]
-    ranked = tuple(sorted(unknown, key=lambda pair: (-pair[1], pair[0])))
-    return Coverage({way: types[way] for way in ways}, {way: tokens[way] for way in ways}, ranked)
+    known = sum(tokens[way] for way in ways if way not in ("random", "missing"))
+    return {
+        "types": {way: types[way] for way in ways},
+        "tokens": {way: tokens[way] for way in ways},
+        "known_tokens": known / max(1, tokens.total()),
+        "unknown": sorted(unknown, key=lambda pair: (-pair[1], pair[0])),
+    }

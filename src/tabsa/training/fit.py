@@ -75,7 +75,7 @@ def fit(
     prepared, vocabulary = prepare(config, data_dir)
     trainer = train_seeds(config, prepared, numbers, device, callbacks, run=run, resume=resume)
     folder = write_result(out, config, prepared, vocabulary, numbers, trainer.progress, trainer.best)
-    known = f"{100 * vocabulary.coverage.share():.1f}% of the words known"
+    known = f"{100 * vocabulary.coverage['known_tokens']:.1f}% of the words known"
     vectors = known if config.vectors.file else "random word vectors: name better ones in vectors.file"
     warn_of(prepared.notes)
     return Fitted(folder, _rows(trainer), f"{trainer.model.size:,} weights, {vectors}")

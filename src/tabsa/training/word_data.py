@@ -16,7 +16,7 @@ from tabsa.embeddings.concepts import ConceptTable, load_concepts
 from tabsa.embeddings.fallbacks import candidates
 from tabsa.embeddings.glove import read_vectors
 from tabsa.embeddings.packing import rounded
-from tabsa.embeddings.vectors import Coverage, WordVectors, coverage, hashed_vectors, lookup
+from tabsa.embeddings.vectors import WordVectors, coverage, hashed_vectors, lookup
 from tabsa.encoding.arrays import PADDING, Encoded, count_words, encode
 from tabsa.encoding.target_words import aspect_matrix, target_word
 from tabsa.errors import DataError
@@ -64,7 +64,7 @@ class FolderVocabulary:
     """The word vectors and concepts that a model folder takes along, and how well they cover the data."""
 
     vectors: WordVectors
-    coverage: Coverage
+    coverage: dict[str, Any]
     concepts: ConceptTable | None = None
 
 

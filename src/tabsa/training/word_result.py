@@ -46,7 +46,7 @@ def write_result(
         "dev": plain(dev),
         "calibration": calibration,
         "seeds": {str(s): plain(progress.best_figures[n]) for n, s in enumerate(seeds)},
-        "coverage": vocabulary.coverage.to_dict(),
+        "coverage": vocabulary.coverage,
         "concepts": _concept_facts(prepared, vocabulary),
     }
     model_config = ModelConfig(
