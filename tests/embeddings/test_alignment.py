@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from tabsa.embeddings.alignment import align
-from tabsa.embeddings.vectors import WordVectors
+from tabsa.embeddings.vectors import WordVectors, align
 from tabsa.errors import DataError
 
 

@@ -40,7 +40,7 @@ class _Layout(NamedTuple):
 
     dim: int
     scale: float
-    declared_rows: int | None
+    rows: int | None  # as the header says, where there is one
     first_line: int  # number of the first line that is not the header
     lines: list[bytes]
 
@@ -102,10 +102,8 @@ def _read_layout(lines: Iterator[bytes], path: Path) -> _Layout:
     counts = Counter(_trailing_numbers(line) for line in body[:_LAYOUT_LINES] if line.strip())
     # Most lines agree, whatever the few with a word that contains spaces, or a broken one, seem to have.
     dim = counts.most_common(1)[0][0] if counts else 0
-    if dim == 0:
+    if dim == 0 or (declared and declared[1] != dim):
         raise DataError(f"{path} holds no word vectors; a word and its numbers, single spaces between, were expected")
-    if declared and declared[1] != dim:
-        raise DataError(f"{path}: its header says {declared[1]} numbers a line, but its lines have {dim}")
     sample = [
         _numbers(_fields(line, dim, number, path), number, path)
         for number, line in enumerate(body, first)
@@ -148,9 +146,8 @@ def _scan(
             tokens[token] = None
     if line.strip():
         _fields(line, layout.dim, number, path)
-    found = number - layout.first_line + 1
-    if layout.declared_rows is not None and found < layout.declared_rows:
-        raise DataError(f"{path} is cut short: its header says {layout.declared_rows} lines, but it has {found}")
+    if layout.rows is not None and number - layout.first_line + 1 < layout.rows:
+        raise DataError(f"{path} is cut short: its header says {layout.rows} lines")
     return list(tokens), values
 
 

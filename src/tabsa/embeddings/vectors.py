@@ -1,4 +1,4 @@
-"""One vector for each word, how each was found, and how much of a text that covers.
+"""One vector for each word, how each was found, how much of a text that covers, and alignment with another file.
 
 wanted = {spelling for word in words for spelling in candidates(word)}
 vectors = read_vectors("glove.840B.300d.zip", wanted)
@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
 from tabsa.embeddings.fallbacks import WAYS, How, parts, random_vector, spellings
+from tabsa.errors import DataError
 
+_RIDGE: Final = 1e-3  # of the mean variance: enough for a map to exist, too little to matter where words are many
 GLOVE_SCALE: Final = 0.38  # of GloVe 840B: for a file of zeros, and where there is no file
 
 
@@ -32,7 +34,7 @@ class WordVectors:
     """Words and their vectors, a row each."""
 
     words: tuple[str, ...]
-    matrix: npt.NDArray[np.float32]  # (words, dim)
+    matrix: NDArray[np.float32]  # (words, dim)
     scale: float
     """The root mean square of the vectors' elements: how large a made-up vector should be to be like them."""
     source: VectorSource | None = None
@@ -56,8 +58,8 @@ class WordVectors:
     def __contains__(self, word: object) -> bool:
         return word in self.index
 
-    def __getitem__(self, word: str) -> npt.NDArray[np.float32]:
-        row: npt.NDArray[np.float32] = self.matrix[self.index[word]]
+    def __getitem__(self, word: str) -> NDArray[np.float32]:
+        row: NDArray[np.float32] = self.matrix[self.index[word]]
         return row
 
 
@@ -133,3 +135,36 @@ def coverage(table: EmbeddingTable, token_counts: Mapping[str, int]) -> dict[str
         "known_tokens": known / max(1, tokens.total()),
         "unknown": sorted(unknown, key=lambda pair: (-pair[1], pair[0])),
     }
+
+
+def align(words: Iterable[str], vectors: WordVectors, other: WordVectors) -> WordVectors:
+    """Return `vectors` and, after them, those of `words` that they lack and `other` has, aligned.
+
+    Two GloVe files are two views of the same language, so a linear map learnt on the words they share (Mikolov et al.,
+    2013) takes a word from the one with many words and few dimensions to where the other would have it, roughly.
+    """
+    own = set(vectors.words)
+    rows = {word: row for row, word in enumerate(other.words)}
+    added = [word for word in dict.fromkeys(words) if word not in own and word in rows]
+    if not added:
+        return vectors
+    shared = [(row, rows[word]) for row, word in enumerate(vectors.words) if word in rows]
+    if len(shared) <= other.dim:
+        raise DataError(
+            f"the two files of word vectors share {len(shared)} words; "
+            f"aligning one with the other takes more than {other.dim}"
+        )
+    here, there = (np.array(side) for side in zip(*shared, strict=True))
+    moved = _mapped(other.matrix[there], vectors.matrix[here], other.matrix[[rows[word] for word in added]])
+    matrix = np.concatenate([vectors.matrix, moved])
+    return WordVectors((*vectors.words, *added), matrix, vectors.scale, vectors.source)
+
+
+def _mapped(x: NDArray[np.float32], y: NDArray[np.float32], new: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return where the least squares map from rows of `x` to rows of `y` takes the rows of `new`."""
+    from_mean, to_mean = x.mean(0, dtype=np.float64), y.mean(0, dtype=np.float64)
+    centred = x - from_mean
+    square = centred.T @ centred
+    square[np.diag_indices_from(square)] += _RIDGE * np.trace(square) / len(square)
+    matrix = np.linalg.solve(square, centred.T @ (y - to_mean))
+    return np.asarray((new - from_mean) @ matrix + to_mean, np.float32)

@@ -11,12 +11,11 @@ from tabsa.checkpoint.model_folder import open_folder
 from tabsa.datasets.checking import any_named, mostly_implied, notes_on
 from tabsa.datasets.loading import load
 from tabsa.datasets.locate import find
-from tabsa.embeddings.alignment import align
 from tabsa.embeddings.concepts import ConceptTable, load_concepts
 from tabsa.embeddings.fallbacks import candidates
 from tabsa.embeddings.glove import read_vectors
 from tabsa.embeddings.packing import rounded
-from tabsa.embeddings.vectors import WordVectors, coverage, hashed_vectors, lookup
+from tabsa.embeddings.vectors import WordVectors, align, coverage, hashed_vectors, lookup
 from tabsa.encoding.arrays import PADDING, Encoded, count_words, encode
 from tabsa.encoding.target_words import aspect_matrix, target_word
 from tabsa.errors import DataError
