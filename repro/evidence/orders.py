@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.passages import Passage
-from tabsa.encoding.pieces import PiecePassage, padded_aspects
+from tabsa.encoding.pieces import PiecePassage
+from tabsa.encoding.questions import AspectTable
 from tabsa.encoding.target_words import passage_words, target_word
 from tabsa.inference.predictor import Predictor
 from tabsa.models.folder_network import load_model
@@ -77,7 +78,7 @@ def reader_gradient(predictor: Predictor) -> Callable[[PiecePassage, int, str, i
         kept.clear()
         ids = [pieces.first, *(piece.id for piece in passage.pieces), pieces.last]
         slots = [-1, *(piece.slot for piece in passage.pieces), -1]
-        table = padded_aspects(pieces, [aspect])
+        table = AspectTable(pieces, [aspect]).pieces()
         target = slot if slot in slots else -1
         arrays = (
             [[ids]], [[len(ids)]], [[slots]], [np.maximum(table, 0)], [(table >= 0).sum(1)], [[[target]]], [[[0]]],

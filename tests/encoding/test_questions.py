@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from reader_factory import LABELS, WORDS, piece_reader, tokeniser
 from tabsa.encoding.arrays import UNLABELLED
-from tabsa.encoding.pieces import NO_SLOT, padded_aspects
+from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import AspectTable, Questions, answers_of, encode_questions, joined_questions
 from tabsa.errors import DataError
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
@@ -188,4 +188,4 @@ def test_a_table_of_aspects_has_each_wording_once_in_order():
     assert rows == [["[CLS]", "price", "[SEP]"], ["[CLS]", "battery", "life", "[SEP]"], ["[CLS]", "food", "[SEP]"]]
     assert table.pieces().tolist()[0][3] == NO_SLOT
     assert AspectTable(READER).pieces().shape == (0, 2)
-    assert padded_aspects(READER, ("",)).tolist() == [[READER.first, READER.last]]
+    assert AspectTable(READER, ("",)).pieces().tolist() == [[READER.first, READER.last]]

@@ -9,7 +9,7 @@ from reader_factory import LABELS, make_reader, tokeniser
 from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.encoding.arrays import UNLABELLED
-from tabsa.encoding.pieces import padded_aspects
+from tabsa.encoding.questions import AspectTable
 from tabsa.models.export import export
 from tabsa.models.reader.reader_config import reader_options
 from tabsa.models.reader.reader_engine import ReaderEngine
@@ -59,7 +59,7 @@ def write_reader(
 
 def torch_answers(model: Reader, engine: ReaderEngine, passages, aspects=ASPECTS) -> list[np.ndarray]:
     """The probabilities of each passage's targets and the aspects, (K, A, labels), one passage at a time."""
-    table = padded_aspects(engine.pieces, aspects)
+    table = AspectTable(engine.pieces, aspects).pieces()
     answers = []
     for passage in passages:
         ids = [engine.pieces.first, *(piece.id for piece in passage.pieces), engine.pieces.last]

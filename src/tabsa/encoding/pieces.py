@@ -12,9 +12,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tabsa.encoding.passages import Passage, by_sentence, shorten_runs
 from tabsa.schema import Target
 from tabsa.text.tokens import Token
@@ -228,15 +225,6 @@ def _one_word(one: Piece, other: Piece) -> bool:
 
 def _one_mention(one: Piece, other: Piece) -> bool:
     return one.slot != NO_SLOT and one[1:] == other[1:]
-
-
-def padded_aspects(reader: PieceReader, aspects: Sequence[str]) -> NDArray[np.int32]:
-    """Return the pieces of wordings as a model reads them, padded with NO_SLOT: (A, L)."""
-    coded = [(reader.first, *reader.words(wording(aspect)), reader.last) for aspect in aspects]
-    table = np.full((len(coded), max(map(len, coded), default=2)), NO_SLOT, np.int32)
-    for row, pieces in zip(table, coded, strict=True):
-        row[: len(pieces)] = pieces
-    return table
 
 
 def wording(aspect: str) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tabsa.encoding.answers import strongest_of
 from tabsa.encoding.arrays import UNLABELLED
-from tabsa.encoding.pieces import NO_SLOT, PieceReader, padded_aspects
+from tabsa.encoding.pieces import NO_SLOT, PieceReader, wording
 from tabsa.errors import DataError
 from tabsa.schema import Dataset
 
@@ -61,9 +61,7 @@ class AspectTable:
 
     def __init__(self, reader: PieceReader, known: Iterable[str] = ()) -> None:
         self.reader = reader
-        self.rows: dict[str, int] = {}
-        for aspect in known:
-            self.row(aspect)
+        self.rows = {aspect: row for row, aspect in enumerate(dict.fromkeys(known))}
 
     def row(self, aspect: str) -> int:
         """Return the row of a wording; a new one gets the next."""
@@ -71,7 +69,11 @@ class AspectTable:
 
     def pieces(self) -> NDArray[np.int32]:
         """Return the pieces of every wording with the two around it, padded with NO_SLOT: (A, L)."""
-        return padded_aspects(self.reader, tuple(self.rows))
+        coded = [(self.reader.first, *self.reader.words(wording(aspect)), self.reader.last) for aspect in self.rows]
+        table = np.full((len(coded), max(map(len, coded), default=2)), NO_SLOT, np.int32)
+        for row, pieces in zip(table, coded, strict=True):
+            row[: len(pieces)] = pieces
+        return table
 
 
 def encode_questions(

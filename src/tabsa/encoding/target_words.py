@@ -23,11 +23,6 @@ def passage_words(passage: Passage) -> list[str]:
     return [token.word if token.target is None else target_word(token.target) for token in passage.tokens]
 
 
-def slots(passage: Passage) -> list[int | None]:
-    """Return the slot of the target that each word mentions, if it does."""
-    return [token.target for token in passage.tokens]
-
-
 def neighbours(mentioned: Sequence[int | None], targets: int) -> NDArray[np.float32]:
     """Return whose mention each word stands after and before, (T, targets, 2), of each word's slot, if any.
 

@@ -15,7 +15,7 @@ from tabsa.embeddings.vectors import WordVectors, lookup
 from tabsa.encoding.answers import PassageAnswer, aspect_columns
 from tabsa.encoding.passages import Passage
 from tabsa.encoding.passages import passages as cut_passages
-from tabsa.encoding.target_words import neighbours, passage_words, slots
+from tabsa.encoding.target_words import neighbours, passage_words
 from tabsa.errors import ModelError
 from tabsa.models.onnx.session import batches_of, cores, open_session, running, shares, side_by_side
 from tabsa.schema import Target
@@ -130,11 +130,11 @@ class WordEngine:
         if "slots" in self.input_names:
             inputs["slots"] = np.full(shape, -1, np.int64)
             for row, passage in zip(inputs["slots"], passages, strict=True):
-                row[: len(passage.tokens)] = [-1 if slot is None else slot for slot in slots(passage)]
+                row[: len(passage.tokens)] = [-1 if token.target is None else token.target for token in passage.tokens]
         if "neighbours" in self.input_names:
             inputs["neighbours"] = np.zeros((*shape, count, 2), np.float32)
             for row, passage in zip(inputs["neighbours"], passages, strict=True):
-                row[: len(passage.tokens)] = neighbours(slots(passage), count)
+                row[: len(passage.tokens)] = neighbours([token.target for token in passage.tokens], count)
         if "concepts" in self.input_names and self.folder.concepts is not None:
             inputs["concepts"] = np.zeros(shape, np.int64)
             for row, its_words in zip(inputs["concepts"], read, strict=True):
