@@ -133,7 +133,7 @@ def test_a_folder_of_word_pieces(folder: Path) -> None:
 
 def test_scales_that_fit_nothing(folder: Path) -> None:
     write(folder, weights={"matrix": np.ones((2, 2), np.int8), "matrix.scale": np.ones(3, np.float32)})
-    assert "weights.safetensors is damaged ('matrix' (2, 2) has scales (3,))" in refused(
+    assert "weights.safetensors does not hold weights ('matrix' (2, 2) has scales (3,))" in refused(
         lambda: read_folder(folder).weights
     )
 

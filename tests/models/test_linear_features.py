@@ -1,7 +1,6 @@
-"""What the linear baseline sees of a text."""
+"""The n-grams of the linear baseline, its negations and their numbers."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tabsa.encoding.passages import Passage, passages
-from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, ngrams, passage_ngrams, row_sums
+from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, negated, ngrams, passage_ngrams
 from tabsa.schema import Target
 from tabsa.text.targets import TargetFinder
+from tabsa.text.tokens import tokenise
 
 WORDS = LRConfig(word_ngrams=2, pos_ngrams=0, char_ngrams=0, negation=0)
 BOTH = LRConfig(word_ngrams=1, pos_ngrams=2, char_ngrams=0, negation=0)
@@ -60,13 +60,6 @@ def test_tags_are_masked_as_words_are():
     ]  # fmt: skip
 
 
-def test_every_target_but_the_asked_one_is_other():
-    three = passage("Camden or Brixton or Hackney", "Camden", "Brixton", "Hackney")
-    words = [found[:5] for found in passage_ngrams(three, WORDS)]
-    assert words[1] == ["w:<other>", "w:or", "w:<target>", "w:or", "w:<other>"]
-    assert len(words) == 3
-
-
 def test_names_do_not_matter():
     seen = []
 
@@ -86,10 +79,6 @@ def test_case_is_folded_for_words_but_not_for_the_tagger():
     cased = replace(BOTH, pos_ngrams=1)
     assert next(passage_ngrams(shouted, cased, lambda words: seen.extend(words) or ["X"] * 3))[1] == "w:is"
     assert seen == ["London", "IS", "dear"]
-
-
-def test_a_target_that_the_text_only_implies():
-    assert list(passage_ngrams(implied("so dear"), WORDS)) == [["w:so", "w:dear", "w:so dear"]]
 
 
 def test_tags_need_a_tagger():
@@ -119,11 +108,6 @@ def test_the_worked_example_of_the_docstring():
 def test_names_have_no_characters():
     found = next(passage_ngrams(CAMDEN, replace(WORDS, char_ngrams=1)))
     assert {ngram for ngram in found if ngram.startswith("c:")} == {f"c:{letter}" for letter in " isdear,unlike"}
-
-
-def test_negations_are_heard_in_any_case():
-    options = replace(WORDS, word_ngrams=1, char_ngrams=6, negation=1)
-    assert next(passage_ngrams(implied("NOT Safe"), options))[-1] == "c:<not> safe "
 
 
 def test_a_name_is_no_negation():
@@ -209,19 +193,37 @@ def test_the_order_of_ngrams_does_not_matter():
     assert one.values.tolist() == other.values.tolist()
 
 
-def test_the_order_of_columns_is_that_of_the_data():
-    ordered = FeatureSpace.of([[str(n) for n in range(100)]], LRConfig())
-    assert ordered.ngrams == tuple(str(n) for n in range(100))
+# ---- negations
+
+NEGATIONS = ("not", "n't", "no", "never", "dont", "wouldnt", "without", "hardly", "less", "lacks")
+ENDS = (",", ".", "!", "...", "(", "--", "but")
 
 
-def test_a_scale_that_does_not_fit():
-    with pytest.raises(ValueError, match="do not fit"):
-        FeatureSpace(("a", "b"), np.ones(1, np.float32), LRConfig())
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It is not that safe at night, but cheap", "that safe at night"),
+        ("It isn\u2019t safe", "safe"),
+        ("you cannot park", "park"),
+        ("NEVER again", "again"),
+        ("not a bad place to live in at all", "a bad place to live"),
+        ("It is safe, it knots", ""),
+        ("", ""),
+    ],
+)
+def test_words_behind_a_negation(text, expected):
+    words = [token.word for token in tokenise(text)]
+    assert " ".join(word for word, under in zip(words, negated(words, 5), strict=True) if under) == expected
 
 
-@given(st.lists(st.integers(0, 3), max_size=6))
-def test_row_sums_with_empty_rows(lengths):
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    values = np.arange(float(starts[-1]) * 2).reshape(-1, 2)
-    expected = [values[a:b].sum(axis=0) for a, b in pairwise(starts)]
-    assert np.array_equal(row_sums(values, starts), np.array(expected).reshape(-1, 2))
+def slow(words: list[str], reach: int, place: int) -> bool:
+    """Whether some negation stands near enough before a place, with no end between them or there."""
+    return any(
+        words[before] in NEGATIONS and not set(words[before + 1 : place + 1]) & set(ENDS)
+        for before in range(max(place - reach, 0), place)
+    )
+
+
+@given(st.lists(st.sampled_from([*NEGATIONS, *ENDS, "safe", "dear", "a1"]), max_size=12), st.integers(0, 6))
+def test_negations_against_a_slow_search(words, reach):
+    assert negated(words, reach) == [slow(words, reach, place) for place in range(len(words))]

@@ -1,8 +1,8 @@
-"""That a model folder's files are what was written: regular files, each with the SHA-256 in `checksums.json`.
+"""The files of a model folder: regular files, each with the SHA-256 in `checksums.json`.
 
 Every file that an answer comes from is named there. README.md, metrics.json and pictures are not: people edit them, and
 no answer depends on them. A checksum tells of damage, not of who wrote a folder: who changes a file on purpose can
-change its checksum too. A folder without `checksums.json` is older than these, and is read unchecked.
+change its checksum too. A folder without `checksums.json`, which who changes one by hand deletes, is read unchecked.
 """
 
 import json
@@ -28,7 +28,7 @@ class FolderFiles:
         self._seen: dict[str, tuple[tuple[int, int, int], str]] = {}
 
     def checked(self, name: str) -> Path:
-        """A file's path, after its checksum was compared; one that is not there is left to who reads it.
+        """Return a file's path, after its checksum was compared; one that is not there is left to who reads it.
 
         Raises:
             ModelError: it is a link, or no file, or not the file that was written.
@@ -36,18 +36,21 @@ class FolderFiles:
         path, written = self.path / name, read_checksums(self.path)
         if not is_regular(path) or written is None:
             return path
-        if name not in written:
-            raise ModelError(f"{path} is not among the files of {CHECKSUMS}; {_remedy(self.path, name)}")
-        if self.digest(name) != written[name]:
-            raise ModelError(f"{path} is damaged: its SHA-256 is not that in {CHECKSUMS}; {_remedy(self.path, name)}")
+        if self.digest(name) != written.get(name):
+            wrong = "is damaged: its SHA-256 is not that in" if name in written else "is not among the files of"
+            remedy = f"copy the folder again, or delete {CHECKSUMS} if the change is yours"
+            if name.endswith(".onnx"):
+                int8 = " --precision int8" if ".int8." in name else ""
+                remedy = f"make it again with `tabsa export {self.path}{int8}`"
+            raise ModelError(f"{path} {wrong} {CHECKSUMS}; {remedy}")
         return path
 
     def lists(self, name: str) -> bool:
-        """Whether a file of that name was written."""
+        """Return whether a file of that name was written."""
         return name in (read_checksums(self.path) or {})
 
     def digest(self, name: str) -> str:
-        """The SHA-256 of a file."""
+        """Compute the SHA-256 of a file."""
         path = self.path / name
         try:
             found = path.stat()
@@ -60,7 +63,7 @@ class FolderFiles:
 
 
 def is_regular(path: Path) -> bool:
-    """Whether a file is there; a one-line ModelError where it is a link or anything else than a file.
+    """Return whether a file is there; a one-line ModelError where it is a link or anything else than a file.
 
     A link could name any file of the machine, and reading a pipe has no end.
     """
@@ -77,7 +80,7 @@ def is_regular(path: Path) -> bool:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object of a model folder; a one-line ModelError for anything else."""
+    """Read a JSON object of a model folder; a one-line ModelError for anything else."""
     if is_regular(path) and path.stat().st_size > _MOST_JSON:
         raise ModelError(f"{path} has {path.stat().st_size:,} bytes; expected at most {_MOST_JSON:,}")
     try:
@@ -92,7 +95,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_checksums(folder: Path) -> dict[str, str] | None:
-    """The SHA-256 of each file as it was written; None where the folder is older than that."""
+    """Read the SHA-256 of each file as it was written; None where the folder has none."""
     path = folder / CHECKSUMS
     if not is_regular(path):
         return None
@@ -102,15 +105,7 @@ def read_checksums(folder: Path) -> dict[str, str] | None:
     return found
 
 
-def write_checksums(folder: Path, written: Mapping[str, str], others: Mapping[str, str] | None = None) -> None:
-    """Write down the SHA-256 of files that were just written, beside those of `others`."""
-    entries = dict(sorted({**(others or {}), **written}.items()))
+def write_checksums(folder: Path, written: Mapping[str, str]) -> None:
+    """Write down the SHA-256 of files."""
     with replacing(folder / CHECKSUMS, "wb") as stream:
-        stream.write((json.dumps({_KIND: entries}, indent=2) + "\n").encode("utf-8"))
-
-
-def _remedy(folder: Path, name: str) -> str:
-    if name.endswith(".onnx"):
-        int8 = " --precision int8" if ".int8." in name else ""
-        return f"make it again with `tabsa export {folder}{int8}`"
-    return f"copy the folder again, or delete {CHECKSUMS} if the change is yours"
+        stream.write((json.dumps({_KIND: dict(sorted(written.items()))}, indent=2) + "\n").encode("utf-8"))

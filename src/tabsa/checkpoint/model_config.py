@@ -1,8 +1,8 @@
-"""What `config.json` says, checked: a folder may come from anyone."""
+"""`config.json` of a model folder, checked: a folder may come from anyone."""
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,11 +17,12 @@ _MOST_NAMES: Final = 10_000  # of aspects or labels
 _LONGEST: Final = 1 << 20  # words or pieces that are read at once
 _LARGEST: Final = 1e6  # number that calibrates
 _SHOWN: Final = 120  # characters of a wrong value
+_CALIBRATION: Final = {"presence_temperature", "presence_bias", "polarity_temperature"}
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """What `config.json` says."""
+    """The content of `config.json`."""
 
     kind: str
     model: dict[str, Any]
@@ -32,15 +33,15 @@ class ModelConfig:
     temperature: float = 1.0  # what logits are divided by, so that probabilities are calibrated
     bias: tuple[float, ...] = ()  # what is added to them after that, one number a label, or none
     tokeniser: str = "treebank, case folded"
-    calibration: dict[str, float] | None = None  # a reader's: the fields of `evaluation`'s PresenceCalibration
-    implied: bool = False  # whether in use a target that a text does not name is what the text is about, unless told
+    calibration: dict[str, float] | None = None  # a reader's: the fields of `PresenceCalibration`
+    implied: bool = False  # whether in use a target that a text does not name is what the text is about, by default
     named: bool = True  # whether it learnt from targets that texts name; where not, it looks for none that is implied
     windows: tuple[int, ...] = ()  # a reader's: pieces of a text that is read whole, and of a window of a longer one
     format: str = FORMAT
 
 
 def model_config(values: Mapping[str, Any], path: Path) -> ModelConfig:
-    """What `config.json` at `path` says; raises a one-line ModelError where no model folder says that."""
+    """Check the content of `config.json` at `path`; raises a one-line ModelError where no model folder has that."""
     given: dict[str, Any] = {}
     for field in dataclasses.fields(ModelConfig):
         if field.name in values and field.name in _RIGHT:
@@ -52,8 +53,11 @@ def model_config(values: Mapping[str, Any], path: Path) -> ModelConfig:
             raise ModelError(f"{path} has no '{field.name}'; the folder is incomplete")
     config = ModelConfig(**given)
     for name, names in (("aspects", config.aspects), ("labels", config.labels)):
-        if wrong := _wrong_name(names):
-            raise ModelError(f"{path}: '{name}' {wrong}")
+        if twice := [one for number, one in enumerate(names) if one in names[:number]]:
+            raise ModelError(f"{path}: '{name}' has {shown(twice[0])} twice")
+        if wrong := [one for one in names if not one.strip() or any(category(mark) in ("Cc", "Cs") for mark in one)]:
+            expected = "expected words, without control characters"
+            raise ModelError(f"{path}: '{name}' has {shown(wrong[0])} among them; {expected}")
     if config.labels[0] != NONE or len(config.labels) < 2:
         raise ModelError(f"{path}: 'labels' are {shown(list(config.labels))}; expected '{NONE}' first, and others")
     if config.bias and len(config.bias) != len(config.labels):
@@ -62,23 +66,12 @@ def model_config(values: Mapping[str, Any], path: Path) -> ModelConfig:
 
 
 def shown(value: Any) -> str:
-    """A wrong value on one line, cut where it is long."""
+    """Show a wrong value on one line, cut where it is long."""
     try:
         shown = repr(value)
     except (ValueError, RecursionError):  # a number of thousands of digits; lists in lists without end
         shown = f"a {type(value).__name__} that is too long to show"
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-
-
-def _wrong_name(names: Sequence[str]) -> str:
-    """What is wrong with names of aspects or labels, nothing where all are right."""
-    if len(set(names)) < len(names):
-        twice = next(name for n, name in enumerate(names) if name in names[:n])
-        return f"has {shown(twice)} twice"
-    for name in names:
-        if not name.strip() or any(category(character) in ("Cc", "Cs") for character in name):
-            return f"has {shown(name)} among them; expected words, without control characters"
-    return ""
 
 
 def _is_names(value: Any) -> bool:
@@ -89,18 +82,18 @@ def _is_count(value: Any, low: int = 0, high: int = _LONGEST) -> bool:
     return type(value) is int and low <= value <= high
 
 
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) < _LARGEST
+def _is_number(value: Any, low: float = -_LARGEST) -> bool:
+    return type(value) in (int, float) and low <= value < _LARGEST and math.isfinite(value)
 
 
 def _is_calibration(value: Any) -> bool:
-    """Whether it is what `PresenceCalibration` has, in numbers that are of use."""
-    names = {"presence_temperature", "presence_bias", "polarity_temperature"}
+    if value is None:
+        return True
+    temperatures = _CALIBRATION - {"presence_bias"}
     return (
         isinstance(value, dict)
-        and value.keys() == names
-        and all(map(_is_number, value.values()))
-        and min(value["presence_temperature"], value["polarity_temperature"]) >= 1 / _LARGEST
+        and value.keys() == _CALIBRATION
+        and all(_is_number(one, 1 / _LARGEST if name in temperatures else -_LARGEST) for name, one in value.items())
     )
 
 
@@ -111,10 +104,10 @@ _RIGHT: Final[dict[str, Callable[[Any], bool]]] = {
     "labels": _is_names,
     "targets": lambda value: _is_count(value, 1, _MOST_TARGETS),
     "max_length": _is_count,
-    "temperature": lambda value: _is_number(value) and value >= 1 / _LARGEST and math.isfinite(value),
+    "temperature": lambda value: _is_number(value, 1 / _LARGEST),
     "bias": lambda value: isinstance(value, list) and all(map(_is_number, value)),
     "tokeniser": lambda value: isinstance(value, str),
-    "calibration": lambda value: value is None or _is_calibration(value),
+    "calibration": _is_calibration,
     "implied": lambda value: type(value) is bool,
     "named": lambda value: type(value) is bool,
     "windows": lambda value: isinstance(value, list) and len(value) in (0, 2) and all(map(_is_count, value)),

@@ -1,9 +1,10 @@
-"""The model folder: opened, read when its parts are asked for, and written."""
+"""The model folder: opened, its parts read when they are first used, and written."""
 
 import dataclasses
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +26,7 @@ DEFAULT: Final = "reader"  # the model in the box
 ALIASES: Final[Mapping[str, str]] = MappingProxyType({"fast": "places"})  # other names of models in the package
 _SHIPPED: Final = Path(__file__).parents[1] / "pretrained"
 Precision: TypeAlias = Literal["float32", "int8"]  # of a graph's products
-AskedPrecision: TypeAlias = Literal["auto", "float32", "int8"]  # auto: what the model was trained for
+PrecisionChoice: TypeAlias = Literal["auto", "float32", "int8"]  # auto: what the model was trained for
 GRAPHS: Final[dict[Precision, str]] = {"float32": "model.onnx", "int8": "model.int8.onnx"}
 # A reader's graphs: what reads a text, and what asks its states.
 READER_GRAPHS: Final[dict[Precision, tuple[str, str]]] = {
@@ -40,7 +41,7 @@ ANSWERING: Final = (  # the files that an answer comes from
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A model folder that was checked; its large files are read when they are first asked for."""
+    """A model folder that was checked; its large files are read when they are first used."""
 
     path: Path
     config: ModelConfig
@@ -50,92 +51,82 @@ class ModelFolder:
         """Its files, which are checked before they are read."""
         return FolderFiles(self.path)
 
+    def checksums(self) -> dict[str, str]:
+        """Return the SHA-256 of each file that an answer comes from, as it was written, or else as it is."""
+        there = (name for name in ANSWERING if is_regular(self.path / name))
+        written = read_checksums(self.path)
+        return {name: self.files.digest(name) for name in there} if written is None else written
+
     @property
     def sha256(self) -> str:
         """The SHA-256 of all files that an answer comes from: of the lines that `sha256sum` prints of them, sorted."""
-        named = read_checksums(self.path)
-        if named is None:
-            there = [name for name in ANSWERING if is_regular(self.path / name)]
-            named = {name: self.files.digest(name) for name in there}
-        lines = (f"{digest}  {name}\n" for name, digest in sorted(named.items()))
+        lines = (f"{digest}  {name}\n" for name, digest in sorted(self.checksums().items()))
         return hashlib.sha256("".join(lines).encode("utf-8")).hexdigest()
+
+    def stored_weights(self, *names: str) -> dict[str, NDArray[Any]]:
+        """Read some of the numbers as they are stored, or all; names that the file has not are passed over."""
+        return _read_arrays(self.files.checked("weights.safetensors"), names)[0]
 
     @cached_property
     def _stored_weights(self) -> dict[str, NDArray[Any]]:
         return self.stored_weights()
 
-    def stored_weights(self, *names: str) -> dict[str, NDArray[Any]]:
-        """Some of the numbers as they are stored, or all; names that the file has not are passed over."""
-        return _read_arrays(self.files.checked("weights.safetensors"), names)[0]
-
     @property
     def compact(self) -> bool:
-        """Whether the weights are stored in float16."""
+        """True where the weights are stored in float16."""
         return any(array.dtype == np.float16 for array in self._stored_weights.values())
 
     @cached_property
     def weights(self) -> dict[str, NDArray[Any]]:
         """The trained numbers by name, in float32."""
-        try:
+        with _holding("weights", self.path / "weights.safetensors"):
             return unpack_weights(self._stored_weights)
-        except ValueError as e:
-            raise ModelError(f"{self.path / 'weights.safetensors'} is damaged ({e})") from e
 
     @cached_property
     def vectors(self) -> WordVectors:
         """The words the model knows."""
-        arrays, facts = _read_arrays(self.files.checked("vectors.safetensors"))
-        try:
+        path = self.files.checked("vectors.safetensors")
+        arrays, facts = _read_arrays(path)
+        with _holding("word vectors", path):
             words = _lines(arrays["words"]) if arrays["words"].size else []
-            source = VectorSource(**json.loads(facts["source"])) if facts.get("source") else None
             matrix = unpack(arrays)
             if matrix.shape[:-1] != (len(words),) or not np.isfinite(matrix).all():
                 raise ValueError(f"{len(words)} words need as many rows of finite numbers")
-            return WordVectors(tuple(words), matrix, float(facts["scale"]), source)
-        except (KeyError, ValueError, TypeError, RecursionError) as e:
-            raise ModelError(f"{self.path / 'vectors.safetensors'} does not hold word vectors ({e})") from e
+            return WordVectors(tuple(words), matrix, float(facts["scale"]), _source(facts))
 
     @cached_property
     def concepts(self) -> ConceptTable | None:
         """The concepts the model knows; None where it reads none."""
         path = self.files.checked("concepts.safetensors")
         if not path.exists():
-            if path.name in (read_checksums(self.path) or {}):
+            if self.files.lists(path.name):
                 raise ModelError(f"{self.path} has no {path.name}; the folder is incomplete")
             return None
         arrays, facts = _read_arrays(path)
-        try:
-            source = VectorSource(**json.loads(facts["source"])) if facts.get("source") else None
+        with _holding("concepts", path):
             matrix = arrays["matrix"].astype(np.float32)
             if matrix.ndim != 2 or not np.isfinite(matrix).all():
                 raise ValueError("a concept needs a vector of finite numbers")
-            return ConceptTable(tuple(_lines(arrays["names"])), matrix, source)
-        except (KeyError, ValueError, TypeError, RecursionError) as e:
-            raise ModelError(f"{path} does not hold concepts ({e})") from e
+            return ConceptTable(tuple(_lines(arrays["names"])), matrix, _source(facts))
 
-    def precision(self, asked: AskedPrecision = "auto") -> Precision:
-        """What is run where this is asked for: auto is int8 for a model that was trained for it and has the graphs.
-
-        Raises:
-            ModelError: there is no such precision.
-        """
-        if asked != "auto":
-            if asked not in GRAPHS:
-                known = ", ".join(("auto", *GRAPHS))
-                raise ModelError(f"there is no precision '{asked}'; expected one of: {known}")
-            return asked
-        ways = ((GRAPHS["int8"],), READER_GRAPHS["int8"])
-        exported = any(all((self.path / name).is_file() for name in names) for names in ways)
-        return "int8" if self.config.model.get("rounded") is True and exported else "float32"
+    def precision(self, choice: PrecisionChoice = "auto") -> Precision:
+        """Return what a choice means here: auto is int8 for a model that was trained for it and has the graphs."""
+        if choice == "auto":
+            ways = ((GRAPHS["int8"],), READER_GRAPHS["int8"])
+            exported = any(all((self.path / name).is_file() for name in names) for names in ways)
+            return "int8" if self.config.model.get("rounded") is True and exported else "float32"
+        if choice not in GRAPHS:
+            raise ModelError(f"there is no precision '{choice}'; expected one of: {', '.join(('auto', *GRAPHS))}")
+        return choice
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
-        """How well the model does, as training measured it."""
+        """The model's figures, as training measured them."""
         return read_json(self.path / "metrics.json")
 
 
 def open_folder(name: str | Path | None = None) -> ModelFolder:
-    """The model folder at a path, of a model in the package by its name, or of one on the hub (`hub:OWNER/NAME`).
+    """Open the model folder at a path, of a model in the package, or of one on the hub (`hub:OWNER/NAME`), by its name.
 
     None is the model in the box.
     """
@@ -156,13 +147,13 @@ def open_folder(name: str | Path | None = None) -> ModelFolder:
 
 
 def shipped_models() -> dict[str, Path]:
-    """The models in the package: the folder of each name, the model in the box first."""
+    """Find the models in the package: the folder of each name, the model in the box first."""
     found = {path.parent.name: path.parent for path in sorted(_SHIPPED.glob("*/config.json"))}
     return dict(sorted(found.items(), key=lambda item: item[0] != DEFAULT))
 
 
 def aliases_of(name: str) -> tuple[str, ...]:
-    """The other names of a model in the package."""
+    """Return the other names of a model in the package."""
     return tuple(alias for alias, model in ALIASES.items() if model == name)
 
 
@@ -198,55 +189,48 @@ def write_folder(
     """
     from safetensors.numpy import save
 
-    digests: dict[str, str] = {}
-
-    def write(name: str, content: bytes) -> None:
-        with replacing(path / name, "wb") as stream:
-            stream.write(content)
-        if name in ANSWERING:
-            digests[name] = hashlib.sha256(content).hexdigest()
-
     try:
         for name in (*ANSWERING, CHECKSUMS):  # of another model, where a folder is written again
             (path / name).unlink(missing_ok=True)
     except OSError as e:
         raise OutputError(f"cannot write {path}: {reason(e)}") from e
-    write("weights.safetensors", save({name: np.ascontiguousarray(array) for name, array in weights.items()}))
+    contents = dict(files or {})
+    contents["weights.safetensors"] = save({name: np.ascontiguousarray(array) for name, array in weights.items()})
     if vectors is not None:
-        facts = {"scale": repr(vectors.scale), **_source(vectors.source)}
-        arrays = {**pack(vectors.matrix, storage), "words": _bytes(vectors.words)}
-        write("vectors.safetensors", save(arrays, facts))
+        facts = {"scale": repr(vectors.scale), **_facts(vectors.source)}
+        contents["vectors.safetensors"] = save({**pack(vectors.matrix, storage), "words": _bytes(vectors.words)}, facts)
     if concepts is not None:
-        arrays = {"matrix": concepts.matrix.astype(np.float16), "names": _bytes(concepts.names)}
-        write("concepts.safetensors", save(arrays, _source(concepts.source)))
-    for name, content in (files or {}).items():
-        write(name, content)
-    write("metrics.json", _json(metrics))
-    write("README.md", card.encode("utf-8"))
-    content = _json(dataclasses.asdict(config))
-    write_checksums(path, digests | {"config.json": hashlib.sha256(content).hexdigest()})
-    write("config.json", content)
+        arrays: dict[str, NDArray[Any]] = {"matrix": concepts.matrix.astype(np.float16)}
+        arrays["names"] = _bytes(concepts.names)
+        contents["concepts.safetensors"] = save(arrays, _facts(concepts.source))
+    _write_files(path, {**contents, "metrics.json": _json(metrics), "README.md": card.encode("utf-8")})
+    contents["config.json"] = _json(dataclasses.asdict(config))
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    write_checksums(path, {name: digest for name, digest in digests.items() if name in ANSWERING})
+    _write_files(path, {"config.json": contents["config.json"]})
     return ModelFolder(path, config)
 
 
 def add_files(folder: ModelFolder, files: Mapping[str, bytes]) -> None:
-    """Write more files that an answer comes from, and their checksums beside those that are there.
-
-    A folder that has none yet gets those of all its files as they are.
-    """
-    before = read_checksums(folder.path)
-    if before is None:
-        there = [name for name in ANSWERING if name not in files and is_regular(folder.path / name)]
-        before = {name: folder.files.digest(name) for name in there}
-    for name, content in files.items():
-        with replacing(folder.path / name, "wb") as stream:
-            stream.write(content)
+    """Write more files that an answer comes from, and their checksums beside those that are there."""
+    before = folder.checksums()
+    _write_files(folder.path, files)
     written = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    write_checksums(folder.path, written, before)
+    write_checksums(folder.path, before | written)
 
 
-def _source(source: VectorSource | None) -> dict[str, str]:
+def _write_files(path: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        with replacing(path / name, "wb") as stream:
+            stream.write(content)
+
+
+def _facts(source: VectorSource | None) -> dict[str, str]:
     return {"source": json.dumps(dataclasses.asdict(source))} if source else {}
+
+
+def _source(facts: Mapping[str, str]) -> VectorSource | None:
+    return VectorSource(**json.loads(facts["source"])) if facts.get("source") else None
 
 
 def _bytes(lines: Sequence[str]) -> NDArray[np.uint8]:
@@ -259,6 +243,15 @@ def _lines(array: NDArray[Any]) -> list[str]:
 
 def _json(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+
+
+@contextmanager
+def _holding(what: str, path: Path) -> Iterator[None]:
+    """Turn what goes wrong while a file's content is made sense of into one line."""
+    try:
+        yield
+    except (KeyError, ValueError, TypeError, RecursionError) as e:
+        raise ModelError(f"{path} does not hold {what} ({e})") from e
 
 
 def _read_arrays(path: Path, names: Collection[str] = ()) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:

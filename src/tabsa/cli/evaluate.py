@@ -26,7 +26,7 @@ from tabsa.cli.options import (
 from tabsa.errors import ModelError
 
 if TYPE_CHECKING:
-    from tabsa.checkpoint.model_folder import AskedPrecision
+    from tabsa.checkpoint.model_folder import PrecisionChoice
     from tabsa.evaluation.report import Report
     from tabsa.inference.predictor import Predictor
     from tabsa.schema import Dataset
@@ -136,7 +136,7 @@ def command(
             note(f"wrote {written}")
 
 
-def _answering(name: str, precision: "AskedPrecision") -> "Path | Predictor":
+def _answering(name: str, precision: "PrecisionChoice") -> "Path | Predictor":
     """Return a predictions file, or a model by name or folder; a file goes before a model of the same name."""
     from tabsa.checkpoint.hub import is_hub_name
     from tabsa.checkpoint.model_folder import ALIASES, shipped_models

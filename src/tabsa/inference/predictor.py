@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint.model_folder import DEFAULT, AskedPrecision, ModelFolder, open_folder
+from tabsa.checkpoint.model_folder import DEFAULT, ModelFolder, PrecisionChoice, open_folder
 from tabsa.encoding.answers import PassageAnswer, keep_strongest
 from tabsa.encoding.passages import Passage
 from tabsa.errors import DataError
@@ -41,7 +41,7 @@ class Query(NamedTuple):
 class Predictor:
     """Answers who is judged, on what, and how; `precision` is the one that is used."""
 
-    def __init__(self, folder: ModelFolder, *, threads: int = 0, precision: AskedPrecision = "auto") -> None:
+    def __init__(self, folder: ModelFolder, *, threads: int = 0, precision: PrecisionChoice = "auto") -> None:
         self.folder, self.precision, self.system = folder, folder.precision(precision), system_of(folder)
         self.engine = self.system.make_engine(folder, threads, self.precision)
         self.aspects, self.labels = folder.config.aspects, folder.config.labels
@@ -264,7 +264,7 @@ def paired(
             raise DataError(f"there are {what} for more texts than were given; give each text its own")
 
 
-def load(name: str | Path | None = None, *, threads: int = 0, precision: AskedPrecision = "auto") -> Predictor:
+def load(name: str | Path | None = None, *, threads: int = 0, precision: PrecisionChoice = "auto") -> Predictor:
     """Load a model: the one in the box, another of the package by name, a folder, or one of the hub.
 
     `threads` is how many cores one call may use; 0 means all. `precision` "auto" is "int8" where the model was trained

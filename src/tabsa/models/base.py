@@ -1,4 +1,4 @@
-"""What every neural system shares: what it is asked, what it answers, and what it is built from."""
+"""The classes of neural systems: what they are built from, and what they answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ class Vocabulary:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a model says of a batch: every target-aspect pair of each sentence, from one reading."""
+class ModelOutput:
+    """The answer to a batch: every target-aspect pair of each sentence, from one reading."""
 
     logits: Tensor  # (S, B, K, A, labels)
     gates: Tensor | None = None  # (S, directions, B, T, n)
@@ -42,11 +42,11 @@ class Network(nn.Module):
         self.labels, self.seeds = labels, tuple(seeds)
 
     def starts(self) -> list[torch.Generator]:
-        """One generator a seed, for drawing the initial weights."""
+        """Make one generator a seed, for drawing the initial weights."""
         return [torch.Generator().manual_seed(seed) for seed in self.seeds]
 
     def rate_factors(self, *, decay: float = 1.0, head: float = 1.0) -> dict[str, float]:  # noqa: ARG002
-        """What the learning rate of some parameters is multiplied by; that of the others is as it is.
+        """Return what the learning rate of some parameters is multiplied by; that of the others is as it is.
 
         `decay` and `head` are for networks with an encoder: layer by layer, and for what is not the encoder's.
         """
@@ -59,10 +59,7 @@ class Network(nn.Module):
 
 
 class Model(Network):
-    """A system of Table 1.
-
-    A sentence is read once: `forward` answers all its targets and aspects.
-    """
+    """A system of Table 1. A sentence is read once: `forward` answers all its targets and aspects."""
 
     words: Tensor
     target_vectors: Tensor
@@ -75,7 +72,7 @@ class Model(Network):
         self.register_buffer("target_vectors", vocabulary.words[list(vocabulary.targets)], persistent=False)
         self.register_buffer("aspect_vectors", vocabulary.aspects, persistent=False)
 
-    def forward(self, tokens: Tensor, lengths: Tensor, *, context: Context) -> Answer:
+    def forward(self, tokens: Tensor, lengths: Tensor, *, context: Context) -> ModelOutput:
         """Read sentences `tokens` (S, B, T), rows of `words`, of `lengths` (S, B)."""
         raise NotImplementedError
 

@@ -42,7 +42,7 @@ class System:
 
     @property
     def neural(self) -> bool:
-        """Whether the training loop trains it."""
+        """True where the training loop trains it."""
         return bool(self.network)
 
     @property

@@ -23,7 +23,7 @@ def mean_over(states: Tensor, where: Tensor) -> Tensor:
 
 
 def target_attention(states: Tensor, vector: Tensor, where: Tensor) -> Tensor:
-    """What a sentence says at its targets: the words `where` (S, B, K, T), each with its share; (S, B, K, d).
+    """Attend to a sentence's targets: the words `where` (S, B, K, T), each with its share; (S, B, K, d).
 
     e_t = w . h_t        alpha = softmax of e over the target's words        v = sum of alpha_t h_t
 
@@ -44,7 +44,7 @@ class SentenceWeights:
 
 
 def sentence_attention(weights: SentenceWeights, states: Tensor, targets: Tensor, live: Tensor) -> Tensor:
-    """What a sentence says of each target and aspect: (S, B, K, A, d).
+    """Attend from each target and aspect to a sentence: (S, B, K, A, d).
 
     beta = softmax over t of w_k . tanh(W1 [h_t; v] + b1)        s_k = sum of beta_t h_t
 
@@ -58,12 +58,12 @@ def sentence_attention(weights: SentenceWeights, states: Tensor, targets: Tensor
 
 
 def live_words(tokens: Tensor, lengths: Tensor) -> Tensor:
-    """Which of `tokens` (S, B, T) are words of a sentence and not padding after its end: (S, B, T)."""
+    """Mark those of `tokens` (S, B, T) that are words of a sentence and not padding after its end: (S, B, T)."""
     return torch.arange(tokens.shape[-1], device=tokens.device) < lengths.unsqueeze(-1)
 
 
 def mentions(tokens: Tensor, rows: Sequence[int]) -> Tensor:
-    """Where each target's token, a row of the vocabulary, stands in `tokens` (S, B, T): (S, B, K, T)."""
+    """Mark where each target's token, a row of the vocabulary, stands in `tokens` (S, B, T): (S, B, K, T)."""
     return torch.stack([tokens == row for row in rows], dim=2)
 
 

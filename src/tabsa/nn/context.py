@@ -1,4 +1,4 @@
-"""What a forward pass depends on besides its inputs, and several seeds side by side.
+"""The context of a forward pass besides its inputs, and several seeds side by side.
 
 Every parameter and activation carries a leading dimension S, one entry a seed. Each seed draws its start and its
 dropout from its own generators, so that it goes the same way alone and in a group.
@@ -16,7 +16,7 @@ ScanPath = Literal["auto", "step", "packed", "fused"]
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """How a batch is read: in training, with dropout drawn from `generators`; otherwise without.
+    """The way that a batch is read: in training, with dropout drawn from `generators`; otherwise without.
 
     Raises:
         ValueError: training without generators, which would mean no dropout, or bf16 products on a CPU (`check`).
@@ -70,12 +70,12 @@ def dropout(x: Tensor, rate: float, context: Context, *, shape: Sequence[int]) -
 
     The mask has `shape`, which broadcasts to a seed's part of `x`: a 1 in it shares the mask along that dimension.
     """
-    kept = mask(rate, context, shape=shape, device=x.device)
-    return x if kept is None else x * kept.to(x.dtype)
+    factor = mask(rate, context, shape=shape, device=x.device)
+    return x if factor is None else x * factor.to(x.dtype)
 
 
 def mask(rate: float, context: Context, *, shape: Sequence[int], device: torch.device) -> Tensor | None:
-    """What `dropout` multiplies by, (S, *shape); None where nothing is dropped."""
+    """Draw what `dropout` multiplies by, (S, *shape); None where nothing is dropped."""
     if not context.training or context.generators is None or rate == 0:
         return None
     keep = 1 - rate

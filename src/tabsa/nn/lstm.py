@@ -102,13 +102,7 @@ class SenticBiLSTM(nn.Module):
     """A bi-directional sentic LSTM, `units` a direction, over words of `size` and concept vectors of `concept_size`."""
 
     def __init__(
-        self,
-        starts: Sequence[torch.Generator],
-        size: int,
-        concept_size: int,
-        units: int,
-        *,
-        forget_bias: float = -1.0,
+        self, starts: Sequence[torch.Generator], size: int, concept_size: int, units: int, *, forget_bias: float = -1.0
     ) -> None:
         super().__init__()
         self.inputs = parameter(starts, 2, 5, size, units, init=xavier)  # W

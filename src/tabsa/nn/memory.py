@@ -21,7 +21,7 @@ from torch import Tensor
 
 
 class MemoryState(NamedTuple):
-    """What a step hands to the next one."""
+    """The state that a step hands to the next one."""
 
     memory: Tensor  # (G, B, n, d)
     delay: Tensor  # (G, B, n, d); zeros, and never read, without a delay

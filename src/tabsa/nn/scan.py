@@ -68,12 +68,7 @@ def _best(cell: MemoryCell, words: Tensor) -> ScanPath:
 
 
 def scan_by_step(
-    cell: MemoryCell,
-    weights: MemoryWeights,
-    words: Tensor,
-    keys: Tensor,
-    lengths: Tensor,
-    nearby: Tensor | None = None,
+    cell: MemoryCell, weights: MemoryWeights, words: Tensor, keys: Tensor, lengths: Tensor, nearby: Tensor | None = None
 ) -> Scanned:
     """Run every step over the whole padded batch; a sentence that has ended keeps its state."""
     groups, batch, length, _ = words.shape

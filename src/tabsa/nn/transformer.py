@@ -48,7 +48,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, heads: int) 
 
 
 def padding_mask(lengths: Tensor, longest: int) -> Tensor:
-    """What is added to scores so that nothing behind a text's end is attended to, (S, B, 1, 1, T)."""
+    """Make what is added to scores so that nothing after a text's end is attended to, (S, B, 1, 1, T)."""
     live = torch.arange(longest, device=lengths.device) < lengths.unsqueeze(-1)
     return torch.zeros(live.shape, device=lengths.device).masked_fill(~live, -torch.inf)[:, :, None, None]
 

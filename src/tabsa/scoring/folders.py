@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tabsa.checkpoint.model_folder import AskedPrecision
+from tabsa.checkpoint.model_folder import PrecisionChoice
 from tabsa.errors import ConfigError, DataError, DataNotFoundError, ModelError, OutputError, TabsaError
 from tabsa.files import reason
 from tabsa.inference.predictor import Predictor, load
@@ -47,7 +47,7 @@ class Model(NamedTuple):
 
     name: str | None = None
     threads: int = 1
-    precision: AskedPrecision = "auto"
+    precision: PrecisionChoice = "auto"
 
     def load(self) -> Predictor:
         """Load it."""

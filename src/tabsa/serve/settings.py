@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tabsa.checkpoint.model_folder import AskedPrecision
+from tabsa.checkpoint.model_folder import PrecisionChoice
 from tabsa.config import option
 from tabsa.errors import ConfigError
 
@@ -13,7 +13,7 @@ class Settings:
 
     model: str | None = option(None, "the model: a name or a folder; none means the one in the box")
     threads: int = option(0, "cores that one model call may use; 0: all, shared among the workers", low=0)
-    precision: AskedPrecision = option("auto", "of the model's products; auto: what it was trained for")
+    precision: PrecisionChoice = option("auto", "of the model's products; auto: what it was trained for")
 
     api_key: str | None = option(None, "required of every client of the API; better set as TABSA_API_KEY")
     cors_origins: tuple[str, ...] = option((), "web pages of these origins may use the API; '*' means all")

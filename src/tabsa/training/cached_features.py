@@ -23,7 +23,7 @@ from tabsa.encoding.pieces import PiecePassage
 from tabsa.encoding.questions import AspectTable, Questions, answers_of, encode_questions
 from tabsa.errors import DataError
 from tabsa.evaluation.metrics import question_metrics
-from tabsa.models.base import Answer
+from tabsa.models.base import ModelOutput
 from tabsa.models.reader.reader_engine import ReaderEngine
 from tabsa.models.reader.reader_network import QuestionPath
 from tabsa.nn.context import EVALUATION, Context
@@ -124,12 +124,12 @@ class FrozenEncoderReader(QuestionPath):
 
     fused = True
 
-    def forward(self, batch: FeatureBatch, *, context: Context) -> Answer:
+    def forward(self, batch: FeatureBatch, *, context: Context) -> ModelOutput:
         """Logits (S, B, M, labels)."""
         pairs = list(zip(batch.keys_values[::2], batch.keys_values[1::2], strict=True))
         mask = padding_mask(batch.lengths, batch.keys_values.shape[3])
         question = self.interact(self.ask(batch.targets, batch.aspects), pairs, mask, context)
-        return Answer(self.classify(question, context))
+        return ModelOutput(self.classify(question, context))
 
 
 @dataclass(frozen=True)

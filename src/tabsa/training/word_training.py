@@ -21,7 +21,7 @@ from torch import Tensor
 from tabsa.encoding.arrays import UNLABELLED, Encoded, combine
 from tabsa.errors import DataError
 from tabsa.evaluation.calibration import Calibration, fit_calibration
-from tabsa.models.base import Answer, Model, Vocabulary
+from tabsa.models.base import Model, ModelOutput, Vocabulary
 from tabsa.nn.context import EVALUATION, ScanPath
 from tabsa.nn.fast.graphs import Batch, Graphs
 from tabsa.nn.fast.packed import live_rows
@@ -231,7 +231,9 @@ def moved(of_targets: Tensor, slots: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def read(model: Model, data: Encoded, batch_size: int = _READ_AT_ONCE) -> Iterator[tuple[NDArray[np.int64], Answer]]:
+def read(
+    model: Model, data: Encoded, batch_size: int = _READ_AT_ONCE
+) -> Iterator[tuple[NDArray[np.int64], ModelOutput]]:
     """Answer every reading, in batches of like length: the readings' numbers, and the answer."""
     device, seeds = model.words.device, len(model.seeds)
     order = np.argsort(-data.lengths, kind="stable")

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tabsa.errors import ConfigError
-from tabsa.models.base import Answer, Model, Vocabulary
+from tabsa.models.base import Model, ModelOutput, Vocabulary
 from tabsa.models.entnet.entnet_config import DelayedEntNetConfig, EntNetConfig
 from tabsa.nn.attention import mentions, neighbours
 from tabsa.nn.context import Context, constant, dropout, mask, normal, parameter, xavier
@@ -50,7 +50,7 @@ class EntNet(Model):
         self.add_delay(starts, ways, d)
 
     def add_delay(self, starts: list[torch.Generator], ways: int, d: int) -> None:
-        """Where a subclass makes the delay's weights."""
+        """Make the delay's weights, in a subclass that has a delay."""
 
     def delay_weights(self) -> DelayWeights | None:
         """The delay's weights, for all groups; None where the gate has no delay term."""
@@ -88,8 +88,8 @@ class EntNet(Model):
         }[self.config.directions]()
         ways, batch = len(readings), tokens.shape[1]
         shape = (1, batch, self.words.shape[1])  # one for both directions and all words of a sentence
-        kept = mask(self.config.input_dropout, context, shape=shape, device=tokens.device)
-        factor = None if kept is None else kept.expand(-1, ways, -1, -1).flatten(0, 1)
+        dropped = mask(self.config.input_dropout, context, shape=shape, device=tokens.device)
+        factor = None if dropped is None else dropped.expand(-1, ways, -1, -1).flatten(0, 1)
         words = Words(self.words, torch.stack(readings, dim=1).flatten(0, 1), factor)
         keys = self.keys().unsqueeze(1).expand(-1, ways, -1, -1).flatten(0, 1)
         nearby = self.nearby(tokens, lengths)
@@ -128,7 +128,7 @@ class EntNet(Model):
         free = term.new_zeros(*term.shape[:-1], self.free_keys.shape[1])
         return torch.cat([term, free], dim=-1).flatten(0, 1)
 
-    def forward(self, tokens: Tensor, lengths: Tensor, *, context: Context) -> Answer:
+    def forward(self, tokens: Tensor, lengths: Tensor, *, context: Context) -> ModelOutput:
         """Read, attend to the chains for every question, classify."""
         context.check(tokens.device)
         memory, gates = self.read(tokens, lengths, context)
@@ -141,7 +141,7 @@ class EntNet(Model):
         hidden = prelu(hidden, self.slope[:, -1, None, None, None])
         hidden = dropout(hidden, self.config.output_dropout, context, shape=(batch, count, aspects, d))
         logits = (hidden.flatten(1, 3) @ self.output).view(seeds, batch, count, aspects, -1)
-        return Answer(logits, gates, attention, self.penalty())
+        return ModelOutput(logits, gates, attention, self.penalty())
 
     def attention(self) -> Tensor:
         """The share of each chain in each question: softmax over j of k_j . W_att [t; a], (S, K, A, n).

@@ -34,7 +34,7 @@ Decision = Literal["argmax", "threshold"]
 
 @dataclass(frozen=True, kw_only=True)
 class LRConfig:
-    """What the features are, how the regressions are fitted, and when a pair counts as having an opinion.
+    """The features, the fitting of the regressions, and when a pair counts as having an opinion.
 
     The defaults are the best of those tried on Sentihood's dev split that use tags, as the published system does.
     """
@@ -57,7 +57,7 @@ _NEGATIONS: Final = frozenset(f"{_WORDS} {_WEAK}".split()) | {f"{verb}nt" for ve
 
 
 def negated(words: Sequence[str], reach: int) -> list[bool]:
-    """Of each word, in lower case, whether it is one of the `reach` behind a negation and in the same clause.
+    """Say of each word, in lower case, whether it is one of the `reach` behind a negation and in the same clause.
 
     A clause ends at `but` and at every token without a letter or a digit.
     """
@@ -78,17 +78,18 @@ _NAME: Final = "London"
 
 
 def passage_ngrams(passage: Passage, config: LRConfig, tagger: Tagger | None = None) -> Iterator[list[str]]:
-    """The n-grams of a passage for each of its targets; `tagger` is needed where `pos_ngrams` is not 0."""
+    """List the n-grams of a passage for each of its targets; `tagger` is needed where `pos_ngrams` is not 0."""
     tokens = passage.tokens
-    words = [token.word for token in tokens]
-    marks = _marks(tokens, config.negation)
-    characters = _characters(words, tokens, marks, config.char_ngrams)
+    # A mention is no negation, whatever its name.
+    under = negated([token.word if token.target is None else TARGET for token in tokens], config.negation)
+    marks = [NOT if one else "" for one in under]
+    characters = _characters(tokens, marks, config.char_ngrams)
     tags: Sequence[str] = ()
     if config.pos_ngrams:
         if tagger is None:
             raise ValueError("n-grams of tags need a tagger")
         tags = tagger([token.text if token.target is None else _NAME for token in tokens])
-    marked = [mark + word for mark, word in zip(marks, words, strict=True)]
+    marked = [mark + token.word for mark, token in zip(marks, tokens, strict=True)]
     for slot in range(len(passage.targets)):
         found = ngrams("w:", _masked(marked, tokens, slot), config.word_ngrams) + characters
         if config.pos_ngrams:
@@ -96,27 +97,20 @@ def passage_ngrams(passage: Passage, config: LRConfig, tagger: Tagger | None = N
         yield found
 
 
-def _marks(tokens: Sequence[Token], reach: int) -> list[str]:
-    """What stands before each token: `<not>` where it is negated."""
-    # A mention is no negation, whatever its name.
-    words = [token.word if token.target is None else TARGET for token in tokens]
-    return [NOT if under else "" for under in negated(words, reach)]
-
-
-def _characters(words: Sequence[str], tokens: Sequence[Token], marks: Sequence[str], longest: int) -> list[str]:
-    """Runs of `longest` characters of each word that mentions nobody, and of one fewer; spaces around it included."""
+def _characters(tokens: Sequence[Token], marks: Sequence[str], longest: int) -> list[str]:
+    """List runs of `longest` characters of each word that mentions nobody, and of one fewer; with spaces around it."""
     return [
         f"c:{mark}{text[start : start + size]}"
-        for word, token, mark in zip(words, tokens, marks, strict=True)
+        for token, mark in zip(tokens, marks, strict=True)
         if token.target is None
-        for text in (f" {word} ",)
+        for text in (f" {token.word} ",)
         for size in range(max(longest - 1, 1), longest + 1)
         for start in range(len(text) - size + 1)
     ]
 
 
 def ngrams(prefix: str, items: Sequence[str], longest: int) -> list[str]:
-    """All runs of 1 to `longest` items, shorter ones first, each as one text behind the prefix."""
+    """List all runs of 1 to `longest` items, shorter ones first, each as one text behind the prefix."""
     return [
         prefix + " ".join(run)
         for size in range(1, longest + 1)
@@ -147,13 +141,9 @@ class FeatureSpace:
     scale: NDArray[np.float32]  # inverse document frequencies, (F,)
     config: LRConfig
 
-    def __post_init__(self) -> None:
-        if self.scale.shape != (len(self.ngrams),):
-            raise ValueError(f"{len(self.ngrams)} n-grams and a scale of shape {self.scale.shape} do not fit")
-
     @classmethod
     def of(cls, groups: Sequence[Sequence[str]], config: LRConfig) -> "FeatureSpace":
-        """The space of the training data, which alone decides it; `groups` has the n-grams of each target."""
+        """Make the space of the training data, which alone decides it; `groups` has the n-grams of each target."""
         frequency = Counter(ngram for found in groups for ngram in set(found))
         # In order of first occurrence: sets have no order that a second run would repeat.
         first_seen = dict.fromkeys(ngram for found in groups for ngram in found)
@@ -167,24 +157,15 @@ class FeatureSpace:
         return {ngram: column for column, ngram in enumerate(self.ngrams)}
 
     def encode(self, groups: Iterable[Sequence[str]]) -> SparseRows:
-        """A row for each target's n-grams; those outside the space are left out."""
-        starts, columns = [0], []
+        """Make a row of length 1 for each target's n-grams; those outside the space are left out."""
+        starts, columns, values = [0], list[NDArray[np.int32]](), list[NDArray[np.float64]]()
         for found in groups:
             # Sorted, because equal n-grams in another order must give an equal sum, to the last bit.
-            columns += sorted({column for ngram in found if (column := self.column.get(ngram)) is not None})
-            starts.append(len(columns))
-        ends = np.array(starts, np.int64)
-        index = np.array(columns, np.int32)
-        scaled = self.scale[index].astype(np.float64)
-        lengths = np.sqrt(row_sums(np.square(scaled)[:, None], ends)[:, 0])
-        scaled /= np.repeat(lengths, np.diff(ends))
-        return SparseRows(ends, index, scaled)
-
-
-def row_sums(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The sum over each row's stretch of `values` (entries, ...), 0 where it is empty: (N, ...)."""
-    result = np.zeros((len(starts) - 1, *values.shape[1:]))
-    full = np.diff(starts) > 0
-    if full.any():
-        result[full] = np.add.reduceat(values, starts[:-1][full], axis=0)
-    return result
+            own = sorted({column for ngram in found if (column := self.column.get(ngram)) is not None})
+            columns.append(np.array(own, np.int32))
+            values.append(self.scale[columns[-1]].astype(np.float64))
+            values[-1] /= max(float(np.sqrt(np.square(values[-1]).sum())), 1e-300)
+            starts.append(starts[-1] + len(own))
+        return SparseRows(
+            np.array(starts), np.concatenate([np.zeros(0, np.int32), *columns]), np.concatenate([np.zeros(0), *values])
+        )

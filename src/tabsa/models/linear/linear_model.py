@@ -22,25 +22,14 @@ from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import ModelFolder, Precision, write_folder
 from tabsa.config import build
 from tabsa.datasets.locate import find
-from tabsa.embeddings.vectors import WordVectors
 from tabsa.encoding.answers import PassageAnswer, aspect_columns
 from tabsa.encoding.passages import Passage
 from tabsa.encoding.passages import passages as cut_passages
 from tabsa.errors import DataError, DataNotFoundError, ModelError, TabsaError
 from tabsa.files import read_text
-from tabsa.models.linear.linear_features import (
-    KIND,
-    FeatureSpace,
-    LRConfig,
-    SparseRows,
-    Tagger,
-    passage_ngrams,
-    row_sums,
-)
+from tabsa.models.linear.linear_features import KIND, FeatureSpace, LRConfig, SparseRows, Tagger, passage_ngrams
 from tabsa.models.onnx.session import shares
 from tabsa.schema import Target
-
-_BLOCK: Final = 1024  # targets scored at a time: what is held grows with a block, not with the data
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +45,12 @@ class LinearModel:
     none_bias: float = 0.0
 
     def __post_init__(self) -> None:
-        shape = (len(self.aspects), len(self.labels))
-        if self.weights.shape != (len(self.space.ngrams), *shape) or self.intercepts.shape != shape:
-            raise ValueError(f"weights {self.weights.shape} and intercepts {self.intercepts.shape} do not fit")
-        for array in (self.space.scale, self.weights, self.intercepts, self.none_bias):
-            if not np.isfinite(array).all():
+        shape, features = (len(self.aspects), len(self.labels)), len(self.space.ngrams)
+        sizes = [(self.space.scale, (features,)), (self.weights, (features, *shape)), (self.intercepts, shape)]
+        for array, size in sizes:
+            if array.shape != size:
+                raise ValueError(f"an array of shape {array.shape} is there for one of {size}")
+            if not np.isfinite(array).all() or not np.isfinite(self.none_bias):
                 raise ValueError("a number is not finite")
 
     @property
@@ -69,19 +59,16 @@ class LinearModel:
         return self.space.config
 
     def logits(self, rows: SparseRows) -> NDArray[np.float64]:
-        """The logits of encoded targets, `none_bias` included: (N, A, L)."""
+        """Compute the logits of encoded targets, `none_bias` included: (N, A, L)."""
         result = np.empty((len(rows.starts) - 1, *self.intercepts.shape))
-        for begin in range(0, len(result), _BLOCK):
-            starts = rows.starts[begin : begin + _BLOCK + 1]
-            part = slice(starts[0], starts[-1])
-            terms = self.weights[rows.columns[part]] * rows.values[part, None, None]
-            result[begin : begin + _BLOCK] = row_sums(terms, starts - starts[0])
+        for row, start, end in zip(result, rows.starts, rows.starts[1:], strict=False):
+            row[:] = np.tensordot(rows.values[start:end], self.weights[rows.columns[start:end]], 1)
         result += self.intercepts
         result[..., 0] += self.none_bias
         return result
 
     def predict(self, passages: Iterable[Passage], tagger: Tagger | None = None) -> NDArray[np.float64]:
-        """The probabilities for every target of every passage, in order: (targets, A, L).
+        """Compute the probabilities for every target of every passage, in order: (targets, A, L).
 
         `tagger` is what `tagger_for` gives for this model's `config`.
         """
@@ -90,7 +77,7 @@ class LinearModel:
 
 
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities over the last axis."""
+    """Turn logits into probabilities over the last axis."""
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
     result: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
     return result
@@ -99,10 +86,7 @@ def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 def write_model(
     path: Path, model: LinearModel, metrics: Mapping[str, Any], card: str, *, implied: bool = False, named: bool = True
 ) -> ModelFolder:
-    """Write a model folder; it needs no word vectors, so that file is there and empty.
-
-    `implied` and `named` are as in `ModelConfig`.
-    """
+    """Write a model folder; `implied` and `named` are as in `ModelConfig`."""
     config = ModelConfig(
         kind=KIND,
         model=dataclasses.asdict(model.config),
@@ -120,15 +104,12 @@ def write_model(
         "intercepts": model.intercepts,
         "none_bias": np.array([model.none_bias]),
     }
-    nothing = WordVectors((), np.zeros((0, 1), np.float32), 0.0)
-    return write_folder(path, config, arrays, nothing, metrics, card)
+    return write_folder(path, config, arrays, None, metrics, card)
 
 
 def read_model(folder: ModelFolder) -> LinearModel:
-    """The model of a folder that `write_model` wrote."""
+    """Read the model of a folder that `write_model` wrote."""
     config, arrays = folder.config, folder.weights
-    if config.kind != KIND:
-        raise ModelError(f"{folder.path} holds a '{config.kind}'; expected '{KIND}'")
     try:
         ngrams = arrays["ngrams"].tobytes().decode("utf-8", "surrogatepass")
         options = build(LRConfig, config.model, "model.")
@@ -150,7 +131,7 @@ _PARTS: Final = ("weights", "tagdict", "classes")
 
 
 def tagger_for(config: LRConfig, data_dir: Path | None = None) -> Tagger | None:
-    """The tagger that a model needs; None where it reads words only."""
+    """Load the tagger that a model needs; None where it reads words only."""
     return load_tagger(data_dir) if config.pos_ngrams else None
 
 
@@ -185,7 +166,7 @@ class LinearEngine:
     A model whose features are tags too needs NLTK and its tagger's data, which are looked for at the first reading.
     """
 
-    at_once = sys.maxsize  # it knows the target asked about, and any others
+    at_once = sys.maxsize  # it knows the question's target, and any others
     attention = None  # it has no chains
 
     def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:  # noqa: ARG002
@@ -219,12 +200,12 @@ class LinearEngine:
         if not passages:
             return []
         columns = aspect_columns(self.folder.config.aspects, len(passages), aspects, aspects_of_each)
-        said = self.model.predict(passages, self.tagger).astype(np.float32)
-        probabilities = shares(said, said.shape, self.folder.path)
+        answers = self.model.predict(passages, self.tagger).astype(np.float32)
+        probabilities = shares(answers, answers.shape, self.folder.path)
         ends = np.cumsum([len(passage.targets) for passage in passages])
         parts = zip(np.split(probabilities, ends[:-1]), columns, strict=True)
         return [PassageAnswer(part[:, own], None) for part, own in parts]
 
     def opened(self, passage: Passage) -> None:  # noqa: ARG002
-        """None: a word that is not to be heard has to be left out of the reading."""
+        """Return None: a word that is to be hidden has to be left out of the reading."""
         return

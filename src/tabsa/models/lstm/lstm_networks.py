@@ -6,7 +6,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from tabsa.models.base import Answer, Model, Vocabulary
+from tabsa.models.base import Model, ModelOutput, Vocabulary
 from tabsa.models.lstm.lstm_config import LSTMConfig, LSTMTASAConfig, SenticLSTMConfig
 from tabsa.nn.attention import (
     SentenceWeights,
@@ -42,7 +42,7 @@ class LSTMFinal(Model):
         self.output = parameter(starts, aspects, 2 * config.units, self.labels, init=xavier)
         self.output_bias = parameter(starts, aspects, self.labels, init=constant(0))
 
-    def forward(self, tokens: Tensor, lengths: Tensor, *, context: Context) -> Answer:
+    def forward(self, tokens: Tensor, lengths: Tensor, *, context: Context) -> ModelOutput:
         """Read each sentence for each of its targets, and classify for each aspect."""
         seeds, batch, _ = tokens.shape
         targets, wide = len(self.targets), self.output.shape[2]
@@ -54,7 +54,7 @@ class LSTMFinal(Model):
         summary = dropout(summary, self.config.output_dropout, context, shape=(batch * targets, wide))
         logits = summary @ self.output.transpose(1, 2).flatten(2)  # (S, B x K, A x labels)
         logits = logits.view(seeds, batch, targets, *self.output_bias.shape[1:])
-        return Answer(logits + self.output_bias[:, None, None])
+        return ModelOutput(logits + self.output_bias[:, None, None])
 
     def marked(self, tokens: Tensor, where: Tensor) -> Tensor:
         """Look up the words, the question's target and any other under their own marks: (S, B, K, T, d)."""
@@ -112,7 +112,7 @@ class LSTMTASA(Model):
         """Make the LSTM that reads."""
         self.reader: torch.nn.Module = BiLSTM(starts, vocabulary.words.shape[1], self.config.units)
 
-    def forward(self, tokens: Tensor, lengths: Tensor, *, context: Context) -> Answer:
+    def forward(self, tokens: Tensor, lengths: Tensor, *, context: Context) -> ModelOutput:
         """Read, attend, classify."""
         return self.answer(tokens, lengths, self.reader(self.marked(tokens, context), lengths).states, context)
 
@@ -122,7 +122,7 @@ class LSTMTASA(Model):
         words = torch.where(is_target.unsqueeze(-1), self.mark[:, None, None], self.words[tokens])
         return dropout_alike(words, self.config.input_dropout, context)
 
-    def answer(self, tokens: Tensor, lengths: Tensor, states: Tensor, context: Context) -> Answer:
+    def answer(self, tokens: Tensor, lengths: Tensor, states: Tensor, context: Context) -> ModelOutput:
         """Answer for every target and aspect from `states` (S, B, T, 2 units); one classifier serves all aspects."""
         states = dropout_alike(states, self.config.output_dropout, context)
         live = live_words(tokens, lengths)
@@ -131,7 +131,7 @@ class LSTMTASA(Model):
         weights = SentenceWeights(self.from_state, self.from_target, self.attention_bias, self.from_aspect)
         summary = sentence_attention(weights, states, targets, live)  # s, (S, B, K, A, 2 units)
         logits = (summary.flatten(1, 3) @ self.output).view(*summary.shape[:4], self.labels)
-        return Answer(logits + self.output_bias[:, None, None, None])
+        return ModelOutput(logits + self.output_bias[:, None, None, None])
 
 
 class SenticLSTM(LSTMTASA):
@@ -148,7 +148,9 @@ class SenticLSTM(LSTMTASA):
         size, concept_size = vocabulary.words.shape[1], vocabulary.concepts.shape[1]
         self.reader = SenticBiLSTM(starts, size, concept_size, self.config.units)
 
-    def forward(self, tokens: Tensor, lengths: Tensor, concepts: Tensor | None = None, *, context: Context) -> Answer:
+    def forward(
+        self, tokens: Tensor, lengths: Tensor, concepts: Tensor | None = None, *, context: Context
+    ) -> ModelOutput:
         """Read, attend, classify; `concepts` (S, B, T) are rows of the concept table, none given: no word has one."""
         rows = torch.zeros_like(tokens) if concepts is None else concepts
         states = self.reader(self.marked(tokens, context), self.concept_vectors[rows], lengths)

@@ -1,1 +1,1 @@
-"""What all families build their ONNX graphs from."""
+"""ONNX graphs: building, opening and running them."""

@@ -151,7 +151,7 @@ class Rows(NamedTuple):
 
 
 class Products(Protocol):
-    """How rows are multiplied."""
+    """A way to multiply rows."""
 
     def rows(self, g: Graph, values: str, *, within: float | None = None) -> Rows:
         """Make rows ready; `within` is what no number in them exceeds, where that is known."""

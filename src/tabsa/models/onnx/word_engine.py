@@ -25,7 +25,7 @@ from tabsa.text.tokens import Token
 _MOST_TOKENS, _LEAST_TOKENS = 1024, 256
 _LEAST_ROWS = 8  # of a batch, where there are as many of like length for each thread
 _UNKNOWN, _END = -1, -2  # in place of a word's row: it has none; the passage has ended
-# Words outside the vectors whose fallbacks are kept: so many, and none that is long.
+# Words outside the vectors whose fallbacks are cached: so many, and none that is long.
 _REMEMBERED, _LONGEST_REMEMBERED = 10_000, 40
 _COMPANY = Passage(0, 1, (Token(".", 0, 1),), ())  # read with a passage that would be read alone
 _NEEDED = frozenset({"words", "lengths"})  # what every graph reads
@@ -74,7 +74,7 @@ class WordEngine:
 
     @property
     def _path(self) -> Path:
-        """Where the graph is."""
+        """The path of the graph."""
         return self.folder.path / GRAPHS[self.precision]
 
     @property
@@ -107,7 +107,7 @@ class WordEngine:
 
     @cached_property
     def outputs(self) -> frozenset[str]:
-        """What the graph can say; only models with a memory have gates and attention."""
+        """The outputs that the graph has; only models with a memory have gates and attention."""
         return frozenset(value.name for value in self.session.get_outputs())
 
     @cached_property
@@ -121,7 +121,7 @@ class WordEngine:
         return shares(attention, np.shape(attention), self._path)
 
     def inputs(self, passages: Sequence[Passage]) -> dict[str, NDArray[Any]]:
-        """What the graph reads of a batch."""
+        """Make the graph's inputs of a batch."""
         read = [passage_words(passage) for passage in passages]
         words = self.words.vectors(read)
         inputs: dict[str, NDArray[Any]] = {"words": words}
@@ -142,7 +142,7 @@ class WordEngine:
         return inputs
 
     def cut(self, text: str, targets: Sequence[Target]) -> Iterator[Passage]:
-        """Passages of at most the words that the model was trained with, for as many targets as it knows at a time."""
+        """Cut a text into passages of the words that the model was trained with, for the targets it knows at a time."""
         config = self.folder.config
         return cut_passages(text, targets, at_once=self.at_once, max_length=config.max_length)
 
@@ -173,7 +173,7 @@ class WordEngine:
         ]
 
     def opened(self, passage: Passage) -> None:  # noqa: ARG002
-        """None: a word that is not to be heard has to be left out of the reading."""
+        """Return None: a word that is to be hidden has to be left out of the reading."""
         return
 
     def _read_batch(self, session: Any, passages: Sequence[Passage], *, gates: bool) -> list[PassageAnswer]:

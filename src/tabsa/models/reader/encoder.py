@@ -29,7 +29,7 @@ _SIZES: Final = {
 
 
 def read_shape(folder: Path) -> EncoderShape:
-    """What `config.json` says; raises a one-line ModelError for what is no BERT or MPNet."""
+    """Read `config.json`; raises a one-line ModelError for what is no BERT or MPNet."""
     path = folder / "config.json"
     try:
         values: dict[str, Any] = json.loads(read_text(path, ModelError))
@@ -237,7 +237,7 @@ class Encoder(nn.Module):
         )
 
     def distance_bias(self, distances: Tensor, length: int) -> Tensor:
-        """What the distance of two places adds to their score, (S, h, T, T).
+        """Compute what the distance of two places adds to their score, (S, h, T, T).
 
         A product and windows of a vector, because the gradient of an index into a few rows is slow on a GPU.
         """

@@ -17,7 +17,7 @@ _NORMS: Final = ("norm", "last_norm")
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderConfig:
-    """What reads the text, and how questions meet it."""
+    """The encoder of a reader, and how questions meet the text."""
 
     encoder: str = option("", "a BERT or MPNet folder, below a data folder or anywhere, or its name on the hub")
     depth: int = option(0, "layers of the encoder that are used, from the first; 0: all", low=0)
@@ -88,7 +88,7 @@ class ReaderShape:
         return [f"encoder.layers.{number}" for number in range(layers - self.late_interaction, layers)]
 
     def exact(self, name: str) -> bool:
-        """Whether a matrix is never rounded: what fine-tuning changes is mostly less than a step of int8."""
+        """Return whether a matrix is never rounded: what fine-tuning changes is mostly less than a step of int8."""
         return self.untied and (name in ("question", "hidden") or name.startswith("question_layers."))
 
     def weight_sizes(self) -> dict[str, tuple[int, ...]]:

@@ -44,7 +44,7 @@ _BIASES_AT_ONCE: Final = 256  # attention biases that a question is asked with a
 
 
 class PassageFeatures(NamedTuple):
-    """What questions are answered from, of one passage: fine-tuning computes it once."""
+    """One passage as questions need it: fine-tuning computes it once."""
 
     targets: Floats  # the states of its targets, (K, d)
     keys_values: Floats  # of each layer that questions go through, (layers x 2, T, d)
@@ -86,7 +86,7 @@ class ReaderEngine:
 
     @cached_property
     def pieces(self) -> PieceReader:
-        """What cuts texts into word pieces."""
+        """The reader of word pieces."""
         path = self.folder.files.checked(TOKENIZER)
         if not path.is_file():
             raise ModelError(f"{self.folder.path} has no {TOKENIZER}; the folder is incomplete")

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tabsa.errors import ModelError
-from tabsa.models.base import Answer, Network
+from tabsa.models.base import ModelOutput, Network
 from tabsa.models.reader.encoder import Arrays, EncodedTexts, Encoder
 from tabsa.models.reader.reader_config import EncoderShape, ReaderConfig, ReaderShape
 from tabsa.nn.attention import mean_over
@@ -73,7 +73,7 @@ class QuestionBatch:
 
 
 class QuestionPath(Network):
-    """What carries a question to its answer: all of a reader but its encoder.
+    """The way of a question to its answer: all of a reader but its encoder.
 
     The layers that questions go through are the encoder's own, or, `untied`, copies that are theirs alone.
     """
@@ -112,7 +112,7 @@ class QuestionPath(Network):
                     self.question_layers[int(number)].register_parameter(own, copy)
 
     def add_head(self, starts: list[torch.Generator], d: int) -> None:
-        """Where a subclass makes weights of its own between the question and the classifier."""
+        """Make weights between the question and the classifier, in a subclass that has some."""
 
     def ask(self, target: Tensor, aspect: Tensor) -> Tensor:
         """Make the questions after aspects, (S, B, M, d), of targets, (S, B, M, d)."""
@@ -171,7 +171,7 @@ class Reader(QuestionPath):
                 for name, tensor in self.question_layers.named_parameters():
                     tensor.copy_(copies[_COPIES + name])
 
-    def forward(self, batch: QuestionBatch, *, context: Context) -> Answer:
+    def forward(self, batch: QuestionBatch, *, context: Context) -> ModelOutput:
         """Read, ask, answer: logits (S, B, M, labels)."""
         context.check(batch.pieces.device)
         half = context.products == torch.bfloat16
@@ -182,7 +182,7 @@ class Reader(QuestionPath):
                 reading = self.read(batch.pieces, batch.lengths, context)
                 question = self.questions(batch, reading.entered, self.aspect_states(batch, context))
                 logits = self.answer(batch, reading, question, context)
-        return Answer(logits.float())
+        return ModelOutput(logits.float())
 
     def read(self, pieces: Tensor, lengths: Tensor, context: Context) -> EncodedTexts:
         """Read texts as questions need them."""

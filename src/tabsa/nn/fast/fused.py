@@ -71,7 +71,7 @@ def scan_fused(
 
 
 class _FusedPlan(NamedTuple):
-    """Which sentences each step computes, and where its records lie."""
+    """The sentences that each step computes, and where its records lie."""
 
     batch: int
     live: tuple[int, ...]  # sentences of each step
@@ -145,7 +145,7 @@ def _sum(rows: Tensor) -> Tensor:
 
 
 class _FusedTape:
-    """What the backward pass needs of the forward one."""
+    """The records that the backward pass needs."""
 
     def __init__(self, rows: int, start: Tensor, batch: int, size: int, products: torch.dtype, *, delayed: bool):
         groups, chains, _ = start.shape

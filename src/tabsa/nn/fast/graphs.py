@@ -21,7 +21,7 @@ _MOST = 8  # graphs of a length
 
 @dataclass(frozen=True)
 class Batch:
-    """What one update learns from; every tensor has the seeds in front."""
+    """The sentences and labels of one update; every tensor has the seeds in front."""
 
     tokens: Tensor  # (S, B, T)
     lengths: Tensor  # (S, B)
@@ -32,7 +32,7 @@ class Batch:
 
     @property
     def inputs(self) -> list[Tensor]:
-        """What a model reads."""
+        """The inputs of a model."""
         return [self.tokens, self.lengths, *([] if self.concepts is None else [self.concepts])]
 
     @property

@@ -69,12 +69,12 @@ def reset(
 def write(
     product, bias, vector, slope, raw, updates, news, delays, delay,
     joined, word_vectors, location, lengths, memories, operands, gates, norms, last,
-    rows, records, first, words, word, slots, before, later_rows, after, kept, step, n: tl.constexpr,
+    rows, records, first, words, word, slots, before, later_rows, after, memory_rows, step, n: tl.constexpr,
     D: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr, DELAY: tl.constexpr, NORMALISE: tl.constexpr,
 ):  # fmt: skip
     """The rest of eq. 3, the gate (eq. 1), the update (eq. 4) and the normalisation.
 
-    `before` is the first of the step's memories among the `kept` ones of a group, which start with those before any.
+    `before` is the first of the step's memories among a group's `memory_rows`, the first of which are before any.
     """
     r = tl.program_id(0)
     g = tl.program_id(1).to(tl.int64)
@@ -82,8 +82,8 @@ def write(
     inside = column < D
     at = g * records + first + r
     slot = g * slots + r
-    new_memory = g * kept + slots + first + r
-    old = _row(memories, g * kept + before + r, D, 0, column, inside)
+    new_memory = g * memory_rows + slots + first + r
+    old = _row(memories, g * memory_rows + before + r, D, 0, column, inside)
     logit = tl.sum(_row(word_vectors, g * words + word + r // n, D, 0, column, inside) * old)
     logit += tl.load(location + (g * words + word) * n + r)
     if DELAY:
@@ -115,7 +115,7 @@ def write(
 def unwrite(
     later, grad_last, vector, slope, raw, updates, news, joined, lengths, memories, gates, norms,
     grad_memory, grad_delay, grad_logit, grad_gates, grad_new,
-    records, first, slots, kept, later_rows, step, n: tl.constexpr,
+    records, first, slots, memory_rows, later_rows, step, n: tl.constexpr,
     D: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr, DELAY: tl.constexpr, NORMALISE: tl.constexpr,
 ):  # fmt: skip
     """`write` backwards: from the gradients of memory and delay after the step to those of what it was made from."""
@@ -131,7 +131,7 @@ def unwrite(
     if tl.load(lengths + g * (slots // n) + r // n) == step + 1:
         grad += _row(grad_last, slot, D, 0, column, inside)
     if NORMALISE:
-        x = _row(memories, g * kept + slots + first + r, D, 0, column, inside)
+        x = _row(memories, g * memory_rows + slots + first + r, D, 0, column, inside)
         grad = (grad - x * tl.sum(x * grad)) / tl.load(norms + at)
     gate = tl.load(gates + at)
     proposal = _prelu(_row(raw, at, D, 0, column, inside), _row(slope, g, D, 0, column, inside))
@@ -161,11 +161,11 @@ def unreset(
     inside = column < D
     at = g * records + first + r
     slot = g * slots + r
-    of_kept = _row(product, g * rows + r, 2 * D, D, column, inside)
+    of_reset_delay = _row(product, g * rows + r, 2 * D, D, column, inside)
     opened = _row(resets, at, D, 0, column, inside)
     past = _row(joined, at, 3 * D, 0, column, inside)
-    _put(grad_gates, at, 2 * D, 0, column, inside, of_kept * past * opened * (1 - opened))
-    _put(grad_delay, slot, D, 0, column, inside, _row(grad_delay, slot, D, 0, column, inside) + of_kept * opened)
+    _put(grad_gates, at, 2 * D, 0, column, inside, of_reset_delay * past * opened * (1 - opened))
+    _put(grad_delay, slot, D, 0, column, inside, _row(grad_delay, slot, D, 0, column, inside) + of_reset_delay * opened)
 
 
 @triton.jit(do_not_specialize=["rows", "first", "word"])

@@ -17,7 +17,7 @@ from tabsa.nn.memory import DelayWeights, MemoryWeights, rows, unit_norm
 
 
 class Projections(NamedTuple):
-    """What a step needs of words and keys and does not depend on the memory: computed once a sentence."""
+    """The products of words and keys that do not depend on the memory: computed once a sentence."""
 
     word: Tensor  # w, (G, B, T, d)
     candidate: Tensor  # W w (+ bias), (G, B, T, d)
@@ -38,11 +38,7 @@ def project(weights: MemoryWeights, words: Tensor, keys: Tensor, nearby: Tensor 
 
 
 def scan_packed(
-    weights: MemoryWeights,
-    projections: Projections,
-    keys: Tensor,
-    lengths: Tensor,
-    live: tuple[int, ...],
+    weights: MemoryWeights, projections: Projections, keys: Tensor, lengths: Tensor, live: tuple[int, ...]
 ) -> tuple[Tensor, Tensor]:
     """Read a batch; returns the last memory (G, B, n, d) and the gates (G, B, T, n).
 
@@ -58,7 +54,7 @@ def scan_packed(
 
 @dataclass(frozen=True)
 class _PackedPlan:
-    """How many rows each step computes, and where its records lie."""
+    """The number of rows that each step computes, and where its records lie."""
 
     rows: list[int]
     offset: list[int]
@@ -73,7 +69,7 @@ class _PackedPlan:
 
 
 def live_rows(lengths: Tensor) -> tuple[int, ...]:
-    """How many sentences each step must compute: up to the last one, of any group, that is longer; (G, B) -> steps."""
+    """Count the sentences that each step computes: up to the last, of any group, that is longer; (G, B) -> steps."""
     longest = lengths.amax(0).cpu()  # (B,)
     steps = torch.arange(int(longest.max()) if len(longest) else 0).unsqueeze(1)
     position = torch.arange(1, len(longest) + 1)
@@ -85,7 +81,7 @@ def _plan(live: tuple[int, ...]) -> _PackedPlan:
 
 
 class _PackedTape:
-    """What the backward pass needs of the forward one; each (G, total, n, d) unless said otherwise."""
+    """The records that the backward pass needs; each (G, total, n, d) unless said otherwise."""
 
     def __init__(self, like: Tensor, total: int, chains: int, *, delayed: bool) -> None:
         def empty(width: int) -> Tensor:
@@ -142,12 +138,12 @@ def _unread_delay(
     reset, update, new = tape.reset[:, here], tape.update[:, here], tape.new[:, here]
     size = past.shape[-1]
     grad_new = grad * (1 - update) * (1 - new * new)
-    grad_kept = rows(grad_new, weights.new.transpose(1, 2))  # of reset * past
-    grad_inputs[..., :size] = grad_kept * past * reset * (1 - reset)
+    grad_reset = rows(grad_new, weights.new.transpose(1, 2))  # of reset * past
+    grad_inputs[..., :size] = grad_reset * past * reset * (1 - reset)
     grad_inputs[..., size : 2 * size] = grad * (past - new) * update * (1 - update)
     grad_inputs[..., 2 * size :] = grad_new
     grad *= update
-    grad += grad_kept * reset
+    grad += grad_reset * reset
     grad += rows(grad_inputs[..., : 2 * size], weights.gates.transpose(1, 2))
     return rows(grad_inputs, weights.inputs.transpose(1, 2))
 
