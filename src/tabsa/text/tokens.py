@@ -20,7 +20,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, wraps
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final, TypeVar
 
@@ -112,8 +112,7 @@ def tokenise_marked(text: str, targets: Sequence[Target]) -> list[Token]:
     """Return the tokens of a text in which every mention of a target is one token with its `target` index.
 
     What a mention is glued to is split from it (`LOCATION1/LOCATION2`, `LOCATION2e`, `Camden-based`). The rest is
-    tokenised as if a plain word stood in the place of each mention: full stops, quotes and spaces inside a name do
-    not count.
+    tokenised as if a plain word stood in its place: full stops, quotes and spaces inside a name do not count.
     """
     mentions = ordered_mentions(text, targets)
     if not mentions:
@@ -226,11 +225,6 @@ def cache_short(entries: int, longest: int) -> Callable[[Callable[[str], _Result
 
     def decorate(function: Callable[[str], _Result]) -> Callable[[str], _Result]:
         cached = lru_cache(maxsize=entries)(function)
-
-        @wraps(function)
-        def answer(word: str) -> _Result:
-            return cached(word) if len(word) <= longest else function(word)
-
-        return answer
+        return lambda word: cached(word) if len(word) <= longest else function(word)
 
     return decorate

@@ -7,7 +7,7 @@ characters that are newer than the library's tables, which it drops and which ar
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,6 +15,7 @@ from unicodedata import category, normalize
 
 from tabsa.errors import ModelError
 from tabsa.files import read_text
+from tabsa.text.tokens import cache_short
 
 _ASCII: Final = re.compile(r"[0-9A-Za-z]+|[!-/:-@\[-`{-~]")  # words and marks of plain text
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -23,9 +24,7 @@ _UNSPACED: Final = (  # Chinese characters, each a word
     (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
     (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
 )  # fmt: skip
-# Words whose pieces are cached: so many, and none that is long, so that the cache has a limit in bytes.
-_CACHED: Final = 20_000
-_LONGEST_CACHED: Final = 24  # characters
+_CACHED: Final = 20_000  # words
 _MOST: Final = 1 << 31  # pieces of a vocabulary
 
 
@@ -45,7 +44,7 @@ class WordPieces:
     ) -> None:
         self.vocabulary, self.around, self.longest = dict(vocabulary), around, longest
         self.unknown = self.vocabulary[unknown]
-        self.known: dict[str, tuple[tuple[int, int], ...]] = {}
+        self._pieces = cache_short(_CACHED, longest=24)(self._split)
 
     @classmethod
     def read(cls, path: Path) -> "WordPieces":
@@ -67,7 +66,12 @@ class WordPieces:
             vocabulary.setdefault(str(added["content"]), int(added["id"]))
         if not all(0 <= number < _MOST for number in vocabulary.values()):
             raise ValueError(f"a piece's number is not from 0 to {_MOST:,}")
-        pair = [vocabulary[str(piece)] for piece in _around(values["post_processor"])]
+        around = values["post_processor"]
+        if around["type"] == "TemplateProcessing":
+            special = [part["SpecialToken"]["id"] for part in around["single"] if "SpecialToken" in part]
+        else:
+            special = [around["cls"][0], around["sep"][0]]
+        pair = [vocabulary[str(piece)] for piece in special]
         if len(pair) != 2:
             raise ValueError(f"it puts {len(pair)} pieces around a text; expected two")
         return cls(vocabulary, str(model["unk_token"]), (pair[0], pair[1]), int(model["max_input_chars_per_word"]))
@@ -78,46 +82,25 @@ class WordPieces:
         if text.isascii() and not _CONTROL.search(text):
             for match in _ASCII.finditer(text):
                 start = match.start()
-                pieces += [WordPiece(n, start + a, start + b) for n, a, b in self._spans(match[0].lower())]
+                pieces += [WordPiece(n, start + a, start + b) for n, a, b in self._pieces(match[0].lower())]
             return pieces
         for word, places in _words(text):
-            pieces += [WordPiece(n, places[a], places[b - 1] + 1) for n, a, b in self._spans(word)]
+            pieces += [WordPiece(n, places[a], places[b - 1] + 1) for n, a, b in self._pieces(word)]
         return pieces
 
-    def _spans(self, word: str) -> Iterator[tuple[int, int, int]]:
-        """Return the pieces of a word, each with where it begins and ends in it."""
-        found = self.known.get(word)
-        if found is None:
-            found = tuple(self._split(word))
-            if len(word) <= _LONGEST_CACHED:
-                if len(self.known) >= _CACHED:
-                    self.known = {}
-                self.known[word] = found
-        start = 0
-        for number, end in found:
-            yield number, start, end
-            start = end
-
-    def _split(self, word: str) -> list[tuple[int, int]]:
+    def _split(self, word: str) -> list[tuple[int, int, int]]:
         """Take the longest piece there is, then the longest after it, ...; unknown as a whole where there is none."""
-        pieces: list[tuple[int, int]] = []
+        pieces: list[tuple[int, int, int]] = []
         start = 0
         while start < len(word) <= self.longest:
             prefix = "##" if start else ""
             ends = (end for end in range(len(word), start, -1) if prefix + word[start:end] in self.vocabulary)
             end = next(ends, None)
             if end is None:
-                return [(self.unknown, len(word))]
-            pieces.append((self.vocabulary[prefix + word[start:end]], end))
+                return [(self.unknown, 0, len(word))]
+            pieces.append((self.vocabulary[prefix + word[start:end]], start, end))
             start = end
-        return pieces or [(self.unknown, len(word))]
-
-
-def _around(processor: Mapping[str, Any]) -> Sequence[str]:
-    """Return the names of the pieces before and after a text."""
-    if processor["type"] == "TemplateProcessing":
-        return [part["SpecialToken"]["id"] for part in processor["single"] if "SpecialToken" in part]
-    return [processor["cls"][0], processor["sep"][0]]
+        return pieces or [(self.unknown, 0, len(word))]
 
 
 def _words(text: str) -> Iterator[tuple[str, list[int]]]:
