@@ -6,6 +6,7 @@ model = tabsa.load()                      # the model in the box; or a name, or 
 result = model.predict("Camden is lovely but dear.", targets=["Camden"])
 result.opinions                           # every target-aspect pair, `none` included
 result.evidence("Camden", "price")        # the words, phrases and sentences that carry an answer
+tabsa.score("in.csv", "out.csv", ["Camden"])   # a whole table
 tabsa.evaluate(model, "places")           # a Report: what it is worth on a dataset
 tabsa.train("my.csv", out="mine")         # learns from your labels, and gives the new model
 """
