@@ -37,12 +37,11 @@ def batch(seeds=2, size=4, length=7, words=12):
 VARIANTS = [
     {},
     {"mention_term": True},
-    {"mention_term": True, "keys": "tied", "chains": 2, "directions": "backward"},
+    {"mention_term": True, "keys": "tied", "chains": 2},
     {"delay": False},
     {"keys": "free"},
     {"keys": "tied", "chains": 2},
     {"directions": "forward"},
-    {"directions": "backward"},
     {"attention": "target"},
     {"attention_scale": 0.3},
     {"normalise": False},

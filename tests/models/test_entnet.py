@@ -36,7 +36,7 @@ def slow_forward(model, seed, sentence, target, aspect):
     words = table[sentence]
     memory, gates = [np.zeros(SIZE) for _ in keys], []
     for way in range(ways):
-        backward = config.directions == "backward" or way == 1
+        backward = way == 1
         letters = paper_letters(weights, seed * ways + way)
         of_way = []
         for j, key in enumerate(keys):

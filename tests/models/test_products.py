@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tabsa.models.onnx.graph_builder import Graph, products
+from tabsa.models.onnx.graph_builder import Graph, Products
 
 
 def multiplied(precision, rows, matrix, plus=None, *, within=None):
     g = Graph("product")
-    by = products(precision)
+    by = Products(g, precision)
     values = g.input("values", [*(f"d{n}" for n in range(rows.ndim - 1)), rows.shape[-1]])
-    g.output(by.times(g, by.rows(g, values, within=within), matrix, plus), "result", [None] * rows.ndim)
+    g.output(by.times(by.rows(values, within=within), matrix, plus), "result", [None] * rows.ndim)
     session = onnxruntime.InferenceSession(g.model().SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(None, {"values": rows})[0]
 

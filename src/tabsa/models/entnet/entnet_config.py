@@ -14,7 +14,7 @@ class EntNetConfig:
     keys: Literal["hybrid", "tied", "free"] = option(
         "hybrid", "tied: a chain a target token; free: trained; hybrid: both"
     )
-    directions: Literal["both", "forward", "backward"] = option("both", "how a sentence is read")
+    directions: Literal["both", "forward"] = option("both", "how a sentence is read")
     attention: Literal["target-aspect", "target"] = option("target-aspect", "what chooses among the chains")
     normalise: bool = option(True, "divide each memory by its norm after an update")
     input_dropout: float = option(0.2, "on the words, one mask for all steps", low=0, high=0.95)

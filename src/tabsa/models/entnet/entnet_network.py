@@ -64,13 +64,12 @@ class EntNet(Model):
     def weights(self) -> MemoryWeights:
         """The memory's weights, for G = S x directions groups."""
         ways = self.memory.shape[1]
+        slope = self.slope[:, :1].expand(-1, ways, -1) if self.config.share_prelu else self.slope[:, :ways]
         return MemoryWeights(
             memory=self.memory.flatten(0, 1),
             key=self.key.flatten(0, 1),
             word=self.word.flatten(0, 1),
-            slope=self.slope[:, :1].expand(-1, ways, -1).flatten(0, 1)
-            if self.config.share_prelu
-            else self.slope[:, :ways].flatten(0, 1),
+            slope=slope.flatten(0, 1),
             bias=None if self.bias is None else self.bias.flatten(0, 1),
             delay=self.delay_weights(),
             normalise=self.config.normalise,
@@ -81,39 +80,29 @@ class EntNet(Model):
 
         The gates are for looking at, and left out while training.
         """
-        readings = {
-            "forward": lambda: [tokens],
-            "backward": lambda: [reverse(tokens, lengths)],
-            "both": lambda: [tokens, reverse(tokens, lengths)],
-        }[self.config.directions]()
+        readings = [tokens, reverse(tokens, lengths)] if self.config.directions == "both" else [tokens]
         ways, batch = len(readings), tokens.shape[1]
         shape = (1, batch, self.words.shape[1])  # one for both directions and all words of a sentence
         dropped = mask(self.config.input_dropout, context, shape=shape, device=tokens.device)
         factor = None if dropped is None else dropped.expand(-1, ways, -1, -1).flatten(0, 1)
         words = Words(self.words, torch.stack(readings, dim=1).flatten(0, 1), factor)
         keys = self.keys().unsqueeze(1).expand(-1, ways, -1, -1).flatten(0, 1)
-        nearby = self.nearby(tokens, lengths)
         group_lengths = lengths.unsqueeze(1).expand(-1, ways, -1).flatten(0, 1)
         result = scan(
-            self.cell,
-            self.weights(),
-            words,
-            keys,
-            group_lengths,
-            nearby=nearby,
-            live=context.live,
-            path=context.path,
-            products=context.products,
-            gates=not context.training,
-        )
+            self.cell, self.weights(), words, keys, group_lengths, nearby=self.nearby(tokens, lengths),
+            live=context.live, path=context.path, products=context.products, gates=not context.training,
+        )  # fmt: skip
         memory = result.memory.view(-1, ways, *result.memory.shape[1:]).sum(1)
         if result.gates is None:
             return memory, None
         gates = result.gates.view(-1, ways, *result.gates.shape[1:])
-        if self.config.directions != "forward":  # gates of the backward reading, back in the order of the words
-            backward = reverse(gates[:, -1], lengths)
-            gates = torch.cat([gates[:, :-1], backward.unsqueeze(1)], dim=1)
-        return memory, gates
+        return memory, self._turned(gates, lengths)
+
+    def _turned(self, values: Tensor, lengths: Tensor) -> Tensor:
+        """Turn what belongs to the backward reading, (S, directions, B, T, ...), into the other order."""
+        if self.config.directions == "forward":
+            return values
+        return torch.stack([values[:, 0], reverse(values[:, 1], lengths)], dim=1)
 
     def nearby(self, tokens: Tensor, lengths: Tensor) -> Tensor | None:
         """The mention term of every gate, in the order of each reading: (S x directions, B, T, n)."""
@@ -122,9 +111,7 @@ class EntNet(Model):
         whose = neighbours(mentions(tokens, self.targets))[..., : self.tied, :].flatten(2, 3)  # (S, B, T x tied, 2)
         term = whose.unsqueeze(1).to(self.mention.dtype) @ self.mention[:, :, None, :, None]
         term = term.view(*term.shape[:3], -1, self.tied)  # (S, directions, B, T, tied)
-        if self.config.directions != "forward":
-            backward = reverse(term[:, -1], lengths)
-            term = torch.cat([term[:, :-1], backward.unsqueeze(1)], dim=1)
+        term = self._turned(term, lengths)
         free = term.new_zeros(*term.shape[:-1], self.free_keys.shape[1])
         return torch.cat([term, free], dim=-1).flatten(0, 1)
 

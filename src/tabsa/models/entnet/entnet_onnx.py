@@ -19,7 +19,7 @@ from onnx import TensorProto
 from tabsa.checkpoint.model_folder import ModelFolder, Precision
 from tabsa.embeddings.vectors import lookup
 from tabsa.encoding.target_words import aspect_matrix, target_word
-from tabsa.models.onnx.graph_builder import Graph, Products, biased_weights, products
+from tabsa.models.onnx.graph_builder import Graph, Products, biased_weights
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -116,7 +116,7 @@ def _read(
 
     memories, gates = [], []
     for way in range(len(weights["memory"])):
-        backward = options["directions"] == "backward" or way == 1
+        backward = way == 1
         reading = turned(timed) if backward else timed
         nearby = ""
         if whose:
@@ -149,20 +149,20 @@ def _scan(
     normalise: bool,
 ) -> tuple[str, str]:
     """Add one reading of `words` (T, B, d): the memory at the end, (R, d), and the gates, (T, B, n)."""
-    by_word = products(precision)
-    candidate = by_word.times(g, by_word.rows(g, words), weights["word"])
+    by_word = Products(g, precision)
+    candidate = by_word.times(by_word.rows(words), weights["word"])
     by_key = keys @ weights["key"] + weights.get("bias", 0)  # V k, (n, d)
     candidate = g.reshape(g.op("Add", g.insert(candidate, 2), g.constant(by_key)), 0, -1, keys.shape[1])
     given = g.op("MatMul", words, g.constant(keys.T))  # (T, B, n)
     given = g.op("Add", given, nearby) if nearby else given
     states = [start, g.op("Mul", start, g.constant(0.0))] if "delay_new" in weights else [start]
-    body = _step(weights, keys, by_word, half=g.half, normalise=normalise)
+    body = _step(weights, keys, precision, half=g.half, normalise=normalise)
     inputs = [words, candidate, going, given]
     results = g.ops("Scan", len(states) + 1, *states, *inputs, body=body.proto(), num_scan_inputs=len(inputs))
     return results[0], results[-1]
 
 
-def _step(weights: Arrays, keys: NDArray[Any], by: Products, *, half: bool, normalise: bool) -> Graph:
+def _step(weights: Arrays, keys: NDArray[Any], precision: Precision, *, half: bool, normalise: bool) -> Graph:
     """Build `nn.memory.MemoryCell` as the body of a Scan: states first, then one word's inputs.
 
     `memory` and with a delay `delay` (R, d); `word` (B, d), `candidate` V k + W w (R, d), `going` (B, 1), whether the
@@ -172,6 +172,7 @@ def _step(weights: Arrays, keys: NDArray[Any], by: Products, *, half: bool, norm
     chains, d = keys.shape
     delayed = "delay_new" in weights
     g = Graph("step", half=half)
+    by = Products(g, precision)
     memory = g.input("memory", ["rows", d])
     past = g.input("delay", ["rows", d]) if delayed else ""
     word = g.input("word", ["batch", d])
@@ -179,7 +180,7 @@ def _step(weights: Arrays, keys: NDArray[Any], by: Products, *, half: bool, norm
     going = g.input("going", ["batch", 1], TensorProto.BOOL)
     given = g.input("given", ["batch", chains])
 
-    raw = by.times(g, by.rows(g, memory), weights["memory"], candidate)
+    raw = by.times(by.rows(memory), weights["memory"], candidate)
     proposal = g.prelu(raw, weights["slope"])
     delay = _gru(g, weights, by, proposal, past) if delayed else ""
     content = g.op("MatMul", g.reshape(memory, -1, chains, d), g.insert(word, 2))  # (B, n, 1)
@@ -204,13 +205,13 @@ def _step(weights: Arrays, keys: NDArray[Any], by: Products, *, half: bool, norm
 def _gru(g: Graph, weights: Arrays, by: Products, proposal: str, past: str) -> str:
     """Add `nn.memory.gru`; every number of a delay is between -1 and 1, because it starts at 0."""
     inputs, gates, bias = weights["delay_inputs"], weights["delay_gates"], weights["delay_bias"]
-    read, remembered = by.rows(g, proposal), by.rows(g, past, within=1.0)
+    read, remembered = by.rows(proposal), by.rows(past, within=1.0)
 
     def opened(part: int) -> str:
-        from_past = by.times(g, remembered, gates[part], bias[part])
-        return g.op("Sigmoid", by.times(g, read, inputs[part], from_past))
+        from_past = by.times(remembered, gates[part], bias[part])
+        return g.op("Sigmoid", by.times(read, inputs[part], from_past))
 
     reset, update = opened(0), opened(1)
-    from_past = by.times(g, by.rows(g, g.op("Mul", reset, past), within=1.0), weights["delay_new"], bias[2])
-    new = g.op("Tanh", by.times(g, read, inputs[2], from_past))
+    from_past = by.times(by.rows(g.op("Mul", reset, past), within=1.0), weights["delay_new"], bias[2])
+    new = g.op("Tanh", by.times(read, inputs[2], from_past))
     return g.op("Add", new, g.op("Mul", update, g.op("Sub", past, new)))

@@ -7,7 +7,7 @@ depend on that row alone, so what is read beside a sentence does not change its 
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -117,11 +117,11 @@ class Graph:
         return self.op("Add", value, below)
 
     def proto(self) -> onnx.GraphProto:
-        """The finished graph."""
+        """Finish the graph."""
         return helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.constants)
 
     def model(self) -> onnx.ModelProto:
-        """The finished graph as a checked model."""
+        """Finish the graph as a checked model."""
         versions = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(self.proto(), opset_imports=versions, producer_name="tabsa")
         model.ir_version = 9  # what every onnxruntime since 1.17 reads
@@ -150,45 +150,35 @@ class Rows(NamedTuple):
     step: str | float = 1.0  # of each row, (..., 1), or of all
 
 
-class Products(Protocol):
-    """A way to multiply rows."""
+class Products:
+    """Products of rows with matrices in a precision.
 
-    def rows(self, g: Graph, values: str, *, within: float | None = None) -> Rows:
-        """Make rows ready; `within` is what no number in them exceeds, where that is known."""
+    In float32 onnxruntime packs each matrix once, which it does only for matrices of two dimensions. In int8 it has an
+    operator of its own, because ONNX has none that multiplies so and gives float32.
+    """
 
-    def times(self, g: Graph, rows: Rows, matrix: NDArray[Any], plus: str | NDArray[Any] | None = None) -> str:
-        """Rows by a matrix, (..., d) by (d, e), plus a row or as many; with `plus` there are two dimensions."""
+    def __init__(self, g: Graph, precision: Precision) -> None:
+        self.g, self.int8 = g, precision == "int8"
 
-
-class Float32:
-    """As they are; onnxruntime packs each matrix once, which it does only for matrices of two dimensions."""
-
-    def rows(self, g: Graph, values: str, *, within: float | None = None) -> Rows:  # noqa: ARG002
-        """Nothing to do."""
-        return Rows(values)
-
-    def times(self, g: Graph, rows: Rows, matrix: NDArray[Any], plus: str | NDArray[Any] | None = None) -> str:
-        """One operator, the sum included."""
-        if plus is None:
-            return g.op("MatMul", rows.values, g.constant(matrix))
-        return g.op("Gemm", rows.values, g.constant(matrix), _named(g, plus))
-
-
-class Int8:
-    """Rounded; with an operator of onnxruntime's own, because ONNX has none that multiplies so and gives float32."""
-
-    def rows(self, g: Graph, values: str, *, within: float | None = None) -> Rows:
-        """Round each row to steps of its largest number, or all to steps of `within`."""
-        zero = g.raw(np.array(_ZERO, np.uint8))
+    def rows(self, values: str, *, within: float | None = None) -> Rows:
+        """Make rows ready: in int8 rounded to steps of a row's largest number, or of `within`, which none exceeds."""
+        g, zero = self.g, np.array(_ZERO, np.uint8)
+        if not self.int8:
+            return Rows(values)
         if within is not None:
             step = np.array(within / _STEPS, np.float32)
-            return Rows(g.op("QuantizeLinear", values, g.raw(step), zero), float(step))
+            return Rows(g.op("QuantizeLinear", values, g.raw(step), g.raw(zero)), float(step))
+        zeros = g.raw(zero)
         largest = g.op("ReduceMax", g.op("Abs", values), g.constant([-1]), keepdims=1)
         steps = g.op("Mul", g.op("Max", largest, g.constant(_TINY)), g.constant(1 / _STEPS))
-        return Rows(g.op("QuantizeLinear", g.op("Div", values, steps), g.raw(np.array(1, np.float32)), zero), steps)
+        return Rows(g.op("QuantizeLinear", g.op("Div", values, steps), g.raw(np.array(1, np.float32)), zeros), steps)
 
-    def times(self, g: Graph, rows: Rows, matrix: NDArray[Any], plus: str | NDArray[Any] | None = None) -> str:
-        """Whole numbers multiplied, and the sums back in float32."""
+    def times(self, rows: Rows, matrix: NDArray[Any], plus: str | NDArray[Any] | None = None) -> str:
+        """Multiply rows with a matrix, (..., d) by (d, e), plus a row or as many; with `plus`, of two dimensions."""
+        g = self.g
+        if not self.int8:
+            added = [] if plus is None else [plus if isinstance(plus, str) else g.constant(plus)]
+            return g.op("Gemm" if added else "MatMul", rows.values, g.constant(matrix), *added)
         steps = np.maximum(np.abs(matrix).max(0), _TINY) / _WEIGHT_STEPS
         rounded = np.round(matrix / steps).astype(np.int8)
         of_all = isinstance(rows.step, float)
@@ -197,22 +187,14 @@ class Int8:
         if of_all and isinstance(plus, np.ndarray):
             return g.op("MatMulIntegerToFloat", *inputs, "", g.raw(plus.astype(np.float32)), domain="com.microsoft")
         product = g.op("MatMulIntegerToFloat", *inputs, domain="com.microsoft")
-        if isinstance(rows.step, str):
-            product = g.op("Mul", product, rows.step)
-        return product if plus is None else g.op("Add", product, _named(g, plus))
-
-
-def products(precision: Precision) -> Products:
-    """The way to multiply at a precision."""
-    return Int8() if precision == "int8" else Float32()
-
-
-def _named(g: Graph, value: str | NDArray[Any]) -> str:
-    return value if isinstance(value, str) else g.constant(value)
+        product = g.op("Mul", product, rows.step) if isinstance(rows.step, str) else product
+        if plus is None:
+            return product
+        return g.op("Add", product, plus if isinstance(plus, str) else g.constant(plus))
 
 
 def biased_weights(folder: ModelFolder) -> dict[str, Any]:
-    """The weights, with the calibration's bias among those of the last layer; graphs divide by the temperature."""
+    """Return the weights, the calibration's bias among those of the last layer; graphs divide by the temperature."""
     weights, config = dict(folder.weights), folder.config
     if config.bias:
         own = weights.get("output_bias", np.zeros(len(config.labels), np.float32))
