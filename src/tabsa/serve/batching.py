@@ -10,6 +10,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -118,7 +119,8 @@ class _Request:
                 self.future.set_exception(error)
 
         self.over = True
-        self._loop.call_soon_threadsafe(settle)
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            self._loop.call_soon_threadsafe(settle)
 
 
 class Batcher:
@@ -197,7 +199,7 @@ class Batcher:
                         texts.add(id(part.answer))
                         request.left += 1
                     request.pop()
-                if not request.left:  # nothing of it was to be read
+                if not request.left and not request.over:  # nothing of it was to be read
                     request.end()
             except Exception as error:  # a text of this request cannot be cut
                 request.end(error)
