@@ -7,21 +7,21 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 pytest.importorskip("fastapi", reason="needs the service: pip install 'tabsa[serve]'")
 from fastapi.testclient import TestClient
 
+import tabsa
 from tabsa.inference.predictor import Predictor, load
 from tabsa.serve.app import create_app
 from tabsa.serve.settings import Settings
-
-MakeClient = Callable[..., TestClient]
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +36,7 @@ def settings(tiny_model: Path) -> Callable[..., Settings]:
 
 
 @pytest.fixture
-def make_client(settings: Callable[..., Settings]) -> Iterator[MakeClient]:
+def make_client(settings: Callable[..., Settings]) -> Iterator[Callable[..., TestClient]]:
     """Starts services with the settings given."""
     with ExitStack() as stack:
 
@@ -63,54 +63,49 @@ class Served:
     address: str = ""
     log: list[str] = field(default_factory=list)
 
-    def workers(self) -> list[int]:
-        """The process ids of its workers."""
-        return [worker for child in _children(self.process.pid) for worker in _children(child)]
+    @property
+    def place(self) -> tuple[str, int]:
+        """Its host and port."""
+        parts = urlsplit(self.address)
+        return str(parts.hostname), int(parts.port or 0)
 
+    def wait_for(self, words: str, times: int = 1) -> None:
+        """Wait until its log has some words so often."""
+        with self.said:
+            assert self.said.wait_for(lambda: sum(words in line for line in self.log) >= times, 60), "".join(self.log)
 
-def _children(process: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    def __post_init__(self) -> None:
+        self.said = threading.Condition()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with self.said:
+                self.log.append(line)
+                self.address = self.address or next(iter(re.findall(r"http://\S+:\d+", line)), "")
+                self.said.notify_all()
 
 
 @pytest.fixture
 def serve(tiny_model: Path) -> Iterator[Callable[..., Served]]:
     """Starts `tabsa serve` with the options given, and stops it afterwards."""
-    with _services(tiny_model) as start:
-        yield start
-
-
-@pytest.fixture(scope="module")
-def serve_all(tiny_model: Path) -> Iterator[Callable[..., Served]]:
-    """The same, for all the tests of a file."""
-    with _services(tiny_model) as start:
-        yield start
-
-
-@contextmanager
-def _services(model: Path) -> Iterator[Callable[..., Served]]:
     started: list[Served] = []
 
-    def start(*options: str, ready: int = 1) -> Served:
-        command = [sys.executable, "-m", "tabsa", "serve", "--port", "0", "--model", str(model), *options]
-        environment = os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": _sources()}
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-        served = Served(process)
-        started.append(served)
-        up = threading.Event()
-
-        def read() -> None:
-            assert process.stderr is not None
-            for line in process.stderr:
-                served.log.append(line)
-                served.address = served.address or next(iter(re.findall(r"http://\S+:\d+", line)), "")
-                if sum("startup complete" in line for line in served.log) >= ready:
-                    up.set()
-            up.set()
-
-        threading.Thread(target=read, daemon=True).start()
-        assert up.wait(60)
-        assert process.poll() is None, "".join(served.log)
-        return served
+    def start(*options: str, workers: int = 1) -> Served:
+        command = [sys.executable, "-m", "tabsa", "serve", "--port", "0", "--model", str(tiny_model)]
+        environment = os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
+        environment["PYTHONPATH"] = str(Path(tabsa.__file__).parents[1])
+        process = subprocess.Popen(
+            [*command, "--workers", str(workers), *options],
+            stdout=subprocess.PIPE,  # where uvicorn writes its access log
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+        )
+        started.append(Served(process))
+        started[-1].wait_for("startup complete", workers)
+        return started[-1]
 
     yield start
     for served in started:
@@ -120,9 +115,3 @@ def _services(model: Path) -> Iterator[Callable[..., Served]]:
             served.process.wait(30)
         except subprocess.TimeoutExpired:
             served.process.kill()
-
-
-def _sources() -> str:
-    import tabsa
-
-    return str(Path(tabsa.__file__).parents[1])

@@ -111,7 +111,7 @@ def test_an_allowed_origin_may_send_with_a_key_and_read_refusals(make_client: An
 # ---- the key
 
 
-@pytest.mark.parametrize("path", ["/v1/models", "/metrics", "/v1/nothing", "/nothing"])
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/nothing", "/nothing"])
 def test_a_key_is_asked_for_where_there_is_one(make_client: Any, path: str) -> None:
     client = make_client(api_key=KEY)
     wrong = ({}, {"Authorization": "Bearer wrong"}, {"Authorization": KEY}, {"X-API-Key": ""}, {"X-API-Key": "ü"})
@@ -148,14 +148,3 @@ def test_a_model_of_the_package_goes_by_its_own_name(model: str | None, name: st
     with TestClient(create_app(Settings(model=model, threads=1)), "http://localhost") as client:
         listing = client.get("/v1/models").json()
     assert (listing["default"], listing["models"][0]["open_aspects"]) == (name, name == "reader")
-
-
-def test_counts_have_no_labels_that_clients_make_up(client: TestClient) -> None:
-    client.get("/made/up/by/me")
-    client.request("MADEUP", "/healthz")
-    client.post("/v1/predict", json=body())
-    metrics = client.get("/metrics").text
-    assert "made" not in metrics.lower()
-    assert 'tabsa_requests_total{method="GET",route="other",status="404"}' in metrics
-    assert 'tabsa_requests_total{method="POST",route="/v1/predict",status="200"}' in metrics
-    assert "tabsa_batch_texts_sum" in metrics

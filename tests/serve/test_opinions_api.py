@@ -1,4 +1,4 @@
-"""`/v1/predict`, `/v1/evidence`, `/v1/suggest`, `/v1/models`: answered as the Predictor does, or refused in one line."""
+"""Opinions, evidence, names and the model: answered as the Predictor does, or refused in one line."""
 
 import json
 import shutil
@@ -226,8 +226,8 @@ def test_names_that_may_be_targets_are_suggested(client: TestClient) -> None:
     response = client.post("/v1/suggest", json={"text": "I live in Camden Town, near Leeds."})
     assert response.json() == {
         "targets": [
-            {"name": "Camden Town", "texts": 1, "spans": [[10, 21]]},
-            {"name": "Leeds", "texts": 1, "spans": [[28, 33]]},
+            {"name": "Camden Town", "spans": [[10, 21]]},
+            {"name": "Leeds", "spans": [[28, 33]]},
         ]
     }
     error_of(client.post("/v1/suggest", json={}), 422)

@@ -79,7 +79,7 @@ def test_half_characters_and_null_characters(client: TestClient, place: str, fie
         ("texts.0", {"text": None, "texts": ["a" * (schema.MAX_TEXT + 1)]}),
         ("targets", {"targets": [f"Place{n}" for n in range(10_000)]}),
         ("targets.0.aliases", {"targets": [{"name": "A1", "aliases": ["b"] * (schema.MAX_ALIASES + 1)}]}),
-        ("targets.0", {"targets": ["a" * (schema.MAX_NAME + 1)]}),
+        ("targets.0.name", {"targets": ["a" * (schema.MAX_NAME + 1)]}),
         ("aspects", {"aspects": ["a"] * (schema.MAX_ASPECTS + 1)}),
         ("aspects.0", {"aspects": ["a" * (schema.MAX_ASPECT + 1)]}),
         (None, {"text": None, "texts": ["a"] * 200, "targets": [f"Place{n}" for n in range(100)]}),
@@ -125,8 +125,10 @@ def test_the_first_ten_errors_and_their_number(client: TestClient) -> None:
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "", "application/xml"])
 def test_other_types_of_body(client: TestClient, kind: str) -> None:
     content = json.dumps(body()).encode()
-    for path in ("/v1/predict", "/v1/score", "/v1/columns", "/v1/report", "/v1/corrections"):
-        error_of(client.post(path, content=content, headers={"Content-Type": kind}), 415)
+    for path in ("/v1/predict", "/v1/corrections"):
+        assert error_of(client.post(path, content=content, headers={"Content-Type": kind}), 415)["code"] == "not_json"
+    for path in ("/v1/score", "/v1/columns", "/v1/report"):
+        assert error_of(client.post(path, content=content, headers={"Content-Type": kind}), 422)["field"] == "file"
 
 
 def test_a_body_that_says_it_is_huge_is_refused_unread(client: TestClient) -> None:

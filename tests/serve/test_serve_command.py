@@ -9,12 +9,13 @@ from typing import Any
 
 import httpx2
 import pytest
+from pydantic import BaseModel
 from typer.testing import CliRunner
 
 from tabsa.cli import serve as module
 from tabsa.cli.commands import app
 from tabsa.errors import ConfigError, ModelError, TabsaError
-from tabsa.serve.schema import PredictRequest, ScoreForm
+from tabsa.serve import schema
 from tabsa.serve.settings import Settings
 
 DOCS = Path(__file__).parents[2] / "docs" / "serving.md"
@@ -53,9 +54,9 @@ def test_a_graph_that_is_not_there(tiny_model: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "word"),
     [
-        ("max_tragets=1", "did you mean 'max_targets'"),
-        ("max_targets=0", "at least 1"),
-        ("max_targets=few", "whole number"),
+        ("max_conections=1", "did you mean 'max_connections'"),
+        ("max_connections=0", "at least 1"),
+        ("max_connections=few", "whole number"),
         ("precision=int4", "did you mean 'int8'"),
     ],
 )
@@ -82,11 +83,11 @@ def test_on_this_machine_it_is_unless_told_otherwise(started: dict[str, Any], ti
 
 def test_options_and_the_environment_become_settings(started: dict[str, Any], tiny_model: Path) -> None:
     command = ["serve", "--model", str(tiny_model), "--cors", "https://a.example", "--allow-host", "b.example"]
-    command += ["--threads", "3", "--precision", "float32", "--set", "max_targets=7", "--host", "0.0.0.0"]
+    command += ["--threads", "3", "--precision", "float32", "--set", "max_tables=7", "--host", "0.0.0.0"]
     result = CliRunner().invoke(app, command, env={"TABSA_API_KEY": "k"}, catch_exceptions=False)
     settings = started["settings"]
     assert (settings.cors_origins, settings.allowed_hosts) == (("https://a.example",), ("b.example", "0.0.0.0"))
-    assert (settings.threads, settings.max_targets, settings.api_key) == (3, 7, "k")
+    assert (settings.threads, settings.max_tables, settings.api_key) == (3, 7, "k")
     assert settings.precision == "float32"
     assert "anyone" not in result.output
 
@@ -139,7 +140,7 @@ def test_it_serves_and_says_where(serve: Any) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_is_how_to_stop_it(serve: Any, workers: int) -> None:
-    service = serve("--workers", str(workers), ready=workers)
+    service = serve(workers=workers)
     service.process.send_signal(signal.SIGINT)
     assert service.process.wait(20) == 0
     assert "Traceback" not in "".join(service.log)
@@ -159,8 +160,17 @@ def test_every_setting_is_in_the_documentation_with_its_default() -> None:
         assert field.metadata["help"] in text
 
 
-@pytest.mark.parametrize("form", [PredictRequest, ScoreForm])
-def test_the_page_names_every_field_of_a_request(form: type[PredictRequest] | type[ScoreForm]) -> None:
+@pytest.mark.parametrize(
+    "form", [schema.PredictRequest, schema.CorrectionRequest, schema.ColumnsForm, schema.ScoreForm, schema.ReportForm]
+)
+def test_the_page_names_every_field_of_a_request(form: type[BaseModel]) -> None:
     text = DOCS.read_text(encoding="utf-8")
     for name in form.model_fields:
         assert re.search(rf"[`\"]{name}[`\"]", text), name
+
+
+def test_the_page_has_every_limit_of_a_request() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    for name, most in vars(schema).items():
+        if name.startswith("MAX_"):
+            assert f"{most:,}" in text, name

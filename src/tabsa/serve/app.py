@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from fastapi import APIRouter, Depends, FastAPI
-from fastapi.responses import FileResponse, Response
+from fastapi.responses import FileResponse
 from fastapi.security import HTTPBearer
 from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
@@ -22,9 +22,8 @@ from tabsa.serve import opinions, tables
 from tabsa.serve.batching import Batcher
 from tabsa.serve.corrections import CorrectionsFile
 from tabsa.serve.guard import Guard
+from tabsa.serve.opinions import Service, TheService
 from tabsa.serve.problems import ERRORS, handle_problems
-from tabsa.serve.schema import StatusResponse
-from tabsa.serve.service import Metrics, Service, TheService
 from tabsa.serve.settings import Settings
 
 PAGE: Final = Path(__file__).parent / "page"
@@ -37,11 +36,11 @@ def create_app(settings: Settings | None = None, *, exit_seconds: float | None =
 
     With `exit_seconds`, the process ends so long after the app, even where a thread still computes.
     """
-    settings, metrics = settings or Settings(), Metrics()
+    settings = settings or Settings()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.service = service = await run_in_threadpool(_service, settings, metrics)
+        app.state.service = service = await run_in_threadpool(_service, settings)
         try:
             yield
         finally:
@@ -62,7 +61,7 @@ def create_app(settings: Settings | None = None, *, exit_seconds: float | None =
     app.include_router(tables.router, tags=["tables"], dependencies=keyed, responses=ERRORS)
     app.include_router(_health, tags=["health"], responses=ERRORS)
     app.mount("/static", StaticFiles(directory=PAGE), name="static")
-    app.add_middleware(Guard, settings=settings, metrics=metrics)
+    app.add_middleware(Guard, settings=settings)
     if settings.cors_origins:  # around the guard: browsers send no key when they inquire, and read its refusals too
         app.add_middleware(
             CORSMiddleware,
@@ -74,7 +73,7 @@ def create_app(settings: Settings | None = None, *, exit_seconds: float | None =
     return app
 
 
-def _service(settings: Settings, metrics: Metrics) -> Service:
+def _service(settings: Settings) -> Service:
     predictor = load(settings.model, threads=settings.threads, precision=settings.precision)
     predictor.predict("Camden is dear.", ["Camden"])  # whatever it loads late is there before the first request
 
@@ -82,8 +81,7 @@ def _service(settings: Settings, metrics: Metrics) -> Service:
         name=predictor.folder.path.resolve().name,
         settings=settings,
         predictor=predictor,
-        batcher=Batcher(predictor, settings, metrics.batch.observe),
-        metrics=metrics,
+        batcher=Batcher(predictor, settings),
         corrections=CorrectionsFile(Path(settings.corrections).expanduser()) if settings.corrections else None,
         evidence=ThreadPoolExecutor(1, "evidence"),
         evidence_places=threading.BoundedSemaphore(_MOST_EVIDENCE),
@@ -108,19 +106,13 @@ async def style() -> FileResponse:
 
 
 @_health.get("/healthz")
-async def healthz() -> StatusResponse:
+async def healthz() -> dict[str, str]:
     """Answer while the process is there."""
-    return StatusResponse(status="ok")
+    return {"status": "ok"}
 
 
 @_health.get("/readyz")
-async def readyz(service: TheService) -> StatusResponse:
+async def readyz(service: TheService) -> dict[str, str]:
     """Answer 200 where a request would be taken now."""
     service.batcher.check()
-    return StatusResponse(status="ready")
-
-
-@_health.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-async def metrics(service: TheService) -> Response:
-    """Give the counts of all workers to Prometheus."""
-    return Response(await run_in_threadpool(service.metrics.text), media_type="text/plain; version=0.0.4")
+    return {"status": "ready"}

@@ -9,7 +9,7 @@ nobody waits for any more, because its client left, is dropped before it is read
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -124,12 +124,10 @@ class _Request:
 
 
 class Batcher:
-    """Reads texts in a thread of its own; `ask` belongs to one event loop, `on_call` gets the texts of each call."""
+    """Reads texts in a thread of its own; `ask` belongs to one event loop."""
 
-    def __init__(
-        self, predictor: Predictor, settings: Settings, on_call: Callable[[int], object] = lambda _: None
-    ) -> None:
-        self._predictor, self._settings, self._on_call = predictor, settings, on_call
+    def __init__(self, predictor: Predictor, settings: Settings) -> None:
+        self._predictor, self._settings = predictor, settings
         self._requests: list[_Request] = []  # in the order of their coming
         self._changed = threading.Condition()
         self._stopped = self._oldest_first = False
@@ -174,7 +172,6 @@ class Batcher:
             several = len(parts) > 1
             if parts:
                 self._read(parts)
-                self._on_call(len({id(part.answer) for part in parts}))
 
     def _take(self) -> list[_Part]:
         """The parts of the next call."""

@@ -17,7 +17,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tabsa.serve.problems import Problem, busy
 from tabsa.serve.schema import MAX_BODY_BYTES
-from tabsa.serve.service import Metrics
 from tabsa.serve.settings import Settings
 
 _POLICY: Final = (
@@ -33,7 +32,7 @@ _HEADERS: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
-_HEALTH: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+_HEALTH: Final = frozenset({"/healthz", "/readyz"})
 _OPEN: Final = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})  # without a key, as are the page's own files
 _FILES: Final = frozenset({"/v1/columns", "/v1/score", "/v1/report"})  # whose bodies are read piece by piece
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -46,8 +45,8 @@ _log = logging.getLogger("uvicorn.error")
 class Guard:
     """Checks a request, reads its body, and cancels its work where the client leaves."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
-        self._app, self._settings, self._metrics = app, settings, metrics
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app, self._settings = app, settings
         self._names = frozenset(name.lower() for name in settings.allowed_hosts)
         self._origins = frozenset(settings.cors_origins)
         self._buffered = 0  # bytes of bodies that are not whole yet
@@ -57,7 +56,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, path = time.perf_counter(), scope["path"]
+        path = scope["path"]
         reply = _Reply(send, private=path.startswith("/v1/"))
         limit = MAX_BODY_BYTES + (self._settings.max_upload_bytes if path in _FILES else 0)
         body = _Body(receive, reply, limit, self._settings.read_timeout)
@@ -65,11 +64,6 @@ class Guard:
             await self._answer(path, scope, body, reply)
         finally:
             body.close()
-            # A client's own words must not become labels.
-            route = getattr(scope.get("route"), "path", None) or ("/static" if path.startswith("/static/") else "other")
-            method = scope["method"] if scope["method"] in (*_SAFE, "POST") else "other"
-            self._metrics.requests.labels(method, route, str(reply.status)).inc()
-            self._metrics.seconds.labels(route).observe(time.perf_counter() - started)
 
     async def _answer(self, path: str, scope: Scope, body: "_Body", reply: "_Reply") -> None:
         try:
@@ -85,9 +79,10 @@ class Guard:
             if body.gone:
                 return
             if reply.status:  # the answer has begun: only breaking it off says that it is not whole
-                raise
+                _log.error("%s %s broke off: %s", scope["method"], quote(path), error.__cause__ or error)
+                return
             if not isinstance(error, Problem):
-                _log.error("%s %s failed", scope["method"], quote(scope["path"]), exc_info=error)
+                _log.error("%s %s failed", scope["method"], quote(path), exc_info=error)
                 error = Problem(500, "internal", "something went wrong in the service; its log says more")
             await error.response()(scope, body.receive, reply.send)
 
@@ -163,14 +158,11 @@ class _Reply:
 
 
 class _Body:
-    """A body as it arrives, bounded in size and pace; once it is whole, watches whether the client leaves.
-
-    There are some seconds of patience with a client: waiting for it uses them up, and what it sends gives them back.
-    """
+    """A body as it arrives, bounded in size and pace; once it is whole, watches whether the client leaves."""
 
     def __init__(self, receive: Receive, reply: _Reply, limit: int, seconds: float) -> None:
-        self._receive, self._reply, self.limit, self._seconds = receive, reply, limit, seconds
-        self._left, self._patience = limit, seconds
+        self._receive, self._reply, self.limit = receive, reply, limit
+        self._received, self._end = 0, time.monotonic() + seconds
         self._task = asyncio.current_task()
         self._watcher: asyncio.Task[None] | None = None
         self.first: Message | None = None  # what the app gets first, where the body has been read
@@ -184,9 +176,8 @@ class _Body:
         if self._watcher is not None:
             await asyncio.wait([self._watcher])
             return {"type": "http.disconnect"}
-        started = time.monotonic()
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._end + self._received / _LEAST_PACE - time.monotonic()):
                 message = await self._receive()
         except TimeoutError:
             why = f"the body does not come, or comes at less than {_LEAST_PACE:,} bytes a second; send it faster"
@@ -194,10 +185,8 @@ class _Body:
         if message["type"] == "http.disconnect":
             self.gone = True
             return message
-        size, waited = len(message.get("body", b"")), time.monotonic() - started
-        self._patience = min(self._patience - waited + size / _LEAST_PACE, self._seconds)
-        self._left -= size
-        if self._left < 0:
+        self._received += len(message.get("body", b""))
+        if self._received > self.limit:
             raise _too_large(self.limit)
         if not message.get("more_body", False):
             self.whole = True

@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Sequence
-from typing import Any, Final
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -14,15 +17,39 @@ from tabsa.inference.predictor import Predictor
 from tabsa.inference.results import Prediction
 from tabsa.schema import UNNAMED, Target
 from tabsa.serve import schema
-from tabsa.serve.batching import Answer, Question
+from tabsa.serve.batching import Answer, Batcher, Question
+from tabsa.serve.corrections import CorrectionsFile
 from tabsa.serve.problems import Problem, busy, invalid
-from tabsa.serve.service import TheService
+from tabsa.serve.settings import Settings
 from tabsa.text.aspects import LISTS
 from tabsa.text.suggestions import suggest
 from tabsa.text.targets import TargetFinder
 
-_FEW: Final = 100  # names or opinions that are worked on in the event loop itself
+_FEW: Final = 100  # opinions that are written in the event loop itself
 _DIGITS: Final = 4  # of a gate or an attention: for the eye
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The parts of a running service, where every route finds them."""
+
+    name: str  # of the model
+    settings: Settings
+    predictor: Predictor
+    batcher: Batcher
+    corrections: CorrectionsFile | None
+    evidence: ThreadPoolExecutor  # of one thread: evidence costs several readings of a text
+    evidence_places: threading.BoundedSemaphore
+    tables: ThreadPoolExecutor
+    table_places: threading.BoundedSemaphore
+
+
+async def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+TheService = Annotated[Service, Depends(_service)]
 
 
 async def _only_json(request: Request) -> None:
@@ -43,14 +70,10 @@ async def predict(request: schema.PredictRequest, service: TheService) -> Respon
     With `text`, one result; with `texts`, `{"results": [...]}`, one a text. Every target-aspect pair is answered; the
     polarity `none` means that the text is silent. Offsets count Unicode code points.
     """
-    names = sum(1 if isinstance(target, str) else 1 + len(target.aliases) for target in request.targets)
-    if names > _FEW:  # the event loop is not blocked for long
-        questions = await run_in_threadpool(_questions, request, service.predictor)
-    else:
-        questions = _questions(request, service.predictor)
+    questions = _questions(request, service.predictor)
     answers = await service.batcher.ask(questions)
     many = request.texts is not None
-    if request.explain or _opinions(questions) > _FEW:
+    if request.explain or _opinions(questions) > _FEW:  # the event loop is not blocked for long
         return await run_in_threadpool(_response, answers, service.predictor, many)
     return _response(answers, service.predictor, many)
 
@@ -79,14 +102,14 @@ async def evidence(request: schema.EvidenceRequest, service: TheService) -> Resp
 
 
 @router.post("/suggest", dependencies=_JSON)
-async def suggest_targets(request: schema.SuggestRequest) -> schema.SuggestResponse:
+async def suggest_targets(request: schema.SuggestRequest) -> dict[str, Any]:
     """Find names that may be targets: capitalised phrases that are not merely the starts of sentences."""
     names = await run_in_threadpool(suggest, request.text)
-    return schema.SuggestResponse(targets=[schema.SuggestedName(name=name, spans=list(spans)) for name, spans in names])
+    return {"targets": [{"name": name, "spans": spans} for name, spans in names]}
 
 
 @router.post("/corrections", status_code=201, dependencies=_JSON)
-async def correct(request: schema.CorrectionRequest, service: TheService) -> schema.StatusResponse:
+async def correct(request: schema.CorrectionRequest, service: TheService) -> dict[str, str]:
     """Save what a person says is right of one text, target and aspect.
 
     It goes to the file that the service's operator named; where there is none, the answer is 404. A `polarity` of null
@@ -96,7 +119,9 @@ async def correct(request: schema.CorrectionRequest, service: TheService) -> sch
         raise Problem(404, "no_corrections", "this service saves no corrections; its operator can name a file for them")
     if not request.text.strip():
         raise invalid("text", "it is empty; expected the text that is judged")
-    if request.target is not None and not find_targets({request.target: request.aliases}, "target").find(request.text):
+    if request.target is not None and not find_targets([(request.target, request.aliases)], "target").find(
+        request.text
+    ):
         raise invalid("target", f"the text does not name '{request.target}'; null is what it is about without a name")
     (aspect,) = choose_aspects([request.aspect], service.predictor, "aspect")
     labels = service.predictor.labels
@@ -107,25 +132,25 @@ async def correct(request: schema.CorrectionRequest, service: TheService) -> sch
         await run_in_threadpool(service.corrections.add, request, aspect)
     except OutputError as e:
         raise Problem(503, "not_saved", f"the correction was not saved: {e}", headers={"Retry-After": "30"}) from e
-    return schema.StatusResponse(status="saved")
+    return {"status": "saved"}
 
 
 @router.get("/models")
-async def models(service: TheService) -> schema.ModelsResponse:
-    """Describe the model."""
+async def models(service: TheService) -> dict[str, Any]:
+    """Describe the model: its labels and aspects, whether these may be any words, and the file of corrections."""
     predictor = service.predictor
     known = set(predictor.aspects)
-    model = schema.ModelOut(
-        name=service.name,
-        kind=predictor.folder.config.kind,
-        labels=list(predictor.labels),
-        open_aspects=predictor.open_aspects,
-        aspects=list(predictor.aspects),
-        aspect_lists={name: list(one) for name, one in LISTS.items() if predictor.open_aspects or set(one) <= known},
-        implied=predictor.implied,
-    )
+    model = {
+        "name": service.name,
+        "kind": predictor.folder.config.kind,
+        "labels": predictor.labels,
+        "open_aspects": predictor.open_aspects,
+        "aspects": predictor.aspects,
+        "aspect_lists": {name: one for name, one in LISTS.items() if predictor.open_aspects or set(one) <= known},
+        "implied": predictor.implied,
+    }
     corrections = None if service.corrections is None else service.corrections.path.name
-    return schema.ModelsResponse(models=[model], default=service.name, corrections=corrections)
+    return {"models": [model], "default": service.name, "corrections": corrections}
 
 
 # ---- a request, checked against the model
@@ -139,10 +164,7 @@ def _questions(request: schema.PredictRequest, predictor: Predictor) -> list[Que
         raise invalid(
             "targets", "expected at least 1 name, or 'implied' for a text that does not name what it is about"
         )
-    targets = [(one, []) if isinstance(one, str) else (one.name, one.aliases) for one in request.targets]
-    if len(dict(targets)) < len(targets):
-        raise invalid("targets", "a name is given twice; give it once, with all its aliases")
-    finder = find_targets(dict(targets), "targets")
+    finder = find_targets([(target.name, target.aliases) for target in request.targets], "targets")
     questions = [Question(text, finder, aspects, implied, request.explain) for text in texts]
     if (opinions := _opinions(questions)) > schema.MAX_OPINIONS:
         message = f"texts x targets x aspects are {opinions:,}; at most {schema.MAX_OPINIONS:,} go in one request"
@@ -155,10 +177,12 @@ def _opinions(questions: Sequence[Question]) -> int:
     return len(questions) * max(1, len(questions[0].finder.names)) * len(questions[0].aspects)
 
 
-def find_targets(targets: dict[str, list[str]], field: str) -> TargetFinder:
-    """Make a finder of targets, names with aliases; raises a Problem where one is no name."""
+def find_targets(targets: Sequence[tuple[str, list[str]]], field: str) -> TargetFinder:
+    """Make a finder of names with aliases; raises a Problem where one is no name, or there twice."""
+    if len(dict(targets)) < len(targets):
+        raise invalid(field, "a name is given twice; give it once, with all its aliases")
     try:
-        return TargetFinder(targets)
+        return TargetFinder(dict(targets))
     except DataError as e:
         raise invalid(field, str(e)) from e
 

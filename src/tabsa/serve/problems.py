@@ -71,20 +71,18 @@ def handle_problems(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        return of_validation([{**one, "loc": one["loc"][1:]} for one in error.errors()]).response()
+        return _of_validation([{**one, "loc": one["loc"][1:]} for one in error.errors()]).response()
 
     @app.exception_handler(UnicodeEncodeError)  # what pydantic raises at half a character in a key
     async def _half(_: Request, __: UnicodeEncodeError) -> JSONResponse:
         return Problem(400, "bad_json", "the body has half a character (a lone surrogate)").response()
 
 
-def of_validation(errors: Sequence[Mapping[str, Any]]) -> Problem:
+def _of_validation(errors: Sequence[Mapping[str, Any]]) -> Problem:
     """Pydantic's errors in our form; the limits of the schema bound their number."""
     first = errors[0]
     if first["type"] == "json_invalid":
         return Problem(400, "bad_json", f"the body is not JSON: {first['ctx']['error']} (character {first['loc'][-1]})")
-    if len(errors) > 1 and first["type"] == "string_type" and isinstance(first["input"], dict):
-        errors = errors[1:]  # an object is no name: that it is no target with aliases either says more
     listed = [_of_one(error) for error in errors[:_LISTED]]
     more = {"count": len(errors), "errors": [{"field": field, "message": _line(text)} for field, text in listed]}
     code = "limit" if errors[0]["type"] in ("too_long", "string_too_long") else "invalid"
@@ -93,17 +91,12 @@ def of_validation(errors: Sequence[Mapping[str, Any]]) -> Problem:
 
 def _of_one(error: Mapping[str, Any]) -> tuple[str | None, str]:
     """The field and a message."""
-    kind, path, context = error["type"], list(error["loc"]), error.get("ctx", {})
-    if len(path) > 2 and path[0] == "targets" and path[2] != "name":
-        del path[2]  # the branch of a union that did not fit
-    field = ".".join(map(str, path))
+    kind, field = error["type"], ".".join(map(str, error["loc"]))
     message = str(error["msg"]).removeprefix("Value error, ")
     if kind in ("too_long", "string_too_long"):
-        message = f"{len(error['input']):,} given; at most {context['max_length']:,} are allowed"
+        message = f"{len(error['input']):,} given; at most {error['ctx']['max_length']:,} are allowed"
     elif kind in ("model_type", "model_attributes_type", "missing") and not field:
         message = "the body is empty, or not a JSON object"
-    elif len(path) == 2 and path[0] == "targets" and kind.endswith("_type"):
-        message = "expected a name, or an object with a name and aliases"
     return (_line(field), f"'{field}': {message[0].lower()}{message[1:]}") if field else (None, message)
 
 

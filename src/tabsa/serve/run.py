@@ -1,11 +1,9 @@
 """Run the service: a socket, and uvicorn's server or its supervisor of several workers."""
 
 import functools
-import os
 import socket
-import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -15,6 +13,8 @@ from uvicorn.supervisors import Multiprocess
 from tabsa.errors import ConfigError
 from tabsa.files import reason
 from tabsa.models.onnx.session import cores
+from tabsa.serve.app import create_app
+from tabsa.serve.connection import Connection
 from tabsa.serve.settings import Settings
 
 _EXIT_SECONDS: Final = 3  # for a thread that still computes when all else has ended
@@ -35,15 +35,9 @@ def run(
     Raises:
         ConfigError: the address cannot be listened on.
     """
-    with ExitStack() as stack:
-        listener = stack.enter_context(_listen(host, port))
-        if workers > 1:  # before the import of what counts
-            shared = stack.enter_context(tempfile.TemporaryDirectory(prefix="tabsa-metrics-"))
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
+    with _listen(host, port) as listener:
+        if workers > 1:
             settings = replace(settings, threads=settings.threads or max(1, cores() // workers))
-        from tabsa.serve.app import create_app
-        from tabsa.serve.connection import Connection
-
         config = uvicorn.Config(
             functools.partial(create_app, settings, exit_seconds=_EXIT_SECONDS),
             factory=True,

@@ -6,7 +6,8 @@ Offsets count Unicode code points, from 0: `text[start:end]` in Python, not in J
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from fastapi import UploadFile
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 MAX_BODY_BYTES: Final = 1_048_576  # of JSON, or of a form beside its file
 MAX_TEXT: Final = 10_000  # characters
@@ -45,7 +46,7 @@ Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_readable)]
 Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(_readable)]
 Aspect = Annotated[str, Field(max_length=MAX_ASPECT), AfterValidator(_readable)]
 Column = Annotated[str, Field(max_length=MAX_COLUMN), AfterValidator(_readable)]
-Span = tuple[int, int]
+Span = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 
 def _examples(*examples: dict[str, Any]) -> ConfigDict:
@@ -81,12 +82,21 @@ class TargetWithAliases(_Strict):
     aliases: list[Name] = Field([], max_length=MAX_ALIASES)
 
 
+def _with_aliases(given: Any) -> Any:
+    if not isinstance(given, str | dict):
+        raise ValueError("expected a name, or an object with a name and aliases")
+    return {"name": given} if isinstance(given, str) else given
+
+
+Target = Annotated[TargetWithAliases, BeforeValidator(_with_aliases, json_schema_input_type=Name | TargetWithAliases)]
+
+
 class PredictRequest(_Strict):
     """A question about one `text`, or the same about many `texts`."""
 
     text: Text | None = None
     texts: list[Text] | None = Field(None, min_length=1, max_length=MAX_TEXTS)
-    targets: list[Name | TargetWithAliases] = Field(
+    targets: list[Target] = Field(
         [],
         description="Who may be judged: names to look for in the text, or names with aliases. Empty with `implied`: "
         "what the text is about and does not name, whose opinions have the target null.",
@@ -154,20 +164,21 @@ class CorrectionRequest(_Strict):
     model_config = _examples({"text": _EXAMPLE, "target": "Camden", "aspect": "price", "polarity": "negative"})
 
 
-class _Form(BaseModel):
-    """The fields of a form beside its file; they come as text."""
+class FileForm(BaseModel):
+    """A table with a header: .csv, .tsv or .jsonl, as its name tells (with .gz, packed), or .xlsx."""
 
     model_config = ConfigDict(extra="forbid")
+    file: UploadFile
 
 
-class ColumnsForm(_Form):
+class ColumnsForm(FileForm):
     """A table to look at."""
 
     text_column: Column | None = Field(None, description="Suggest names from this column instead of the guessed one.")
     cut: bool = Field(False, description="The file is only the first part of a table; its last line may be broken.")
 
 
-class ScoreForm(_Form):
+class ScoreForm(FileForm):
     """Questions on every row of a file: on `targets`, on a `target_column`, or with `implied` on what it is about."""
 
     targets: list[Text] = Field(
@@ -194,7 +205,7 @@ class ScoreForm(_Form):
         return self
 
 
-class ReportForm(_Form):
+class ReportForm(FileForm):
     """A scored table, and what its columns are where that cannot be seen."""
 
     title: Name = ""
@@ -221,25 +232,18 @@ class Spans(BaseModel):
     spans: list[Span]
 
 
-class ExplanationOut(BaseModel):
-    """How the memory was updated while reading, and which chains each question attends to."""
-
-    passages: list[dict[str, Any]] = Field(
-        description="Parts of the text that were read at once: `start`, `end`, `targets`, `tokens` (`text`, `start`, "
-        "`end`, `target`: a place in `targets`) and `gates` by direction, token and chain, from 0, shut, to 1, open."
-    )
-    attention: list[list[list[float]]] | None = Field(description="By place in `targets`, aspect and chain.")
-    aspects: list[str]
-    unread: list[Spans] = Field(description="Sentences that were not read for a target; nothing is known of them.")
-
-
 class PredictOne(BaseModel):
     """The answer for one text: every requested target-aspect pair, `none` included."""
 
     text: str
     opinions: list[OpinionOut]
     mentions: list[Spans] = Field(description="Where the text mentions which target.")
-    explanation: ExplanationOut | None = None
+    explanation: dict[str, Any] | None = Field(
+        None,
+        description="With `explain`: the `passages` that were read at once, with their `start`, `end`, `targets`, "
+        "`tokens` and `gates` (by direction, token and chain of the memory), the `attention` of each target and aspect "
+        "over the chains, and the sentences that are `unread` for a target.",
+    )
 
 
 class PredictMany(BaseModel):
@@ -265,70 +269,10 @@ class EvidenceOut(BaseModel):
     unread: list[Span] = Field(description="Sentences that were not read for this target.")
 
 
-class SuggestedName(BaseModel):
-    """A name that may be a target, in how many texts it is, and where, if there is one text."""
-
-    name: str
-    texts: int = 1
-    spans: list[Span] = []
-
-
-class SuggestResponse(BaseModel):
-    """Capitalised phrases that are not merely the starts of sentences; of many texts, the most frequent first."""
-
-    targets: list[SuggestedName]
-
-
-class ColumnsResponse(SuggestResponse):
-    """A table's columns, what they seem to be for, its first rows, and names that its texts have."""
-
-    format: str
-    note: str | None = Field(description="How the file is read, where its name does not tell.")
-    columns: list[str]
-    text: str
-    id: str | None
-    target: str | None
-    date: str | None
-    rows: list[dict[str, str]]
-
-
-class ModelOut(BaseModel):
-    """A model that can be queried."""
-
-    name: str
-    kind: str
-    labels: list[str]
-    open_aspects: bool = Field(description="Whether an aspect may be any words; where not, it is one of `aspects`.")
-    aspects: list[str] = Field(description="The aspects of a request that names none.")
-    aspect_lists: dict[str, list[str]] = Field(description="Other lists that it can answer for, by name.")
-    implied: bool = Field(description="Whether it was trained on texts that do not name what they are about.")
-
-
-class ModelsResponse(BaseModel):
-    """The models there are, and the name of the file that `POST /v1/corrections` adds to, if there is one."""
-
-    models: list[ModelOut]
-    default: str
-    corrections: str | None
-
-
-class StatusResponse(BaseModel):
-    """That all is well."""
-
-    status: str
-
-
-class ErrorDetail(BaseModel):
-    """A code for programs, one line for people, and the wrong part of the request, if it is one."""
-
-    code: str
-    message: str
-    field: str | None
-    count: int = Field(1, description="How many errors there are, where there are several.")
-    errors: list[dict[str, str | None]] = Field([], description="The `field` and `message` of the first ten then.")
-
-
 class ErrorResponse(BaseModel):
-    """Why there is no answer; of 503, `Retry-After` says when to come again."""
+    """Why there is no answer: a `code` for programs, a `message` for people, and the `field` that is wrong, or null.
 
-    error: ErrorDetail
+    Where there are several errors, `count` says how many, and `errors` has the `field` and `message` of the first ten.
+    """
+
+    error: dict[str, Any]

@@ -1,64 +1,51 @@
-"""A file in, results out: look at its columns, score its rows in a streamed answer, make its report."""
+"""A file in, results out: look at its columns, score its rows in a streamed answer, make its report.
+
+An uploaded file lies on the disk, never whole in memory, and is read and scored in a thread, chunk by chunk.
+"""
 
 import asyncio
-import codecs
 import gzip
+import io
 import json
-import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple, TypeVar
+from typing import IO, Annotated, Any, Final, TypeVar
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Form, Request, Response, UploadFile
 from fastapi.responses import HTMLResponse, StreamingResponse
-from pydantic import ValidationError
-from starlette.datastructures import UploadFile
+from fastapi.routing import APIRoute
 from starlette.types import Receive, Scope, Send
 
 from tabsa.errors import DataError, TabsaError
+from tabsa.inference.predictor import Predictor
 from tabsa.pages.counting import summarise
 from tabsa.pages.dates import looks_dated
 from tabsa.pages.report_page import report_page
 from tabsa.pages.scored_files import ColumnNames
 from tabsa.scoring.request import Layout
 from tabsa.scoring.request import Request as ScoreRequest
-from tabsa.scoring.scorer import Scorer
-from tabsa.scoring.scorer import chunks as cut_chunks
-from tabsa.serve.opinions import choose_aspects, find_targets
-from tabsa.serve.problems import Problem, busy, of_validation, too_many
-from tabsa.serve.schema import (
-    MAX_ALIASES,
-    MAX_ASPECTS,
-    MAX_NAME,
-    MAX_TARGETS,
-    ColumnsForm,
-    ColumnsResponse,
-    ReportForm,
-    ScoreForm,
-    SuggestedName,
-)
-from tabsa.serve.service import Service, TheService
+from tabsa.scoring.scorer import Rejected, Scorer, chunks
+from tabsa.serve import schema
+from tabsa.serve.opinions import Service, TheService, choose_aspects, find_targets
+from tabsa.serve.problems import Problem, busy, invalid, too_many
 from tabsa.tables.fields import guess_text_column
 from tabsa.tables.outputs import Counts
-from tabsa.tables.reading import TEXT_SUFFIXES, Row, as_text, read_rows
+from tabsa.tables.reading import TEXT_SUFFIXES, BadRow, Row, as_text, read_rows
 from tabsa.text.suggestions import suggest_common
 from tabsa.text.targets import parse_target
 
-router = APIRouter(prefix="/v1")
 _T = TypeVar("_T")
-_Form = TypeVar("_Form", ColumnsForm, ScoreForm, ReportForm)
-_PIECE: Final = 1 << 16
-_FIELD_BYTES: Final = 1 << 15
-_LISTS: Final = ("targets", "aspect")  # fields that may be repeated
-_MULTIPART: Final = "multipart/form-data"
+_SUFFIXES: Final = (*TEXT_SUFFIXES, *(f"{suffix}.gz" for suffix in TEXT_SUFFIXES), ".xlsx")
+_MOST_FIELDS, _FIELD_BYTES = schema.MAX_TARGETS + schema.MAX_ASPECTS + 20, 1 << 15  # of a form
 _CHUNK: Final = 64  # rows at a time: few, because somebody watches, and others wait for the processor
 _LONGEST_ROW: Final = 100_000  # characters of a row's text; one with more is rejected
+_PART: Final = 1 << 20  # bytes of a packed file of which there is only the first part
 _LOOKED_AT, _SHOWN, _LONGEST_CELL = 256, 5, 2_000  # rows of a table that is looked at, and characters of a cell
 _TYPES: Final = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 # The report runs its own script and nothing else, loads nothing, and is a stranger to the service that it came from.
@@ -75,336 +62,300 @@ _HINTS: Final = {
 }
 
 
-def _form(model: type[_Form]) -> dict[str, Any]:
-    """What a route reads, for the OpenAPI document."""
-    about = "A table with a header: .csv, .tsv or .jsonl, as its name tells (with .gz, packed), or .xlsx."
-    schema = model.model_json_schema()
-    properties = {**schema["properties"], "file": {"type": "string", "format": "binary", "description": about}}
-    content = {_MULTIPART: {"schema": {**schema, "properties": properties, "required": ["file"]}}}
-    return {"requestBody": {"required": True, "content": content}}
+class _BoundedRequest(Request):
+    """A form has one file and a bounded number of fields, each of bounded size."""
+
+    def form(self, **_: Any) -> Any:
+        """See Starlette."""
+        return super().form(max_files=1, max_fields=_MOST_FIELDS, max_part_size=_FIELD_BYTES)
 
 
-@router.post("/columns", response_model=ColumnsResponse, openapi_extra=_form(ColumnsForm))
-async def columns(request: Request, service: TheService) -> ColumnsResponse:
+class _FormRoute(APIRoute):
+    """A route that reads forms."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """See FastAPI."""
+        handle = super().get_route_handler()
+
+        async def handle_bounded(request: Request) -> Response:
+            return await handle(_BoundedRequest(request.scope, request.receive))
+
+        return handle_bounded
+
+
+router = APIRouter(prefix="/v1", route_class=_FormRoute)
+_MULTIPART: Final = Form(media_type="multipart/form-data")
+
+
+@router.post("/columns")
+async def columns(form: Annotated[schema.ColumnsForm, _MULTIPART], service: TheService) -> dict[str, Any]:
     """Look at a table before it is scored: its columns, what they seem to be for, and names in its texts."""
-    async with _received(request, ColumnsForm, service) as (work, form):
-        return await work.run(_look, work.source, form)
+    with closing(_Upload(form.file, service)) as upload:
+        return await upload.run(_look, upload, form)
 
 
-@router.post(
-    "/score",
-    response_class=Response,
-    responses={200: {"content": {kind: {} for kind in _TYPES.values()}, "description": "The results."}},
-    openapi_extra=_form(ScoreForm),
-)
-async def score(request: Request, service: TheService) -> Response:
+@router.post("/score", response_class=Response, responses={200: {"content": {kind: {} for kind in _TYPES.values()}}})
+async def score(form: Annotated[schema.ScoreForm, _MULTIPART], service: TheService) -> Response:
     """Score every row of a table; the results are those of `tabsa score` and come while later rows are being read.
 
     Rows that cannot be scored are left out. With `events`, the answer is JSON Lines, each an object with an `event`:
     `start`; `rows` with the `output` as text, the `texts` that were scored, those `rejected` with reasons, the `counts`
     so far and the `share` of the file that was read; and `end`, or `error` where the table cannot be read on.
     """
-    async with _received(request, ScoreForm, service) as (work, form):
-        questions = _score_request(form, service)
-        chunks = _chunks(work.source, form, questions, service)
-        work.ending.callback(chunks.close)
-        first = await work.run(next, chunks)  # what is wrong with most files is found before the answer begins
-        return _Streamed(work, first, chunks, form)
+    questions = _score_request(form, service.predictor)
+    upload = _Upload(form.file, service)
+    try:
+        pieces = _pieces(upload, form, questions, service)
+        first = await upload.run(next, pieces)  # what is wrong with most files is found before the answer begins
+    except BaseException:
+        upload.close()
+        raise
+    return _Streamed(upload, form, first, pieces)
 
 
-@router.post(
-    "/report",
-    response_class=HTMLResponse,
-    responses={200: {"content": {"text/html": {}}, "description": "The report."}},
-    openapi_extra=_form(ReportForm),
-)
-async def report(request: Request, service: TheService) -> Response:
+@router.post("/report", response_class=Response, responses={200: {"content": {"text/html": {}}}})
+async def report(form: Annotated[schema.ReportForm, _MULTIPART], service: TheService) -> Response:
     """Make the page of `tabsa report` from a scored table: one file that needs nothing but itself."""
-    async with _received(request, ReportForm, service) as (work, form):
-        return HTMLResponse(await work.run(_report, work.source, form), headers=_REPORT_HEADERS)
+    with closing(_Upload(form.file, service)) as upload:
+        return HTMLResponse(await upload.run(_report, upload, form), headers=_REPORT_HEADERS)
 
 
-# ---- a file on its way to the disk: never whole in memory, never larger than allowed, packed or not
+class _Unpacked(gzip.GzipFile):
+    """A packed file that gives no more than is allowed."""
+
+    def __init__(self, file: IO[bytes], most: int) -> None:
+        super().__init__(fileobj=file, mode="rb")
+        self._file, self._most = file, most
+
+    def read(self, size: int | None = -1) -> bytes:
+        return self._checked(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        return self._checked(super().read1(size))
+
+    def beginning(self) -> IO[bytes]:
+        """What the first part of a file holds."""
+        try:
+            return io.BytesIO(zlib.decompressobj(wbits=31).decompress(self._file.read(_PART), _PART))
+        except zlib.error as e:
+            raise DataError(f"the file is not a gzip file: {e}") from e
+
+    def _checked(self, data: bytes) -> bytes:
+        if self.tell() > self._most:
+            raise Problem(413, "too_large", f"the file has more than {self._most:,} bytes, unpacked", "file")
+        return data
 
 
-class _Work:
-    """A table that is worked on in a thread; its place and its folder are given back when nobody uses them any more."""
+class _Upload:
+    """A file that is worked on in a thread; its place is given back after that, because no thread can be stopped."""
 
-    def __init__(self, service: Service, name: str) -> None:
+    def __init__(self, file: UploadFile, service: Service) -> None:
+        suffix = next((one for one in _SUFFIXES if (file.filename or "").lower().endswith(one)), None)
+        if suffix is None:
+            message = f"the file is of no known format, by its name; expected {', '.join(_SUFFIXES)}"
+            raise Problem(415, "unknown_format", message, "file")
         if not service.table_places.acquire(blocking=False):
             raise busy("too many files are being worked on")
-        self._threads, self.ending, self.kept = service.tables, ExitStack(), False
-        self.ending.callback(service.table_places.release)
-        self.name, self.folder = name, Path(tempfile.mkdtemp(prefix="tabsa-"))
-        self.ending.callback(shutil.rmtree, self.folder, ignore_errors=True)
-        self.source = self.folder
+        self._service, self._file, self._size = service, file.file, max(1, file.size or 0)
+        self.path = Path(f"the file{suffix.removesuffix('.gz')}")  # a name, for messages
+        packed, most = suffix.endswith(".gz"), service.settings.max_upload_bytes
+        self.stream: Any = _Unpacked(file.file, most) if packed else file.file  # of bytes
+        self.notes: list[str] = []
         self._last: Future[Any] = Future()
         self._last.set_result(None)
 
     async def run(self, function: Callable[..., _T], *args: object) -> _T:
         """Call a function in a thread; raises a Problem where the file is wrong."""
-        self._last = self._threads.submit(function, *args)
+        self._last = self._service.tables.submit(function, *args)
         try:
             result: _T = await asyncio.wrap_future(self._last)
         except TabsaError as e:
-            raise Problem(422, "bad_file", self.message(e), "file") from e
+            raise self.problem(e) from e
         return result
 
-    def message(self, error: TabsaError) -> str:
-        """An error as a client may read it: without the service's folders, and with what a field can do about it."""
-        message = str(error).replace(str(self.source), "the file")
-        return f"{message}; {_HINTS[error.code]}" if error.code in _HINTS else message
+    def problem(self, error: TabsaError) -> Problem:
+        """An error, with what a field can do about it."""
+        hint = f"; {_HINTS[error.code]}" if error.code in _HINTS else ""
+        return Problem(422, "bad_file", str(error).replace(str(self.path), "the file") + hint, "file")
+
+    def rows(self) -> Iterator[Row | BadRow]:
+        """The rows of the table."""
+        return read_rows(self.path, self.stream, on_guess=self.notes.append)
+
+    @property
+    def note(self) -> str | None:
+        """How the file is read, where its name does not tell."""
+        return "; ".join(note.removeprefix(f"{self.path}: ") for note in self.notes) or None
+
+    @property
+    def share(self) -> float:
+        """How much of the file was read."""
+        return 1.0 if self._file.closed else min(1.0, self._file.tell() / self._size)
 
     def close(self) -> None:
-        """Give all back, as soon as the thread is done: it cannot be stopped."""
-        self._last.add_done_callback(lambda _: self.ending.close())
+        """Give the place back, and remove the file."""
 
+        def end(_: object) -> None:
+            self._file.close()
+            self._service.table_places.release()
 
-@asynccontextmanager
-async def _received(request: Request, model: type[_Form], service: Service) -> AsyncIterator[tuple[_Work, _Form]]:
-    """The file of a form on the disk, and the form's other fields; empty ones count as left out, as pages send them."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _MULTIPART:
-        raise Problem(415, "not_a_form", f"expected {_MULTIPART} with the table as 'file'")
-    fields = MAX_TARGETS + MAX_ASPECTS + len(model.model_fields)
-    async with request.form(max_files=1, max_fields=fields, max_part_size=_FIELD_BYTES) as sent:
-        file = sent.get("file")
-        if not isinstance(file, UploadFile):
-            raise Problem(422, "invalid", "'file' is missing; expected a table", "file")
-        given = [(name, value) for name, value in sent.multi_items() if name != "file" and value != ""]
-        values: dict[str, Any] = {name: value for name, value in given if name not in _LISTS}
-        for name in _LISTS:
-            if listed := [value for other, value in given if other == name]:
-                values[name] = listed
-        try:
-            form = model.model_validate(values)
-        except ValidationError as e:
-            raise of_validation(e.errors()) from e
-        work = _Work(service, file.filename or "")  # only now: a file that still arrives takes no place
-        try:
-            cut, most = isinstance(form, ColumnsForm) and form.cut, service.settings.max_upload_bytes
-            work.source = await work.run(_store, file.file, work.name, work.folder, most, cut)
-            yield work, form
-        finally:
-            if not work.kept:
-                work.close()
-
-
-def _store(file: IO[bytes], name: str, folder: Path, most: int, cut: bool) -> Path:
-    """Write an uploaded file to the folder, unpacked; of a part of one, the whole lines."""
-    lowered = name.lower()
-    packed = lowered.endswith(".gz")
-    known = (*TEXT_SUFFIXES, *(() if packed else (".xlsx",)))
-    suffix = next((one for one in known if lowered.removesuffix(".gz").endswith(one)), None)
-    if suffix is None:
-        message = f"the file is of no known format, by its name; expected {', '.join(known)}"
-        raise Problem(415, "unknown_format", message, "file")
-    path = folder / f"input{suffix}"
-    size = 0
-    try:
-        with path.open("wb") as out:
-            source = gzip.GzipFile(fileobj=file, mode="rb") if packed else file
-            while piece := source.read(_PIECE):
-                size += out.write(piece)
-                if size > most:
-                    message = f"the file is larger than {most:,} bytes, unpacked; use `tabsa score`"
-                    raise Problem(413, "too_large", message, "file")
-    except (gzip.BadGzipFile, EOFError, zlib.error) as e:
-        if not (cut and isinstance(e, EOFError) and size):
-            raise Problem(422, "bad_file", f"the file is not a whole gzip file: {e}", "file") from e
-    if cut and suffix != ".xlsx":
-        os.truncate(path, _whole_lines(path.read_bytes()))
-    return path
-
-
-def _whole_lines(data: bytes) -> int:
-    """How much of the first part of a file is whole lines; in UTF-16 whole characters."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return len(data) // 2 * 2
-    return data.rfind(b"\n") + 1 or len(data)
+        self._last.add_done_callback(end)
 
 
 # ---- in a thread
 
 
-def _look(source: Path, form: ColumnsForm) -> ColumnsResponse:
-    notes: list[str] = []
-    read = islice(read_rows(source, on_guess=notes.append), _LOOKED_AT)
-    rows = [{name: as_text(value) for name, value in row.values.items()} for row in read if isinstance(row, Row)]
+def _look(upload: _Upload, form: schema.ColumnsForm) -> dict[str, Any]:
+    if form.cut and isinstance(upload.stream, _Unpacked):  # which would miss its end
+        upload.stream = upload.stream.beginning()
+    good = (row.values.items() for row in islice(upload.rows(), _LOOKED_AT) if isinstance(row, Row))
+    rows = [{name: as_text(value) for name, value in values} for values in good]
+    rows = rows[:-1] if form.cut and 1 < len(rows) < _LOOKED_AT else rows  # the last may be broken
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not names:
-        raise DataError(f"{source} holds no rows; expected a header and a row for each text")
+        raise DataError(f"{upload.path} holds no rows; expected a header and a row for each text")
     values = {name: [row.get(name, "") for row in rows] for name in names}
     text = form.text_column or guess_text_column(rows) or names[0]
     if text not in names:
-        raise Problem(422, "invalid", f"'text_column': there is no column {text!r}", "text_column")
+        raise invalid("text_column", f"there is no column {text!r}")
 
     def called(*wanted: str) -> str | None:
         return next((name for name in names if name != text and name.lower() in wanted), None)
 
     dated = (n for n in names if n != text and looks_dated(values[n], strict="date" not in n.lower()))
     texts = [value[:_LONGEST_CELL] for value in values[text] if value.strip()]
-    return ColumnsResponse(
-        format=source.suffix.removeprefix("."),
-        note=_note(notes, source),
-        columns=names,
-        text=text,
-        id=called("id", "review_id", "comment_id", "nr", "no"),
-        target=called("target", "targets"),
-        date=next(dated, None),
-        rows=[{name: value[:_LONGEST_CELL] for name, value in row.items()} for row in rows[:_SHOWN]],
-        targets=[SuggestedName(name=name, texts=count) for name, count in suggest_common(texts)],
-    )
+    return {
+        "format": upload.path.suffix.removeprefix("."),
+        "note": upload.note,
+        "columns": names,
+        "text": text,
+        "id": called("id", "review_id", "comment_id", "nr", "no"),
+        "target": called("target", "targets"),
+        "date": next(dated, None),
+        "rows": [{name: value[:_LONGEST_CELL] for name, value in row.items()} for row in rows[:_SHOWN]],
+        "targets": [{"name": name, "texts": count} for name, count in suggest_common(texts)],
+    }
 
 
-def _note(notes: Sequence[str], source: Path) -> str | None:
-    return "; ".join(note.removeprefix(f"{source}: ") for note in notes) or None
-
-
-def _score_request(form: ScoreForm, service: Service) -> ScoreRequest:
+def _score_request(form: schema.ScoreForm, predictor: Predictor) -> ScoreRequest:
     """The questions about every row; raises a Problem where a field is wrong."""
-    predictor = service.predictor
-    aspects = choose_aspects(form.aspect or None, predictor, "aspect")
     try:
         targets = [parse_target(one) for one in form.targets]
     except DataError as e:
-        raise Problem(422, "invalid", f"'targets': {e}", "targets") from e
+        raise invalid("targets", str(e)) from e
     for name, aliases in targets:
-        for count, most in ((len(aliases), MAX_ALIASES), (max(map(len, (name, *aliases))), MAX_NAME)):
+        for count, most in ((len(aliases), schema.MAX_ALIASES), (max(map(len, (name, *aliases))), schema.MAX_NAME)):
             if count > most:
                 raise too_many("targets", count, most)
-    find_targets(dict(targets), "targets")
+    find_targets(targets, "targets")
     implied = predictor.implied if form.implied is None else form.implied
     if not targets and form.target_column is None and not implied:
         raise Problem(422, "invalid", "give either 'targets', names to look for in every row, or 'target_column'")
+    same = {"target_column", "text_column", "id_column", "probabilities", "evidence", "prefix", "escape_formulas"}
     return ScoreRequest(
+        **form.model_dump(include=same),
         targets=dict(targets) if form.target_column is None else None,
-        target_column=form.target_column,
         implied=implied,
-        aspects=aspects,
-        text_column=form.text_column,
-        id_column=form.id_column,
+        aspects=choose_aspects(form.aspect or None, predictor, "aspect"),
         layout=Layout(form.layout),
-        probabilities=form.probabilities,
-        evidence=form.evidence,
-        prefix=form.prefix,
-        escape_formulas=form.escape_formulas and form.format == "csv",
         chunk=_CHUNK,
         longest_text=_LONGEST_ROW,
-        most_targets=MAX_TARGETS,
+        most_targets=schema.MAX_TARGETS,
     )
 
 
-class _Chunk(NamedTuple):
-    """Some rows' results."""
-
-    output: bytes
-    rejects: bytes  # JSON Lines
-    rows: Sequence[Row]
-    text: str  # the column of texts
-    counts: Counts  # of all so far
-    share: float  # of the file that was read
-    note: str | None
-
-
-def _chunks(source: Path, form: ScoreForm, questions: ScoreRequest, service: Service) -> Generator[_Chunk, None, None]:
-    """The results, chunk by chunk; the first comes when it is known that rows can be scored."""
-    counts, notes, before = Counts(), list[str](), (b"", b"")
-    with source.open("rb") as file:
-        scorer = Scorer(source, f".{form.format}", service.predictor, questions, on_guess=notes.append)
-        size = max(1, source.stat().st_size)
-        for chunk in cut_chunks(read_rows(source, file, on_guess=notes.append), scorer.chunk):
-            result = scorer.score(chunk)
-            counts.add(result.counts)
-            before = (before[0] + result.output, before[1] + result.rejects)
+def _pieces(upload: _Upload, form: schema.ScoreForm, questions: ScoreRequest, service: Service) -> Iterator[bytes]:
+    """The answer, piece by piece; the first comes when it is known that rows can be scored."""
+    path, counts, begun = upload.path, Counts(), False
+    scorer = Scorer(path, f".{form.format}", service.predictor, questions, on_guess=upload.notes.append)
+    unfit: list[Rejected] = []
+    try:
+        for chunk in chunks(upload.rows(), scorer.chunk):
+            results, rejected, more = scorer.answer(chunk)
+            counts.add(more)
+            unfit += rejected
             if counts.rows > service.settings.max_rows:
-                raise DataError(f"{source} has more than {service.settings.max_rows:,} rows; send it in parts")
-            if counts.scored:
-                rows = [row for row in chunk if isinstance(row, Row)]
-                share = 1.0 if file.closed else file.tell() / size
-                text = scorer.table_columns.text
-                yield _Chunk(*before, rows, text, counts, share, _note(notes, source))
-                before = (b"", b"")
-    if not counts.rows:
-        raise DataError(f"{source} holds no rows; expected at least one text")
-    if not counts.scored:
-        raise DataError(f"all {counts.rows:,} rows were rejected, the first: {counts.first_reason}")
+                raise DataError(f"{path} has more than {service.settings.max_rows:,} rows; send it in parts")
+            if not counts.scored:
+                continue
+            output = scorer.encoder.encode(results, first=not begun)
+            if form.events and not begun:
+                yield _line("start", note=upload.note)
+            begun = True
+            if not form.events:
+                yield output
+                continue
+            yield _line(
+                "rows",
+                output=output.decode(),
+                texts=_texts(chunk, {one.row.number for one in unfit}, scorer.table_columns.text, form.target_column),
+                rejected=[{"row": one.row.number, "reason": one.reason} for one in unfit],
+                counts=_totals(counts),
+                share=upload.share,
+            )
+            unfit = []
+        if not counts.scored:
+            why = f"all {counts.rows:,} rows were rejected, the first: {counts.first_reason}"
+            raise DataError(why if counts.rows else f"{path} holds no rows; expected at least one text")
+        if form.events:
+            yield _line("end", counts=_totals(counts))
+    except (TabsaError, Problem) as e:
+        if not (begun and form.events):
+            raise
+        yield _line("error", error=(e if isinstance(e, Problem) else upload.problem(e)).error)
 
 
-def _report(source: Path, form: ReportForm) -> str:
-    names = ColumnNames(
-        text=form.text_column,
-        id=form.id_column,
-        date=form.date_column,
-        target=form.target_column,
-        prefix=form.prefix,
-    )
-    return report_page(summarise(source, title=form.title, columns=names))
+def _texts(chunk: Sequence[Row | BadRow], unfit: set[int], text: str, target: str | None) -> list[dict[str, Any]]:
+    """The texts of a chunk that were scored, with each row's own targets."""
+    fit = (row for row in chunk if isinstance(row, Row) and row.number not in unfit)
+    return [
+        {
+            "row": row.number,
+            "text": as_text(row.values.get(text)),
+            "targets": None if target is None else as_text(row.values.get(target)),
+        }
+        for row in fit
+    ]
 
 
-# ---- the streamed answer
-
-
-class _Streamed(StreamingResponse):
-    """Sends what a thread makes, chunk by chunk; ends the work however the answer ends."""
-
-    def __init__(self, work: _Work, first: _Chunk, rest: Iterator[_Chunk], form: ScoreForm) -> None:
-        work.kept = True
-        self._work, self._form = work, form
-        kind = "jsonl" if form.events else form.format
-        headers = {} if form.events else {"Content-Disposition": f'attachment; filename="opinions.{kind}"'}
-        super().__init__(self._pieces(first, rest), media_type=_TYPES[kind], headers=headers)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._work.close()
-
-    async def _pieces(self, first: _Chunk, rest: Iterator[_Chunk]) -> AsyncIterator[bytes]:
-        events, chunk = self._form.events, first
-        if events:
-            yield _line({"event": "start", "note": first.note})
-        try:
-            while chunk is not None:
-                last = chunk.counts
-                yield self._event(chunk) if events else chunk.output
-                chunk = await self._work.run(next, rest, None)
-        except Problem as problem:
-            if not events:
-                raise  # only breaking the answer off says that it is not whole
-            yield _line({"event": "error", "error": problem.error})
-            return
-        if events:
-            yield _line({"event": "end", "counts": _counts(last)})
-
-    def _event(self, chunk: _Chunk) -> bytes:
-        rejected = [json.loads(line) for line in chunk.rejects.splitlines()]
-        left_out = {one["row"] for one in rejected}
-        target = self._form.target_column
-        return _line(
-            {
-                "event": "rows",
-                "output": chunk.output.decode(),
-                "texts": [
-                    {
-                        "row": row.number,
-                        "text": as_text(row.values.get(chunk.text)),
-                        "targets": None if target is None else as_text(row.values.get(target)),
-                    }
-                    for row in chunk.rows
-                    if row.number not in left_out
-                ],
-                "rejected": [{"row": one["row"], "reason": one["reason"]} for one in rejected],
-                "counts": _counts(chunk.counts),
-                "share": chunk.share,
-            }
-        )
-
-
-def _counts(counts: Counts) -> dict[str, int]:
+def _totals(counts: Counts) -> dict[str, int]:
     return {"scored": counts.scored, "rejected": counts.rejected, "opinions": counts.opinions}
 
 
-def _line(event: dict[str, Any]) -> bytes:
-    return json.dumps(event, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+def _line(event: str, **fields: object) -> bytes:
+    return json.dumps({"event": event, **fields}, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def _report(upload: _Upload, form: schema.ReportForm) -> str:
+    names = ColumnNames(
+        text=form.text_column, id=form.id_column, date=form.date_column, target=form.target_column, prefix=form.prefix
+    )
+    with tempfile.TemporaryDirectory(prefix="tabsa-") as folder:
+        path = Path(folder) / upload.path
+        with path.open("wb") as out:
+            shutil.copyfileobj(upload.stream, out)
+        try:
+            return report_page(summarise(path, title=form.title or form.file.filename or "", columns=names))
+        except TabsaError as e:
+            raise DataError(str(e).replace(str(path), "the file"), code=e.code) from e
+
+
+class _Streamed(StreamingResponse):
+    """Sends what a thread makes, piece by piece; the upload is closed however the answer ends."""
+
+    def __init__(self, upload: _Upload, form: schema.ScoreForm, first: bytes, rest: Iterator[bytes]) -> None:
+        async def pieces() -> AsyncIterator[bytes]:
+            piece: bytes | None = first
+            while piece is not None:
+                yield piece
+                piece = await upload.run(next, rest, None)
+
+        self._upload = upload
+        kind = "jsonl" if form.events else form.format
+        headers = {} if form.events else {"Content-Disposition": f'attachment; filename="opinions.{kind}"'}
+        super().__init__(pieces(), media_type=_TYPES[kind], headers=headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        with closing(self._upload):
+            await super().__call__(scope, receive, send)
