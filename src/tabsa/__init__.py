@@ -1,4 +1,4 @@
-"""Who is judged, on what, and how: targeted aspect-based sentiment analysis.
+"""Targeted aspect-based sentiment analysis: who is judged, on what, and how.
 
 import tabsa
 

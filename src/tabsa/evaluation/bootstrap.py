@@ -6,7 +6,7 @@ texts, so a difference is far surer than the two figures are.
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -123,7 +123,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON: undefined figures are None."""
-        plain: dict[str, Any] = without_nan(asdict(self))
+        plain: dict[str, Any] = plain_data(self)
         return plain
 
     def __rich__(self) -> "Group":
@@ -181,13 +181,15 @@ def _check_same(first: Answers, second: Answers) -> None:
         raise DataError("the two were not asked the same, or scored against other labels; give both the same data")
 
 
-def without_nan(value: Any) -> Any:
-    """Return the same with None for each NaN, and lists for tuples."""
+def plain_data(value: Any) -> Any:
+    """Return the same as plain data: None for each NaN, lists for tuples, mappings for dataclasses."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
     match value:
         case float() if math.isnan(value):
             return None
         case dict():
-            return {key: without_nan(item) for key, item in value.items()}
+            return {key: plain_data(item) for key, item in value.items()}
         case tuple() | list():
-            return [without_nan(item) for item in value]
+            return [plain_data(item) for item in value]
     return value

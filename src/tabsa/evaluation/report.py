@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +12,7 @@ import numpy as np
 from tabsa.errors import DataError
 from tabsa.evaluation import metrics
 from tabsa.evaluation.answers import AnsweredQuestion, Answers, question_rows
-from tabsa.evaluation.bootstrap import Comparison, Resampled, TextScorer, compare, without_nan
+from tabsa.evaluation.bootstrap import Comparison, Resampled, TextScorer, compare, plain_data
 from tabsa.evaluation.calibration import Reliability, polarity_reliability, presence_reliability, reliability
 from tabsa.evaluation.metrics import AspectRows, FloatArray
 from tabsa.schema import Dataset
@@ -115,9 +115,9 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON: undefined figures are None. Single questions and mistakes are not in it."""
-        shown = {one.name: _plain(getattr(self, one.name)) for one in fields(self) if one.name not in _NOT_IN_JSON}
+        shown = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_IN_JSON}
         first = {key: shown.pop(key) for key in ("sun", "ma", "data", "split")}
-        plain: dict[str, Any] = without_nan(first | shown)
+        plain: dict[str, Any] = plain_data(first | shown)
         return plain
 
     def compare(self, other: "Report", *, bootstrap: int = 1000, seed: int = 0) -> Comparison:
@@ -266,10 +266,3 @@ def _aspect_report(dataset: Dataset, column: AspectRows) -> AspectReport:
         sentiment_accuracy=float(metrics.sentiment_accuracy(gold, probabilities)),
         sentiment_auc=float(metrics.sentiment_auc(gold, probabilities)),
     )
-
-
-def _plain(value: Any) -> Any:
-    """Return dataclasses as mappings, wherever they stand."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
