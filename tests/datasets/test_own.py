@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import sys
 import warnings
 from pathlib import Path
 
@@ -37,30 +36,19 @@ FLAT = [
     row(CAMDEN, "Brixton", "safety", "neg", id="7"),
     row(LEEDS, "Leeds", id="8"),
 ]
-NESTED = [
-    {
-        "id": "7",
-        "text": CAMDEN,
-        "targets": ["Camden", "Brixton"],
-        "opinions": [
-            {"target": "Camden", "aspect": "price", "polarity": "negative"},
-            {"target": "Camden", "aspect": "safety", "polarity": "positive"},
-            {"target": "Brixton", "aspect": "safety", "polarity": "negative"},
-        ],
-    },
-    {"id": "8", "text": LEEDS, "targets": ["Leeds"], "opinions": []},
-]
+
+
+def nested(text: str, targets: list, opinions: list[tuple], **more: object) -> dict:
+    """A row a text; opinions are triples."""
+    listed = [dict(zip(("target", "aspect", "polarity"), opinion, strict=True)) for opinion in opinions]
+    return {"text": text, "targets": targets, "opinions": listed, **more}
+
+
+OF_CAMDEN = [("Camden", "price", "negative"), ("Camden", "safety", "positive"), ("Brixton", "safety", "negative")]
+NESTED = [nested(CAMDEN, ["Camden", "Brixton"], OF_CAMDEN, id="7"), nested(LEEDS, ["Leeds"], [], id="8")]
+BOTH_TARGETS = (Target("Camden", (Span(0, 6),)), Target("Brixton", (Span(31, 38),)))
 EXAMPLES = (
-    Example(
-        "7",
-        CAMDEN,
-        (Target("Camden", (Span(0, 6),)), Target("Brixton", (Span(31, 38),))),
-        (
-            Opinion("Camden", "price", "negative"),
-            Opinion("Camden", "safety", "positive"),
-            Opinion("Brixton", "safety", "negative"),
-        ),
-    ),
+    Example("7", CAMDEN, BOTH_TARGETS, tuple(Opinion(*one) for one in OF_CAMDEN)),
     Example("8", LEEDS, (Target("Leeds", (Span(0, 5),)),)),
 )
 # With open aspects: targets without a name, the aspects asked of each text, domain and kind.
@@ -70,39 +58,17 @@ OPEN_FLAT = [
     row(JET2, "", "seat", "Mixed", id="2", aspects="seat;crew", domain="", kind=""),
     row("Back again.", id="3", aspects="", domain="", kind=""),
 ]
+OF_JET2 = [("Jet2", "punctuality", "positive"), (None, "seat", "mixed")]
+TAGS = {"domain": "airlines", "kind": "implicit"}
 OPEN_NESTED = [
-    {
-        "id": "1",
-        "text": KNEES,
-        "targets": [None],
-        "aspects": ["leg room", "price"],
-        "opinions": [{"target": None, "aspect": "leg room", "polarity": "negative"}],
-        "domain": "airlines",
-        "kind": "implicit",
-    },
-    {
-        "id": "2",
-        "text": JET2,
-        "targets": ["Jet2", None],
-        "aspects": ["punctuality", "seat", "crew"],
-        "opinions": [
-            {"target": "Jet2", "aspect": "punctuality", "polarity": "positive"},
-            {"target": None, "aspect": "seat", "polarity": "mixed"},
-        ],
-        "domain": "airlines",
-        "kind": None,
-    },
-    {"id": "3", "text": "Back again.", "targets": [], "aspects": None, "opinions": [], "domain": None, "kind": None},
+    nested(KNEES, [None], [(None, "leg room", "negative")], id="1", aspects=["leg room", "price"], **TAGS),
+    nested(
+        JET2, ["Jet2", None], OF_JET2, id="2", aspects=["punctuality", "seat", "crew"], domain="airlines", kind=None
+    ),
+    nested("Back again.", [], [], id="3", aspects=None, domain=None, kind=None),
 ]
 OPEN_EXAMPLES = (
-    Example(
-        "1",
-        KNEES,
-        (IT,),
-        (Opinion(UNNAMED, "leg room", "negative"),),
-        ("leg room", "price"),
-        {"domain": "airlines", "kind": "implicit"},
-    ),
+    Example("1", KNEES, (IT,), (Opinion(UNNAMED, "leg room", "negative"),), ("leg room", "price"), TAGS),
     Example(
         "2",
         JET2,
@@ -178,13 +144,6 @@ def test_every_format_has_open_aspects(tmp_path, name, rows):
     assert dataset.examples == OPEN_EXAMPLES
     assert dataset.aspects == ("leg room", "price", "punctuality", "seat", "crew")
     assert dataset.labels == ("none", "positive", "negative", "mixed")
-
-
-def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    (tmp_path / "my.parquet").touch()
-    with pytest.raises(DataError, match=r"pyarrow.*pip install 'tabsa\[tables\]'"):
-        load(tmp_path / "my.parquet", "all")
 
 
 @given(st.lists(st.tuples(st.text(st.characters(codec="utf-8"), min_size=1), st.sampled_from("ab")), min_size=1))
@@ -281,17 +240,20 @@ def test_targets_may_have_mentions_and_aliases(tmp_path):
     }
     expected = (Target("London", (Span(0, 9),)), Target("Leeds", (Span(16, 21),)), Target("York", implied=True), IT)
     assert load_rows(tmp_path, record).examples[0].targets == expected
+    inside = nested(
+        "Camden Market is in Camden.", ["Camden", {"name": "it", "mentions": [[0, 13]]}], [], aspects="price"
+    )
+    (example,) = load_rows(tmp_path, inside).examples
+    assert example.targets == (Target("Camden", (Span(20, 26),)), Target("it", (Span(0, 13),)))
+    opinions = [(name, "price", "positive") for name in ("Jet2", None)]
+    for listed in (None, ["Jet2"]):
+        (example,) = load_rows(tmp_path, nested(JET2, listed, opinions)).examples
+        assert example.targets == (Target("Jet2", (Span(0, 4),)), IT)
+        assert example.polarity(UNNAMED, "price") == example.polarity("Jet2", "price") == "positive"
     for aliases in (["Stokey", "N16"], "Stokey; N16"):
         flat = row("Stokey is dear, like all of N16.", "Stoke Newington", "price", "neg", aliases=aliases)
         (target,) = load_rows(tmp_path, flat).examples[0].targets
         assert target.mentions == (Span(0, 6), Span(28, 31))
-
-
-def test_a_name_inside_a_given_mention_is_not_found_there(tmp_path):
-    targets = ["Camden", {"name": "the market", "mentions": [[0, 13]]}]
-    record = {"text": "Camden Market is in Camden.", "targets": targets, "aspects": ["price"], "opinions": []}
-    (example,) = load_rows(tmp_path, record).examples
-    assert example.targets == (Target("Camden", (Span(20, 26),)), Target("the market", (Span(0, 13),)))
 
 
 def test_a_target_that_the_text_does_not_name_is_implied_and_counted(tmp_path):
@@ -304,14 +266,6 @@ def test_a_target_that_the_text_does_not_name_is_implied_and_counted(tmp_path):
         f"{path} all: targets that are not in the text by name are taken as implied (2, first 'Leeds' in {path} row 2)"
     ]
     assert [target for _, target in dataset.groups()] == [Target("Leeds", implied=True), Target("York", implied=True)]
-
-
-def test_what_has_no_name_is_taken_from_the_opinions_too(tmp_path):
-    opinions = [{"target": name, "aspect": "price", "polarity": "positive"} for name in ("Jet2", None)]
-    for listed in ({}, {"targets": None}, {"targets": ["Jet2"]}):
-        (example,) = load_rows(tmp_path, {"text": JET2, "opinions": opinions, **listed}).examples
-        assert example.targets == (Target("Jet2", (Span(0, 4),)), IT)
-        assert example.polarity(UNNAMED, "price") == example.polarity("Jet2", "price") == "positive"
 
 
 # ---- columns
@@ -357,16 +311,10 @@ def test_chosen_aspects_are_taken_in_their_order(tmp_path):
     assert load_rows(tmp_path, *FLAT, aspects="all").aspects == ("price", "safety")
     with pytest.warns(DataWarning, match=r"my\.jsonl: no opinion on parking; its aspects are price, safety$"):
         assert load(tmp_path / "my.jsonl", "all", aspects=("price", "parking")).aspects == ("price", "parking")
-
-
-def test_a_file_without_opinions_needs_its_aspects_named(tmp_path):
-    for aspects in (None, ["all"]):
-        with pytest.raises(DataError, match="holds no opinion, so its aspects are unknown"):
-            load_rows(tmp_path, FLAT[-1], aspects=aspects)
     with pytest.raises(DataError, match="no aspect is asked for"):
         load_rows(tmp_path, *FLAT, aspects=[])
-    with pytest.warns(DataWarning, match="its aspects are none"):
-        assert load(write_rows(tmp_path / "my.csv", FLAT[-1:]), "all", aspects=["price"]).labels == ("none",)
+    with pytest.raises(DataError, match="holds no opinion, so its aspects are unknown"):
+        load_rows(tmp_path, FLAT[-1], aspects=["all"])
 
 
 def test_questions_are_the_aspects_asked_of_each_text(tmp_path):
@@ -482,21 +430,6 @@ def test_a_half_filled_table_is_what_was_filled_in(tmp_path, name):
     empty = write_rows(tmp_path / name, [only(BOTH, "Camden", "price", ""), only(SAFE, "Camden", "price", "")])
     with pytest.raises(DataError, match=r"no text has a label yet; fill in the column 'polarity'"):
         load(empty, "all")
-
-
-def test_an_empty_row_of_a_whole_table_was_not_asked(tmp_path):
-    rows = [
-        row(BOTH, "Camden", "price", "negative"),
-        row(BOTH, "Camden", "safety", ""),
-        row(BOTH, "Brixton", "safety", "positive"),
-    ]
-    with pytest.warns(DataWarning, match=r"rows without a polarity count as not asked \(1\)"):
-        dataset = load(write_rows(tmp_path / "my.csv", rows), "all")
-    assert [one[1:] for one in questions(dataset)] == [
-        ("Camden", "price", "negative"),
-        ("Brixton", "price", "none"),
-        ("Brixton", "safety", "positive"),
-    ]
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))

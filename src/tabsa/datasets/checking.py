@@ -63,12 +63,12 @@ def check(path: Path, columns: Columns = DEFAULT_COLUMNS) -> DataCheck:
     """Look at every row of a file that can be opened and has the columns needed; no bad row ends the reading."""
     reading = _Reading(path, columns)
     reading.read()
-    drafts = [draft for draft in reading.drafts.values() if draft.asks]
+    drafts = [draft for draft in reading.drafts.values() if draft.is_labelled]
     targets = [reading.targets_of(draft) for draft in drafts]
     named = Counter((target.name == UNNAMED, bool(target.mentions)) for found in targets for target in found)
     opinions = [one for draft in drafts for one in Merger().merge(draft.opinions) if one.polarity != NONE]
-    asked = {aspect for draft in drafts for aspect in draft.aspects}
-    aspects = Counter({aspect: 0 for aspect in reading.aspects if aspect in asked})
+    requested = {aspect for draft in drafts for aspect in draft.aspects}
+    aspects = Counter({aspect: 0 for aspect in reading.aspects if aspect in requested})
     aspects.update(opinion.aspect for opinion in opinions)
     polarities = Counter(opinion.polarity for opinion in opinions)
     findings = [*reading.findings, *_findings(reading, aspects, polarities)]

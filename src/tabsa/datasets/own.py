@@ -69,7 +69,7 @@ class Draft:
         return (self.listed or {}) | dict.fromkeys(opinion.aspect for opinion in self.opinions)
 
     @property
-    def asks(self) -> bool:
+    def is_labelled(self) -> bool:
         """Whether anything is known of it: not where its rows wait for their polarities, or were withdrawn."""
         return bool(self.targets) or not self._unlabelled
 
@@ -84,10 +84,10 @@ class Draft:
             if name in self._whole and self.listed is None and not left_out:
                 found.setdefault(None, []).append(name)
                 continue
-            asked: Iterable[str] = judged
+            requested: Iterable[str] = judged
             if name in self._whole:
-                asked = every if self.listed is None else self.listed | judged
-            wanted = tuple(aspect for aspect in asked if aspect in every and aspect not in left_out)
+                requested = every if self.listed is None else self.listed | judged
+            wanted = tuple(aspect for aspect in requested if aspect in every and aspect not in left_out)
             found.setdefault(wanted, []).append(name)
         return found
 
@@ -229,15 +229,15 @@ def drafts_of(path: Path | str, table: Iterable[Row], columns: Columns, torn: Se
         empty += bool(record.unlabelled) and not record.withdrawn
     if not drafts:
         raise DataError(f"{path} holds no rows; expected at least one text")
-    asking = [draft for draft in drafts.values() if draft.asks]
-    if not asking:
+    labelled = [draft for draft in drafts.values() if draft.is_labelled]
+    if not labelled:
         raise DataError(f"{path}: no text has a label yet; fill in the column {columns.polarity!r}")
     if empty:
         warnings.warn(f"{path}: rows without a polarity count as not asked ({empty:,})", DataWarning, stacklevel=5)
     if torn:
         message = f"{path}: lines that break off are left out ({len(torn):,}, first {torn[0].removeprefix(f'{path} ')})"
         warnings.warn(message, DataWarning, stacklevel=5)
-    return asking
+    return labelled
 
 
 def _aspects(name: str, wanted: Sequence[str] | None, occurring: tuple[str, ...]) -> tuple[str, ...]:
