@@ -10,6 +10,7 @@ backward; the ceiling is a large bf16 product in the same run.
 
 import argparse
 import json
+import math
 import statistics
 import time
 from pathlib import Path
@@ -18,7 +19,6 @@ import numpy as np
 import torch
 from machine import machine
 
-from tabsa.models.reader.encoder import random_weights
 from tabsa.models.reader.reader_config import EncoderShape, ReaderConfig
 from tabsa.models.reader.reader_network import QuestionBatch, Reader
 from tabsa.training import optimisers
@@ -27,6 +27,18 @@ from tabsa.training.question_graphs import QuestionGraphs
 
 RESULTS = Path(__file__).parent / "results" / "gpu_reader.json"
 QUESTIONS, ASPECTS, WORDS, LABELS = 16, 192, 8, 5
+
+
+def random_weights(shape: EncoderShape, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Weights of an encoder that nothing was learnt by."""
+    weights = {}
+    for name, size in shape.weight_sizes().items():
+        kind = name.rpartition(".")[2]
+        if "norm" in kind:
+            weights[name] = np.full(size, 0 if kind.endswith("_bias") else 1, np.float32)
+        else:
+            weights[name] = rng.normal(0, 1 / math.sqrt(shape.size), size).astype(np.float32)
+    return weights
 
 
 def drawn(seeds: int, texts: int, pieces: int, vocabulary: int) -> QuestionBatch:

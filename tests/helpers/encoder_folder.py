@@ -5,8 +5,7 @@ import json
 import numpy as np
 from safetensors.numpy import save_file
 
-from reader_factory import shape
-from tabsa.models.reader.encoder import random_weights
+from reader_factory import random_weights, shape
 
 CONFIG = {
     "model_type": "bert",

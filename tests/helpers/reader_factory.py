@@ -1,6 +1,7 @@
 """Small readers: a tokeniser of a few words, encoders of a few dimensions with random weights, questions for them."""
 
 import json
+import math
 from functools import cache
 from pathlib import Path
 from string import ascii_lowercase, digits
@@ -10,7 +11,6 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from tabsa.encoding.pieces import PieceReader
-from tabsa.models.reader.encoder import random_weights
 from tabsa.models.reader.reader_config import EncoderShape, ReaderConfig
 from tabsa.models.reader.reader_network import QuestionBatch, Reader
 from tabsa.text.wordpieces import WordPieces
@@ -52,6 +52,18 @@ def shape(kind="bert", *, size=24, layers=2, heads=4, inner=40, vocabulary=60, l
     positions = longest + (2 if kind == "mpnet" else 0)
     buckets = 8 if kind == "mpnet" else 0
     return EncoderShape(kind, size, layers, heads, inner, vocabulary, positions, 1e-6, buckets)
+
+
+def random_weights(shape: EncoderShape, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Weights of an encoder that nothing was learnt by."""
+    weights = {}
+    for name, size in shape.weight_sizes().items():
+        kind = name.rpartition(".")[2]
+        if "norm" in kind:
+            weights[name] = np.full(size, 0 if kind.endswith("_bias") else 1, np.float32)
+        else:
+            weights[name] = rng.normal(0, 1 / math.sqrt(shape.size), size).astype(np.float32)
+    return weights
 
 
 def moved(model, scale=0.2):

@@ -9,9 +9,9 @@ from safetensors.torch import save_file as save_tensors
 
 import slow_reader
 from encoder_folder import write_encoder as write
-from reader_factory import moved, shape
+from reader_factory import moved, random_weights, shape
 from tabsa.errors import ModelError
-from tabsa.models.reader.encoder import Encoder, random_weights, read_encoder, read_shape
+from tabsa.models.reader.encoder import Encoder, read_encoder, read_shape
 from tabsa.nn.context import EVALUATION, Context
 
 

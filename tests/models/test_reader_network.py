@@ -8,9 +8,8 @@ import pytest
 import torch
 
 import slow_reader
-from reader_factory import make_reader, moved, question_batch, shape
+from reader_factory import make_reader, moved, question_batch, random_weights, shape
 from tabsa.errors import ModelError
-from tabsa.models.reader.encoder import random_weights
 from tabsa.models.reader.reader_network import QuestionBatch, load_weights, untied_weights
 from tabsa.nn.context import EVALUATION, Context
 from tabsa.nn.transformer import padding_mask

@@ -1,15 +1,17 @@
+import dataclasses
+
 import numpy as np
 import onnx
 import pytest
 import torch
 from onnx import TensorProto
 
+import slow_reader
+from reader_factory import shape
 from reader_folder import small_reader, torch_answers, weights_of, write_reader
 from tabsa.checkpoint.model_folder import READER_GRAPHS
 from tabsa.embeddings.packing import pack_columns, pack_table, pack_weights, unpack_table, unpack_weights
 from tabsa.models.reader.reader_engine import ReaderEngine
-from tabsa.models.reader.reader_onnx import buckets
-from tabsa.nn.transformer import relative_buckets
 from tabsa.schema import Span, Target
 
 TEXT = "Camden is dear, but the rooms of Hull are nice and camden is far. Bad staff!"
@@ -118,10 +120,9 @@ def test_graphs_hold_no_weights_but_say_where_they_lie(tmp_path, storage):
 
 
 @pytest.mark.parametrize("count", [8, 32])
-def test_buckets_are_those_of_the_network(count):
-    by_distance = buckets(512, count)
-    place = np.arange(512)
-    assert np.array_equal(by_distance[place[:, None] - place + 511], relative_buckets(512, count).numpy())
+def test_buckets_of_distances(count):
+    found = dataclasses.replace(shape("mpnet", longest=300), buckets=count).distance_buckets()
+    assert found.tolist() == [slow_reader.bucket(distance, count) for distance in range(-299, 300)]
 
 
 # ---- weights in fewer bytes

@@ -4,7 +4,7 @@ import torch
 
 import slow_reader
 from tabsa.nn.context import EVALUATION, Context
-from tabsa.nn.transformer import attend, block, feed_forward, layer_norm, linear, padding_mask, relative_buckets
+from tabsa.nn.transformer import attend, block, feed_forward, layer_norm, linear, padding_mask
 
 SEEDS, TEXTS, LENGTH, SIZE, HEADS, INNER, EPSILON = 3, 4, 7, 24, 4, 10, 1e-5
 LENGTHS = torch.tensor([[7, 1, 4, 6], [2, 7, 7, 3], [5, 6, 7, 1]])
@@ -65,15 +65,6 @@ def test_attention_is_that_of_each_head_over_the_live_pieces(biased):
             extra[seed, 0, :, :, :end].numpy() if biased else None,
         )  # fmt: skip
         np.testing.assert_allclose(result[seed, text], expected, atol=1e-12)
-
-
-@pytest.mark.parametrize(("length", "buckets"), [(1, 32), (300, 32), (40, 8), (150, 16)])
-def test_relative_buckets_are_exact_near_by_and_coarse_far_away(length, buckets):
-    table = relative_buckets(length, buckets)
-    for i, j in np.ndindex(length, length):
-        assert table[i, j] == slow_reader.bucket(i - j, buckets), (i, j)
-    assert table.min() >= 0
-    assert table.max() < buckets
 
 
 def test_padding_mask_is_over_what_follows_a_texts_end():

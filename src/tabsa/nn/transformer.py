@@ -3,7 +3,6 @@
 Shapes at line ends use S seeds, B texts, T word pieces, d dimensions of a state, h heads.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 
 import torch
@@ -12,8 +11,6 @@ from torch.nn import functional
 
 from tabsa.embeddings.packing import COLUMN_STEPS, NARROW
 from tabsa.nn.context import Context, dropout
-
-_BUCKETS_FROM = 128  # the distance from which MPNet's relative positions are all alike
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -51,17 +48,6 @@ def padding_mask(lengths: Tensor, longest: int) -> Tensor:
     """Make what is added to scores so that nothing after a text's end is attended to, (S, B, 1, 1, T)."""
     live = torch.arange(longest, device=lengths.device) < lengths.unsqueeze(-1)
     return torch.zeros(live.shape, device=lengths.device).masked_fill(~live, -torch.inf)[:, :, None, None]
-
-
-def relative_buckets(length: int, buckets: int) -> Tensor:
-    """MPNet's bucket of each distance between two places (Raffel et al., 2020), (T, T): near ones have their own."""
-    place = torch.arange(length)
-    distance = place[:, None] - place  # of the query from the key
-    half, exact = buckets // 2, buckets // 4
-    far = distance.abs().clamp(min=1).float()
-    spread = exact + (torch.log(far / exact) / math.log(_BUCKETS_FROM / exact) * (half - exact)).long()
-    near = torch.where(distance.abs() < exact, distance.abs(), spread.clamp(max=half - 1))
-    return near + half * (distance < 0)
 
 
 def keys_values(states: Tensor, weights: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,6 @@
 """A pretrained encoder from its folder: config.json, tokenizer.json and model.safetensors, nothing that can run."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -17,7 +16,7 @@ from tabsa.errors import ModelError
 from tabsa.files import read_text, reason
 from tabsa.models.reader.reader_config import EncoderShape
 from tabsa.nn.context import Context, dropout
-from tabsa.nn.transformer import block, keys_values, layer_norm, padding_mask, quantised, relative_buckets
+from tabsa.nn.transformer import block, keys_values, layer_norm, padding_mask, quantised
 
 Arrays = Mapping[str, NDArray[np.float32]]
 
@@ -163,9 +162,8 @@ class Encoder(nn.Module):
                     layer.register_parameter(name.removeprefix(prefix), parameter(name))
             self.layers.append(layer)
         if shape.buckets:
-            bucket = relative_buckets(shape.longest, shape.buckets)
-            row = torch.cat([bucket[1:, 0].flip(0), bucket[0]])  # by how far the key is behind the query
-            self.register_buffer("buckets", functional.one_hot(row, shape.buckets).float(), persistent=False)
+            by_distance = torch.from_numpy(shape.distance_buckets()).flip(0)  # of the key behind the query
+            self.register_buffer("buckets", functional.one_hot(by_distance, shape.buckets).float(), persistent=False)
 
     def forward(self, pieces: Tensor, lengths: Tensor, context: Context) -> Tensor:
         """The states of `pieces` (S, B, T), each text of its own of `lengths` (S, B): (S, B, T, d)."""
@@ -246,15 +244,3 @@ class Encoder(nn.Module):
         values = chosen @ distances  # (S, 2 T - 1, h)
         windows: Tensor = values.unfold(1, length, 1).flip(1)  # (S, T, h, T)
         return windows.transpose(1, 2)
-
-
-def random_weights(shape: EncoderShape, rng: np.random.Generator) -> dict[str, NDArray[np.float32]]:
-    """Weights of an encoder that nothing was learnt by: for tests, and for training from nothing."""
-    weights = {}
-    for name, size in shape.weight_sizes().items():
-        kind = name.rpartition(".")[2]
-        if "norm" in kind:
-            weights[name] = np.full(size, 0 if kind.endswith("_bias") else 1, np.float32)
-        else:
-            weights[name] = rng.normal(0, 1 / math.sqrt(shape.size), size).astype(np.float32)
-    return weights

@@ -1,9 +1,13 @@
 """A reader's choices, its sizes, and what its config.json says of these; needs no PyTorch."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tabsa.checkpoint.model_config import shown
 from tabsa.checkpoint.model_folder import ModelFolder
@@ -12,6 +16,7 @@ from tabsa.errors import ModelError
 
 _MOST: Final = 1 << 20  # of anything that is counted: more than any encoder has
 _MOST_LAYERS: Final = 1 << 10
+_FAR: Final = 128  # the distance from which MPNet's relative positions are all alike
 _NORMS: Final = ("norm", "last_norm")
 
 
@@ -53,6 +58,15 @@ class EncoderShape:
     def longest(self) -> int:
         """The most word pieces it can read at once."""
         return self.positions - self.first_position
+
+    def distance_buckets(self) -> NDArray[np.int64]:
+        """Return MPNet's bucket of each distance of a query from a key, from 1 - longest on (Raffel et al., 2020)."""
+        distance = np.arange(1 - self.longest, self.longest)
+        half, exact = self.buckets // 2, self.buckets // 4
+        far = np.maximum(np.abs(distance), 1).astype(np.float32)
+        spread = exact + (np.log(far / exact) / math.log(_FAR / exact) * (half - exact)).astype(np.int64)
+        near = np.where(np.abs(distance) < exact, np.abs(distance), np.minimum(spread, half - 1))
+        return np.asarray(near + half * (distance < 0))
 
     def weight_sizes(self) -> dict[str, tuple[int, ...]]:
         """Return the size of every weight, by its name in `Encoder`."""

@@ -17,11 +17,10 @@ Shapes at line ends use B texts, T pieces, N = T B of them in all, h heads, P pa
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from tabsa.checkpoint.model_folder import READER_GRAPHS, ModelFolder, Precision
@@ -40,7 +39,6 @@ from tabsa.models.reader.reader_storage import (
 
 _OWN: Final = "com.microsoft"  # operators of onnxruntime's own
 _KINDS: Final = {"F32": TensorProto.FLOAT, "F16": TensorProto.FLOAT16, "I8": TensorProto.INT8, "U8": TensorProto.UINT8}
-_FAR: Final = 128  # the distance from which MPNet's relative positions are all alike
 _NOTHING: Final = np.zeros((1, 1), np.float32)  # is masked
 _ZERO: Final = 128  # what stands for zero in a row in int8
 _GELU_ZERO: Final = 32  # in a row of what gelu gave
@@ -282,17 +280,7 @@ def _mask(b: Builder, lengths: str, queries: str, count: str, bias: str = "") ->
 def _relative(b: Builder, count: str) -> str:
     """MPNet's term of each distance, (h, T, T)."""
     g, longest = b.g, b.shape.encoder.longest
-    table = g.op("Gather", b.weight(DISTANCES), g.constant(buckets(longest, b.shape.encoder.buckets)), axis=0)
+    table = g.op("Gather", b.weight(DISTANCES), g.constant(b.shape.encoder.distance_buckets()), axis=0)
     places = g.op("Range", g.constant(0), g.op("Squeeze", count), g.constant(1))
     distance = g.op("Sub", g.insert(places, 1), g.op("Sub", places, g.constant(longest - 1)))
     return g.op("Transpose", g.op("Gather", table, distance, axis=0), perm=[2, 0, 1])
-
-
-def buckets(longest: int, count: int) -> NDArray[Any]:
-    """MPNet's bucket of each distance of a query from a key, from -(longest - 1) on (Raffel et al., 2020)."""
-    distance = np.arange(1 - longest, longest)
-    half, exact = count // 2, count // 4
-    far = np.maximum(np.abs(distance), 1).astype(np.float32)
-    spread = exact + (np.log(far / exact) / math.log(_FAR / exact) * (half - exact)).astype(np.int64)
-    near = np.where(np.abs(distance) < exact, np.abs(distance), np.minimum(spread, half - 1))
-    return np.asarray(near + half * (distance < 0))
