@@ -17,7 +17,7 @@ import uvicorn
 from service_client import NAMES, http, http_answer
 from tabsa.inference.predictor import Predictor
 from tabsa.serve.app import create_app
-from tabsa.serve.connection import MAX_HEAD_BYTES, Connection
+from tabsa.serve.run import MAX_HEAD_BYTES, Connection
 from tabsa.serve.settings import Settings
 
 GOOD = http({"text": "Camden is cheap", "targets": NAMES})

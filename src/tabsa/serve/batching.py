@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tabsa.encoding.answers import PassageAnswer
-from tabsa.encoding.passages import Passage
 from tabsa.inference.predictor import Predictor, Query
 from tabsa.inference.results import Prediction
 from tabsa.schema import UNNAMED, Target
@@ -62,10 +61,6 @@ class _Part(NamedTuple):
     place: int  # of the passage
     aspects: tuple[str, ...]
 
-    @property
-    def passage(self) -> Passage:
-        return self.answer.query.passages[self.place]
-
 
 class _Request:
     """The questions of one client, and how far they are."""
@@ -78,15 +73,12 @@ class _Request:
         self._answers: list[Answer] = []
         self.left = 0  # parts that are being read
         self._pieces = self._cut(questions, predictor)
-        self._next = next(self._pieces, None)
-
-    def peek(self) -> tuple[int, _Part | None] | None:
-        """The next piece: its work, and the part to read unless a text is to be cut; None where there is no more."""
-        return self._next
+        # The next piece: its work, and the part to read unless a text is to be cut; None where there is no more.
+        self.next = next(self._pieces, None)
 
     def pop(self) -> None:
-        """Go on to the piece after the next."""
-        self._next = next(self._pieces, None)
+        """Go on to the next piece."""
+        self.next = next(self._pieces, None)
 
     def _cut(self, questions: Sequence[Question], predictor: Predictor) -> Iterator[tuple[int, _Part | None]]:
         """Cut text after text into passages, and these into parts, by their word pieces and questions."""
@@ -185,7 +177,7 @@ class Batcher:
         taken, texts = list[_Part](), set[int]()
         for request in order:
             try:
-                while (piece := request.peek()) is not None:
+                while (piece := request.next) is not None:
                     work, part = piece
                     crowded = part is not None and len(texts | {id(part.answer)}) > self._settings.batch_texts
                     if left < most and (work > left or crowded):
@@ -206,7 +198,7 @@ class Batcher:
         """Read together or, should that fail, one by one, so that a failure is its own only."""
         try:
             answers = self._predictor.read(
-                [part.passage for part in parts],
+                [part.answer.query.passages[part.place] for part in parts],
                 [part.aspects for part in parts],
                 explain=any(part.answer.explain for part in parts),
             )
@@ -220,5 +212,5 @@ class Batcher:
         for part, answer in zip(parts, answers, strict=True):
             part.answer.parts[part.place].append(answer)
             part.request.left -= 1
-            if not part.request.left and part.request.peek() is None and not part.request.over:
+            if not part.request.left and part.request.next is None and not part.request.over:
                 part.request.end()

@@ -63,12 +63,13 @@ router = APIRouter(prefix="/v1")
 _JSON: Final = [Depends(_only_json)]
 
 
-@router.post("/predict", response_model=schema.PredictOne | schema.PredictMany, dependencies=_JSON)
+@router.post("/predict", dependencies=_JSON)
 async def predict(request: schema.PredictRequest, service: TheService) -> Response:
     """Find out who is judged, on what, and how.
 
-    With `text`, one result; with `texts`, `{"results": [...]}`, one a text. Every target-aspect pair is answered; the
-    polarity `none` means that the text is silent. Offsets count Unicode code points.
+    With `text`, one result: `{"text", "opinions": [{"target", "aspect", "polarity", "probabilities"}], "mentions":
+    [{"target", "spans"}], "explanation"}`; with `texts`, `{"results": [...]}`, one a text. Every target-aspect pair is
+    answered; the polarity `none` means that the text is silent. Offsets count Unicode code points.
     """
     questions = _questions(request, service.predictor)
     answers = await service.batcher.ask(questions)
@@ -78,11 +79,12 @@ async def predict(request: schema.PredictRequest, service: TheService) -> Respon
     return _response(answers, service.predictor, many)
 
 
-@router.post("/evidence", response_model=schema.EvidenceOut, dependencies=_JSON)
+@router.post("/evidence", dependencies=_JSON)
 async def evidence(request: schema.EvidenceRequest, service: TheService) -> Response:
     """Measure what carries one answer of `/v1/predict`: its words, phrases and sentences, and what was not read.
 
-    A weight is measured on the model: how many points of the answer's probability are lost without the words.
+    `{"target", "aspect", "polarity", "probability", "words", "phrases", "sentences", "unread"}`; a weight is measured:
+    how many points of the probability the model gives are lost without the words.
     """
     (question,), target = _questions(request, service.predictor), request.of.target
     (aspect,) = choose_aspects([request.of.aspect], service.predictor, "of.aspect")

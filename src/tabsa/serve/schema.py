@@ -46,7 +46,6 @@ Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_readable)]
 Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(_readable)]
 Aspect = Annotated[str, Field(max_length=MAX_ASPECT), AfterValidator(_readable)]
 Column = Annotated[str, Field(max_length=MAX_COLUMN), AfterValidator(_readable)]
-Span = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 
 def _examples(*examples: dict[str, Any]) -> ConfigDict:
@@ -214,59 +213,6 @@ class ReportForm(FileForm):
     id_column: Column | None = None
     target_column: Column | None = Field(None, description="Of the wide layout with a row's own targets.")
     prefix: Name | None = None
-
-
-class OpinionOut(BaseModel):
-    """The likeliest polarity of a target-aspect pair; `none` means that the text is silent on it."""
-
-    target: str | None = Field(description="Null: what the text is about and does not name.")
-    aspect: str
-    polarity: str
-    probabilities: dict[str, float]
-
-
-class Spans(BaseModel):
-    """Places in the text that have to do with a target."""
-
-    target: str | None
-    spans: list[Span]
-
-
-class PredictOne(BaseModel):
-    """The answer for one text: every requested target-aspect pair, `none` included."""
-
-    text: str
-    opinions: list[OpinionOut]
-    mentions: list[Spans] = Field(description="Where the text mentions which target.")
-    explanation: dict[str, Any] | None = Field(
-        None,
-        description="With `explain`: the `passages` that were read at once, with their `start`, `end`, `targets`, "
-        "`tokens` and `gates` (by direction, token and chain of the memory), the `attention` of each target and aspect "
-        "over the chains, and the sentences that are `unread` for a target.",
-    )
-
-
-class PredictMany(BaseModel):
-    """The answers for many texts, in their order."""
-
-    results: list[PredictOne]
-
-
-class EvidenceOut(BaseModel):
-    """The parts of a text that carry the answer on one target-aspect pair.
-
-    Each has `start`, `end` and `weight`: how many points of the answer's probability it carries, less than 0 where it
-    speaks against it. A sentence has its own answer, too: `polarity` and `probabilities`.
-    """
-
-    target: str | None
-    aspect: str
-    polarity: str
-    probability: float
-    words: list[dict[str, float]] = Field(description="Of the passage that gave the answer, in the text's order.")
-    phrases: list[dict[str, float]] = Field(description="The at most three that carry it, the heaviest first.")
-    sentences: list[dict[str, Any]] = Field(description="Those that carry it, the heaviest first.")
-    unread: list[Span] = Field(description="Sentences that were not read for this target.")
 
 
 class ErrorResponse(BaseModel):

@@ -10,7 +10,7 @@ import json
 import shutil
 import tempfile
 import zlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import closing
 from itertools import islice
@@ -288,7 +288,15 @@ def _pieces(upload: _Upload, form: schema.ScoreForm, questions: ScoreRequest, se
             yield _line(
                 "rows",
                 output=output.decode(),
-                texts=_texts(chunk, {one.row.number for one in unfit}, scorer.table_columns.text, form.target_column),
+                texts=[
+                    {
+                        "row": row.number,
+                        "text": row.values[scorer.table_columns.text],
+                        "targets": form.target_column and as_text(row.values.get(form.target_column)),
+                    }
+                    for row in chunk
+                    if isinstance(row, Row) and all(row is not one.row for one in rejected)
+                ],
                 rejected=[{"row": one.row.number, "reason": one.reason} for one in unfit],
                 counts=_totals(counts),
                 share=upload.share,
@@ -303,19 +311,6 @@ def _pieces(upload: _Upload, form: schema.ScoreForm, questions: ScoreRequest, se
         if not (begun and form.events):
             raise
         yield _line("error", error=(e if isinstance(e, Problem) else upload.problem(e)).error)
-
-
-def _texts(chunk: Sequence[Row | BadRow], unfit: set[int], text: str, target: str | None) -> list[dict[str, Any]]:
-    """The texts of a chunk that were scored, with each row's own targets."""
-    fit = (row for row in chunk if isinstance(row, Row) and row.number not in unfit)
-    return [
-        {
-            "row": row.number,
-            "text": as_text(row.values.get(text)),
-            "targets": None if target is None else as_text(row.values.get(target)),
-        }
-        for row in fit
-    ]
 
 
 def _totals(counts: Counts) -> dict[str, int]:
