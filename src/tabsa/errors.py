@@ -17,13 +17,7 @@ from difflib import get_close_matches
 
 
 class TabsaError(Exception):
-    """Base of every error that is the input's fault rather than ours.
-
-    Args:
-        message: one line for people.
-        code: for programs: which error of its kind it is; by default the kind alone.
-        fields: for programs: what it is about, such as a path.
-    """
+    """Base of all: one line for people; for programs a `code`, by default its kind, and `fields` such as a path."""
 
     kind = "error"
 

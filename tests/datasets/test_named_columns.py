@@ -39,13 +39,6 @@ def test_evaluate_takes_them(survey, tiny_model, command_line, tmp_path):
     )
 
 
-def test_evaluate_takes_them_in_python(survey, tiny_model):
-    import tabsa
-
-    report = tabsa.evaluate(tiny_model, survey, "all", columns=NAMES, bootstrap=0)
-    assert report.counts["opinions"] == 2
-
-
 def test_evaluate_warns_of_targets_that_use_would_not_answer(tiny_model, command_line, tmp_path):
     rows = [{name: value for name, value in row.items() if name != "target"} for row in ROWS]
     path = write_rows(tmp_path / "reviews.csv", rows)

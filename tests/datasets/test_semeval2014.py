@@ -97,17 +97,6 @@ def test_a_handwritten_file(tmp_path):
     assert (three.aspects, three.examples[0].opinions) == (("price", "food"), both[:1])
 
 
-def test_dev_depends_on_the_text_alone(tmp_path):
-    texts = [f"Pie number {number}." for number in range(300)]
-    held_out = []
-    for some in (texts, texts[100:]):
-        sentences = [sentence(number=number, text=text) for number, text in enumerate(some)]
-        put(tmp_path, *sentences, file="Restaurants_Train.xml")
-        held_out.append([example.text for example in load("semeval2014", "dev", data_dir=tmp_path).examples])
-    assert 10 < len(held_out[0]) < 60
-    assert held_out[1] == [text for text in held_out[0] if text in texts[100:]]
-
-
 BOMB = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 30))  # would expand without end
 
 
