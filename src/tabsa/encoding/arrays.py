@@ -1,7 +1,7 @@
 """A dataset as arrays: every passage's words as rows of the vocabulary, and the labels of its targets. NumPy only."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -19,13 +19,13 @@ PADDING: Final = "<padding>"  # always row 0
 UNLABELLED: Final = -1  # the label of a pair that nothing is learnt from
 
 
-def label_indices(dataset: Dataset, polarities: Iterable[str]) -> list[int]:
-    """Return polarities as places among the dataset's labels; a one-line DataError names one that is none of them."""
-    index = {label: place for place, label in enumerate(dataset.labels)}
+def label_indices(dataset: Dataset, polarities: Iterable[str], labels: Sequence[str] = ()) -> list[int]:
+    """Return polarities as places among the labels, by default the dataset's; a one-line DataError names another."""
+    index = {label: place for place, label in enumerate(labels or dataset.labels)}
     try:
         return [index[polarity] for polarity in polarities]
     except KeyError as e:
-        expected = ", ".join(dataset.labels)
+        expected = ", ".join(index)
         raise DataError(f"{dataset.name} {dataset.split} has the polarity {e}; expected one of {expected}") from e
 
 
@@ -96,8 +96,7 @@ class Encoded:
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return the arrays by name, for saving."""
-        names = ("tokens", "lengths", "labels", "groups", "gold", "concepts")
-        return {name: array for name in names if (array := getattr(self, name)) is not None}
+        return {name: array for name, array in vars(self).items() if array is not None}
 
 
 def encode(

@@ -16,10 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.encoding.answers import strongest_of
-from tabsa.encoding.arrays import UNLABELLED
+from tabsa.encoding.arrays import UNLABELLED, label_indices
 from tabsa.encoding.pieces import NO_SLOT, PieceReader, wording
-from tabsa.errors import DataError
 from tabsa.schema import Dataset
+
+_KINDS: Final = {
+    "pieces": np.int32,
+    "slots": np.int16,
+    "targets": np.int16,
+    "aspects": np.int32,
+    "labels": np.int8,
+    "numbers": np.int32,
+}
 
 
 @dataclass(frozen=True)
@@ -83,8 +91,7 @@ def encode_questions(
 
     What a text says is learnt from the first passage that is read for a target; of later ones only silence is.
     """
-    index = {label: place for place, label in enumerate(labels)}
-    parts: dict[str, list[Any]] = {name: [] for name in ("pieces", "slots", "targets", "aspects", "labels", "numbers")}
+    parts: dict[str, list[int]] = {name: [] for name in _KINDS}
     starts, first, count = [0], [0], 0
     for example in dataset.examples:
         wanted = dataset.aspects if example.aspects is None else example.aspects
@@ -97,44 +104,33 @@ def encode_questions(
             starts.append(len(parts["pieces"]))
             marked = {piece.slot for piece in passage.pieces}
             for slot, name in enumerate(passage.targets):
-                for n, aspect in enumerate(wanted):
-                    polarity = example.polarity(name, aspect)
-                    if polarity not in index:
-                        where, expected = f"{dataset.name} {dataset.split}", ", ".join(labels)
-                        raise DataError(f"{where} has the polarity '{polarity}'; expected one of {expected}")
-                    label = index[polarity]
-                    parts["targets"].append(slot if slot in marked else NO_SLOT)
-                    parts["aspects"].append(table.row(aspect))
-                    parts["labels"].append(UNLABELLED if label and name in seen else label)
-                    parts["numbers"].append(place[name] + n)
+                gold = label_indices(dataset, (example.polarity(name, aspect) for aspect in wanted), labels)
+                parts["targets"] += [slot if slot in marked else NO_SLOT] * len(wanted)
+                parts["aspects"] += [table.row(aspect) for aspect in wanted]
+                parts["labels"] += [UNLABELLED if label and name in seen else label for label in gold]
+                parts["numbers"] += range(place[name], place[name] + len(wanted))
             seen.update(passage.targets)
             first.append(len(parts["targets"]))
-    kinds = {"pieces": np.int32, "slots": np.int16, "targets": np.int16, "aspects": np.int32, "labels": np.int8}
-    arrays = {name: np.array(values, kinds.get(name, np.int32)) for name, values in parts.items()}
-    counts = np.array(starts, np.int64), np.array(first, np.int64)
-    sets = np.full(len(starts) - 1, number, np.int16)
-    return Questions(starts=counts[0], first=counts[1], sets=sets, **arrays)
+    arrays: dict[str, NDArray[Any]] = {name: np.array(values, _KINDS[name]) for name, values in parts.items()}
+    arrays |= {"starts": np.array(starts, np.int64), "first": np.array(first, np.int64)}
+    return Questions(**arrays, sets=np.full(len(starts) - 1, number, np.int16))
 
 
 def joined_questions(parts: Sequence[Questions]) -> Questions:
     """Join several sets of texts; the numbers of questions stay those of their own datasets."""
 
-    def ends(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    def all_of(name: str) -> NDArray[Any]:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    def ends(name: str) -> NDArray[np.int64]:
+        arrays = [getattr(part, name) for part in parts]
         before = np.cumsum([0, *(array[-1] for array in arrays)])
         moved = [array[:-1] + start for array, start in zip(arrays, before, strict=False)]
         return np.concatenate([*moved, before[-1:]])
 
-    def all_of(name: str) -> NDArray[Any]:
-        return np.concatenate([getattr(part, name) for part in parts])
-
-    plain = ("pieces", "slots", "targets", "aspects", "labels", "numbers", "sets")
-    soft = None if any(part.soft_labels is None for part in parts) else all_of("soft_labels")
-    return Questions(
-        starts=ends([part.starts for part in parts]),
-        first=ends([part.first for part in parts]),
-        soft_labels=soft,
-        **{name: all_of(name) for name in plain},
-    )
+    lacking = {name for part in parts for name, array in vars(part).items() if array is None}
+    plain = {field.name for field in fields(Questions)} - {"starts", "first"} - lacking
+    return Questions(starts=ends("starts"), first=ends("first"), **{name: all_of(name) for name in plain})
 
 
 def answers_of(data: Questions, count: int, probabilities: NDArray[Any]) -> NDArray[np.float64]:
