@@ -99,12 +99,6 @@ def test_what_is_written_is_read(folder: Path) -> None:
     ]
 
 
-def test_a_folder_without_any_word(tmp_path: Path) -> None:
-    write(tmp_path, vectors=WordVectors((), np.zeros((0, 7), np.float32), 0.38))
-    vectors = read_folder(tmp_path).vectors
-    assert (len(vectors), vectors.dim, vectors.source) == (0, 7, None)
-
-
 def test_a_folder_of_word_pieces(folder: Path) -> None:
     """It has a tokeniser and no vectors; nothing of the model that was there is left."""
     calibration = {"presence_temperature": 2.0, "presence_bias": -1, "polarity_temperature": 0.5}
@@ -152,11 +146,6 @@ def test_large_files_are_read_when_they_are_asked_for(folder: Path) -> None:
     assert "cannot read" in refused(lambda: model.weights)
 
 
-def test_keys_that_a_later_version_may_add_are_passed_over(folder: Path) -> None:
-    change(folder, colour="blue")
-    assert read_folder(folder).config == CONFIG
-
-
 # ---- what is no model folder
 
 
@@ -173,13 +162,6 @@ def test_no_folder(tmp_path: Path) -> None:
             f"{path} is not a model folder; expected one that `tabsa train` made"
         )
     assert "has no config.json" in refused(lambda: read_folder(tmp_path))
-
-
-@pytest.mark.parametrize("name", ["weights.safetensors", "vectors.safetensors", "metrics.json"])
-def test_a_missing_file(folder: Path, name: str) -> None:
-    (folder / name).unlink()
-    message = refused(lambda: getattr(read_folder(folder), name.partition(".")[0]))
-    assert message.startswith(f"cannot read {folder / name}: No such file or directory")
 
 
 @pytest.mark.parametrize("value", ["tabsa model 2", "", None, 1])
@@ -202,14 +184,6 @@ def test_a_configuration_that_lacks_something(folder: Path, field: str) -> None:
     del values[field]
     path.write_text(json.dumps(values))
     assert refused(lambda: read_folder(folder)) == f"{path} has no '{field}'; the folder is incomplete"
-
-
-def test_what_an_older_folder_may_lack(folder: Path) -> None:
-    path = folder / "config.json"
-    values = json.loads(path.read_text("utf-8"))
-    del values["temperature"], values["tokeniser"]
-    path.write_text(json.dumps(values))
-    assert read_folder(folder).config == dataclasses.replace(CONFIG, temperature=1.0)
 
 
 @pytest.mark.parametrize(
@@ -247,15 +221,6 @@ def test_damaged_numbers(folder: Path, name: str, size: int) -> None:
     path = folder / f"{name}.safetensors"
     path.write_bytes(path.read_bytes()[:size])
     assert refused(lambda: getattr(read_folder(folder), name)).startswith(f"{path} is damaged (")
-
-
-def test_a_folder_in_the_place_of_a_file(folder: Path) -> None:
-    for name in ("config.json", "weights.safetensors"):
-        (folder / name).unlink()
-        (folder / name).mkdir()
-        assert str(folder / name) in refused(lambda: read_folder(folder).weights)
-        (folder / name).rmdir()
-        write(folder)
 
 
 @pytest.mark.parametrize(
@@ -303,12 +268,6 @@ def test_a_pickle_is_refused_and_not_run(folder: Path, tmp_path: Path, monkeypat
         write(folder)
     pickle.loads(evil)  # it is evil indeed
     assert mark.exists()
-
-
-def test_a_zip_of_pytorch_is_refused(folder: Path) -> None:
-    torch = pytest.importorskip("torch")
-    torch.save({"hidden": torch.ones(2)}, folder / "weights.safetensors")
-    assert "is damaged" in refused(lambda: read_folder(folder).weights)
 
 
 def test_numbers_of_a_type_that_numpy_has_not(folder: Path) -> None:
@@ -401,20 +360,3 @@ def test_a_precision_that_there_is_not(folder: Path) -> None:
 
 
 # ---- what a model takes a text to be about
-
-
-def test_folders_of_before_are_not_implied_and_know_names(folder: Path) -> None:
-    values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    assert (values.pop("implied"), values.pop("named")) == (False, True)
-    (folder / "config.json").write_text(json.dumps(values), encoding="utf-8")
-    config = read_folder(folder).config
-    assert (config.implied, config.named) == (False, True)
-
-
-@pytest.mark.parametrize("field", ["implied", "named"])
-@pytest.mark.parametrize("value", ["yes", 1, None])
-def test_whether_targets_are_implied_is_true_or_false(folder: Path, field: str, value: object) -> None:
-    path = folder / "config.json"
-    values = json.loads(path.read_text(encoding="utf-8")) | {field: value}
-    path.write_text(json.dumps(values), encoding="utf-8")
-    assert refused(lambda: read_folder(folder)) == f"{path}: '{field}' is {value!r}, which no model folder has"

@@ -13,8 +13,6 @@ from tabsa.checkpoint.checksums import CHECKSUMS
 from tabsa.checkpoint.model_folder import ANSWERING, read_folder, shipped_models
 from tabsa.errors import ModelError
 from tabsa.models.export import export
-from tabsa.scoring.request import Request
-from tabsa.scoring.single import request_identity
 from unchecked import unchecked
 
 TEXT, TARGETS = "Camden is cheap but not safe.", ["Camden"]
@@ -88,11 +86,6 @@ def test_an_export_of_a_model_in_the_box_changes_no_answer(tmp_path: Path, name:
     )
 
 
-def test_an_export_of_an_older_folder_gives_it_checksums(folder: Path) -> None:
-    export(read_folder(unchecked(folder)))
-    assert written(folder) == expected(folder)
-
-
 # ---- what is read
 
 
@@ -162,24 +155,6 @@ def test_older_folders_are_read_without_a_word(folder: Path, capsys: pytest.Capt
 def test_checksums_that_are_none(folder: Path, content: str) -> None:
     (folder / CHECKSUMS).write_text(content)
     assert str(folder / CHECKSUMS) in refused(folder)
-
-
-def test_each_file_is_read_for_its_checksum_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`score` asks for the checksums again, to know later whether the model is the same."""
-    read: list[str] = []
-
-    def counted(path: Path) -> str:
-        read.append(path.name)
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-
-    monkeypatch.setattr("tabsa.checkpoint.checksums.sha256", counted)
-    model = load(folder)
-    model.predict(TEXT, TARGETS)
-    before = request_identity(model, Request(targets={"Camden": ()}))
-    assert request_identity(model, Request(targets={"Camden": ()})) == before
-    assert sorted(read) == ["config.json", "model.onnx", "vectors.safetensors", "weights.safetensors"]
-    flip(folder / "weights.safetensors", -1)  # even so a change is seen
-    assert request_identity(model, Request(targets={"Camden": ()})) != before
 
 
 # ---- JSON and numbers of strangers

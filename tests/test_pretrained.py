@@ -49,16 +49,6 @@ def differences(one: list[Prediction], other: list[Prediction]) -> list[float]:
 # ---- which is which
 
 
-def test_the_reader_is_what_one_gets(reader: Predictor) -> None:
-    assert reader.folder.path == tabsa.load("reader", threads=1).folder.path == PACKAGE / "pretrained" / "reader"
-    assert (reader.open_aspects, reader.precision) == (True, "int8")
-
-
-def test_places_goes_by_two_names(places: Predictor) -> None:
-    assert places.folder.path == tabsa.load("fast", threads=1).folder.path == PACKAGE / "pretrained" / "places"
-    assert (places.open_aspects, places.precision) == (False, "float32")
-
-
 # ---- the reader
 
 
@@ -216,20 +206,3 @@ def test_sentences_written_for_places(places: Predictor, kind: str) -> None:
 def test_places_tells_two_targets_apart(places: Predictor) -> None:
     result = places.predict("Leith is cheap but Morningside is expensive.", ["Leith", "Morningside"], ["price"])
     assert [(o.target, o.polarity) for o in result.opinions] == [("Leith", "positive"), ("Morningside", "negative")]
-
-
-def test_the_probabilities_of_places_are_probabilities(places: Predictor) -> None:
-    result = places.predict("Camden is fun, but Croydon is a bore.", {"Camden": ["NW1"], "Croydon": []})
-    assert len(result.opinions) == 2 * 12
-    for opinion in result.opinions:
-        assert sum(opinion.probabilities.values()) == pytest.approx(1, abs=1e-5)
-        assert opinion.confidence == max(opinion.probabilities.values())
-
-
-def test_the_int8_graph_of_places_was_made_of_the_same_weights(places: Predictor) -> None:
-    texts = [e.text for e in load(str(SENTENCES), "all").examples]
-    targets = [["Camden", "Leith", "Brixton"]] * len(texts)
-    small = tabsa.load("places", threads=1, precision="int8")
-    assert small.precision == "int8"
-    apart = differences(*(list(m.predict_many(texts, targets_of_each=targets)) for m in (places, small)))
-    assert sum(apart) / len(apart) < 0.005, "run `tabsa export` on it again, with --precision int8"

@@ -146,9 +146,3 @@ def test_penalty_is_on_the_last_layer():
         norm = np.array([np.linalg.norm(r) for r in model.output.detach().numpy()])
         expected = 0.5 * norm if form == "norm" else 0.5 * 0.5 * norm**2
         np.testing.assert_allclose(model.penalty().detach(), expected)
-
-
-def test_any_number_of_targets():
-    model = make(targets=(1, 2, 3), chains=5)
-    tokens, lengths = batch()
-    assert model(tokens, lengths, context=EVALUATION).logits.shape == (2, 4, 3, 3, 3)

@@ -72,15 +72,6 @@ def test_names_do_not_matter():
     assert seen == [["London", "is", "dear", ",", "unlike", "London"]] * 2  # once for both targets
 
 
-def test_case_is_folded_for_words_but_not_for_the_tagger():
-    shouted = passage("Camden IS dear", "Camden")
-    assert next(passage_ngrams(shouted, WORDS))[1] == "w:is"
-    seen = []
-    cased = replace(BOTH, pos_ngrams=1)
-    assert next(passage_ngrams(shouted, cased, lambda words: seen.extend(words) or ["X"] * 3))[1] == "w:is"
-    assert seen == ["London", "IS", "dear"]
-
-
 def test_tags_need_a_tagger():
     with pytest.raises(ValueError, match="need a tagger"):
         list(passage_ngrams(CAMDEN, BOTH))
@@ -103,11 +94,6 @@ def test_the_worked_example_of_the_docstring():
     assert found[22:] == [
         "c: unl", "c:unli", "c:nlik", "c:like", "c:ike ", "c: unli", "c:unlik", "c:nlike", "c:like ",
     ]  # fmt: skip
-
-
-def test_names_have_no_characters():
-    found = next(passage_ngrams(CAMDEN, replace(WORDS, char_ngrams=1)))
-    assert {ngram for ngram in found if ngram.startswith("c:")} == {f"c:{letter}" for letter in " isdear,unlike"}
 
 
 def test_a_name_is_no_negation():
@@ -184,13 +170,6 @@ def test_tf_idf_is_scikit_learns(train, new):
     order = [theirs.vocabulary_[ngram] for ngram in space.ngrams]
     for data in (train, new):
         np.testing.assert_allclose(dense(space, data), theirs.transform(data).toarray()[:, order], atol=1e-6)
-
-
-def test_the_order_of_ngrams_does_not_matter():
-    space = FeatureSpace.of(GROUPS, LRConfig())
-    one, other = space.encode([["c", "a", "b"]]), space.encode([["b", "c", "a"]])
-    assert one.columns.tolist() == other.columns.tolist() == [0, 1, 2]
-    assert one.values.tolist() == other.values.tolist()
 
 
 # ---- negations

@@ -130,27 +130,6 @@ def test_lone_surrogates_survive(model, tmp_path):
     assert read_model(write_model(tmp_path / "odd", odd, {}, "")).space.ngrams == space.ngrams
 
 
-def test_aspects_and_labels_in_the_datas_order(written, places):
-    folder = read_folder(written.path)
-    turned = dataclasses.replace(places, aspects=ASPECTS[::-1], labels=("none", "negative", "positive"))
-    expected = predict_dataset(folder, places)[:, ::-1][..., [0, 2, 1]]
-    np.testing.assert_allclose(predict_dataset(folder, turned), expected)
-
-
-def test_the_share_of_a_polarity_that_the_data_does_not_have_goes_to_the_others(written, places):
-    """A text that judges does so in the data's polarities; how likely it is to be silent stays."""
-    folder = read_folder(written.path)
-    every = predict_dataset(folder, places)
-    fewer = predict_dataset(folder, dataclasses.replace(places, labels=LABELS[:2]))
-    np.testing.assert_allclose(fewer, np.stack([every[..., 0], 1 - every[..., 0]], axis=-1), rtol=1e-9)
-
-
-@pytest.mark.parametrize(("field", "names"), [("aspects", ("price", "noise")), ("labels", (*LABELS, "mixed"))])
-def test_what_the_model_does_not_know(written, places, field, names):
-    with pytest.raises(DataError, match=f"'{names[-1]}', which the model does not know"):
-        predict_dataset(read_folder(written.path), dataclasses.replace(places, **{field: names}))
-
-
 @pytest.mark.parametrize("name", ["ngrams", "scale", "weights", "intercepts", "none_bias"])
 @pytest.mark.parametrize("how", ["missing", "short", "not finite"])
 def test_a_folder_with_wrong_arrays(written, name, how):

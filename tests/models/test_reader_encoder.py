@@ -12,7 +12,7 @@ from encoder_folder import write_encoder as write
 from reader_factory import moved, random_weights, shape
 from tabsa.errors import ModelError
 from tabsa.models.reader.encoder import Encoder, read_encoder, read_shape
-from tabsa.nn.context import EVALUATION, Context
+from tabsa.nn.context import EVALUATION
 
 
 def draw_pieces(seeds=2, texts=4, longest=9, vocabulary=60):
@@ -71,68 +71,6 @@ def test_states_are_those_of_the_equations(kind):
         end = int(lengths[seed, text])
         expected = slow_reader.encode(own, slow_reader.of_seed(encoder, seed), pieces[seed, text, :end].tolist())
         np.testing.assert_allclose(states[seed, text, :end], expected, atol=1e-10)
-
-
-@pytest.mark.parametrize("kind", ["bert", "mpnet"])
-def test_padding_and_other_texts_change_nothing(kind):
-    own = shape(kind)
-    encoder = moved(Encoder(own, random_weights(own, np.random.default_rng(1)), 2, 0.3))
-    pieces, lengths = draw_pieces()
-    whole = encoder(pieces, lengths, EVALUATION)
-    for text in range(4):
-        end = int(lengths[:, text].max())
-        alone = encoder(pieces[:, text : text + 1, :end], lengths[:, text : text + 1], EVALUATION)
-        for seed in range(2):
-            last = int(lengths[seed, text])
-            torch.testing.assert_close(alone[seed, 0, :last], whole[seed, text, :last], atol=1e-12, rtol=0)
-
-
-def test_every_seed_starts_from_the_same_encoder_and_learns_by_itself():
-    own = shape("mpnet")
-    encoder = Encoder(own, random_weights(own, np.random.default_rng(1)), 2, 0.3)
-    for name, parameter in encoder.named_parameters():
-        assert torch.equal(parameter[0], parameter[1]), name
-    pieces, lengths = draw_pieces()
-    generators = [torch.Generator().manual_seed(n) for n in (1, 2)]
-    states = encoder(pieces, lengths, Context(training=True, generators=generators))
-    (states[0] * torch.arange(own.size)).sum().backward()
-    for name, parameter in encoder.named_parameters():
-        assert parameter.grad.isfinite().all(), name
-        assert parameter.grad[0].any(), name
-        assert not parameter.grad[1].any(), name
-
-
-@pytest.mark.parametrize("kind", ["bert", "mpnet"])
-def test_states_are_those_of_the_transformers_library(kind, tmp_path):
-    transformers = pytest.importorskip("transformers", reason="needs `transformers`, which nothing here depends on")
-    torch.manual_seed(3)
-    sizes = {
-        "vocab_size": 60,
-        "hidden_size": 32,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "intermediate_size": 50,
-        "max_position_embeddings": 300,
-        "initializer_range": 0.4,
-    }
-    if kind == "bert":
-        theirs = transformers.BertModel(transformers.BertConfig(**sizes, layer_norm_eps=1e-12))
-    else:
-        theirs = transformers.MPNetModel(transformers.MPNetConfig(**sizes, layer_norm_eps=1e-5))
-    theirs.eval().save_pretrained(tmp_path, safe_serialization=True)
-    own, weights = read_encoder(tmp_path)
-    assert own.longest == (300 if kind == "bert" else 298)
-    ours = Encoder(own, weights, 2, 0.1)
-    for longest in (9, 200):
-        pieces, lengths = draw_pieces(longest=longest)
-        states = ours(pieces, lengths, EVALUATION).detach()
-        live = torch.arange(longest) < lengths.unsqueeze(-1)
-        for seed in range(2):
-            # Theirs finds MPNet's positions by the padding's number, which is 1.
-            padded = torch.where(live[seed], pieces[seed], theirs.config.pad_token_id)
-            with torch.no_grad():
-                expected = theirs(input_ids=padded, attention_mask=live[seed].long()).last_hidden_state
-            torch.testing.assert_close(states[seed][live[seed]], expected[live[seed]], atol=1e-4, rtol=1e-4)
 
 
 def refused(folder, read=read_encoder):

@@ -1,5 +1,4 @@
 import json
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -17,7 +16,6 @@ from tabsa.errors import ModelError
 from tabsa.models.reader import reader_engine as engine_module
 from tabsa.models.reader.reader_engine import ReaderEngine
 from tabsa.models.reader.reader_storage import write_reader_folder
-from tabsa.models.registry import system_of
 from tabsa.schema import Span, Target
 from tabsa.text.targets import TargetFinder
 from unchecked import unchecked
@@ -77,26 +75,6 @@ def same(answers, others):
 
 
 # ---- answers
-
-
-def test_answers_are_those_of_pytorch(model, path):
-    engine = ReaderEngine(read_folder(path), 2)
-    passages = cut(engine)
-    for answer, expected in zip(engine.read_passages(passages), torch_answers(model, engine, passages), strict=True):
-        np.testing.assert_allclose(answer.probabilities, expected, atol=1e-5)
-        assert answer.gates is None
-    assert (engine.attention, engine.at_once) == (None, sys.maxsize)
-
-
-def test_an_implied_target_is_asked_about_at_the_first_state(model, path):
-    engine = ReaderEngine(read_folder(path), 1)
-    text = "the food is good"
-    mixed = [*engine.cut(text, [Target("food", (Span(4, 8),)), Target("it", (), implied=True)])]
-    assert mixed[0].targets == ("food", "it")
-    (answer,) = engine.read_passages(mixed)
-    (expected,) = torch_answers(model, engine, mixed)
-    np.testing.assert_allclose(answer.probabilities, expected, atol=1e-5)
-    assert np.abs(expected[0] - expected[1]).max() > 1e-3
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -212,11 +190,6 @@ def test_the_calibration_is_applied(model, path, tmp_path):
         assert answer.probabilities.dtype == np.float32
 
 
-def test_the_registry_makes_it(path):
-    folder = read_folder(path)
-    assert isinstance(system_of(folder).make_engine(folder, 1, "int8"), ReaderEngine)
-
-
 # ---- folders that are none
 
 
@@ -310,12 +283,6 @@ def test_weights_of_another_model(folder, tmp_path):
     }.items():
         save_file(stored | {name: wrong}, folder / "weights.safetensors")
         assert "weights.safetensors" in refused(lambda: ask(folder))
-
-
-def test_a_weights_file_that_was_cut_off(folder):
-    path = folder / "weights.safetensors"
-    path.write_bytes(path.read_bytes()[:-10])
-    assert "is damaged" in refused(lambda: ask(folder))
 
 
 def test_a_tokeniser_with_more_pieces_than_the_model(folder):

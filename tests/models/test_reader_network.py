@@ -116,18 +116,6 @@ def test_what_enters_as_the_text_did_comes_out_as_its_states(kind, late):
     assert len(reading.keys_values) == late
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_encoder_of_less_depth_is_its_first_layers(kind):
-    short = make_reader(kind, sizes={"layers": 2})
-    cut = make_reader(kind, sizes={"layers": 4}, depth=2)
-    assert cut.encoder.shape == short.encoder.shape
-    for (name, own), (other, tensor) in zip(cut.named_parameters(), short.named_parameters(), strict=True):
-        assert name == other
-        assert torch.equal(own, tensor), name
-    assert torch.equal(ask(cut, question_batch()), ask(short, question_batch()))
-    assert make_reader(sizes=DEEP, depth=9).encoder.shape.layers == 3
-
-
 def test_questions_go_through_no_more_layers_than_there_are():
     with pytest.raises(ModelError, match="'late_interaction' is 3; the encoder has 2 layers"):
         make_reader(sizes=DEEP, late_interaction=3, depth=2)
@@ -314,12 +302,3 @@ def test_a_cross_encoded_answer_does_not_change_with_what_is_beside_it(kind):
     assert not torch.allclose(other[:, :2, 1], whole[:, :2, 1], atol=1e-2)
     with pytest.raises(ValueError, match="have no pieces"):
         model.cross_encode(question_batch(), EVALUATION)
-
-
-def test_a_batch_goes_to_a_device_with_all_it_has():
-    more = {name: torch.ones(2, 4, 6) for name in ("owners", "places")}
-    batch = dataclasses.replace(question_batch(), soft_labels=torch.ones(2, 4, 5, 4), **more)
-    there = batch.to(torch.device("cpu"))
-    for name, tensor in vars(batch).items():
-        assert torch.equal(getattr(there, name), tensor), name
-    assert question_batch().to(torch.device("cpu")).soft_labels is None

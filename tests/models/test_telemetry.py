@@ -42,11 +42,3 @@ def test_onnxruntime_has_one_door() -> None:
             if any(name.split(".")[0] == "onnxruntime" for name in names):
                 doors.add(path.relative_to(PACKAGE).as_posix())
     assert doors == {"models/onnx/session.py"}
-
-
-def test_threads_that_come_while_it_is_imported_wait_for_all_of_it(tmp_path: Path) -> None:
-    program = (
-        "from concurrent.futures import ThreadPoolExecutor; from tabsa.models.onnx.session import load_onnxruntime; "
-        "pool = ThreadPoolExecutor(8); list(pool.map(lambda _: load_onnxruntime().OrtValue, range(8)))"
-    )
-    assert run(program, tmp_path) == []

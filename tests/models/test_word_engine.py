@@ -1,5 +1,4 @@
 import math
-import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -7,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tabsa.checkpoint.model_folder import read_folder, write_folder
+from tabsa.checkpoint.model_folder import read_folder
 from tabsa.embeddings.vectors import hashed_vectors, lookup
 from tabsa.encoding.answers import PassageAnswer
 from tabsa.encoding.passages import Passage
@@ -47,14 +46,6 @@ def test_answers_come_in_the_order_of_the_passages(tiny_model: Path) -> None:
         np.testing.assert_allclose(answer.gates, alone.gates, atol=1e-6)
 
 
-def test_nothing_to_read(tiny_model: Path) -> None:
-    assert read(tiny_model) == []
-
-
-def test_gates_are_given_only_when_asked_for(tiny_model: Path) -> None:
-    assert read(tiny_model, "<target1>")[0].gates is None
-
-
 def test_batches_hold_all_passages_once_and_no_more_tokens_than_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_TOKENS", 20)
     lengths = [3, 50, 1, 7, 7, 2, 19, 4, 1]
@@ -89,18 +80,6 @@ def test_more_threads_give_the_same(tiny_model: Path, monkeypatch: pytest.Monkey
         np.testing.assert_array_equal(one.gates, other.gates)
 
 
-def test_an_error_in_a_thread_comes_out(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LEAST_TOKENS", 1)
-    engine = WordEngine(read_folder(tiny_model), threads=2)
-    monkeypatch.setattr(engine, "inputs", lambda passages: {}["what is not there"])
-    with pytest.raises(KeyError, match="what is not there"):
-        engine.read_passages([passage("a"), passage("b"), passage("c")])
-
-
-def test_all_cores_by_default(tiny_model: Path) -> None:
-    assert 1 <= WordEngine(read_folder(tiny_model)).threads <= (os.cpu_count() or 1)
-
-
 # ---- int8
 
 
@@ -123,18 +102,6 @@ def test_int8_is_another_graph_with_nearly_the_same_answers(copy: Path) -> None:
 def test_without_an_int8_graph_there_is_one_clear_line(copy: Path) -> None:
     with pytest.raises(ModelError, match=rf"no model\.int8\.onnx; make it with `tabsa export {copy} --precision int8`"):
         load(copy, precision="int8").predict("Camden", ["Camden"])
-
-
-def test_a_precision_that_there_is_not(copy: Path) -> None:
-    with pytest.raises(ModelError, match="there is no precision 'int4'; expected one of: auto, float32, int8"):
-        load(copy, precision="int4")  # type: ignore[arg-type]
-
-
-def test_writing_a_folder_again_takes_its_graphs_away(copy: Path) -> None:
-    folder = read_folder(copy)
-    export(folder, "int8")
-    write_folder(copy, folder.config, folder.weights, folder.vectors, {}, "")
-    assert not list(copy.glob("*.onnx"))
 
 
 # ---- words
@@ -194,18 +161,4 @@ def test_a_graph_of_another_folder_is_refused(copy: Path) -> None:
     config = copy / "config.json"
     config.write_text(config.read_text().replace('"safety",', ""), "utf-8")
     with pytest.raises(ModelError, match="does not fit the folder's other files"):
-        read(copy, "<target1>")
-
-
-def test_a_folder_that_knows_no_word_is_refused(copy: Path) -> None:
-    folder, graph = read_folder(copy), (copy / "model.onnx").read_bytes()
-    write_folder(copy, folder.config, folder.weights, hashed_vectors([], 12), {}, "")
-    (unchecked(copy) / "model.onnx").write_bytes(graph)
-    with pytest.raises(ModelError, match="does not fit the folder's other files"):
-        read(copy, "<target1>")
-
-
-def test_damaged_vectors_are_one_clear_line(copy: Path) -> None:
-    (copy / "vectors.safetensors").write_bytes(b"nothing")
-    with pytest.raises(ModelError, match=r"vectors\.safetensors is damaged"):
         read(copy, "<target1>")
