@@ -21,8 +21,8 @@ from tabsa.training.run_config import RunConfig
 from tabsa.training.word_data import Prepared, prepare
 from tabsa.training.word_result import write_result
 from tabsa_repro.experiments import EXPERIMENTS, config_of
-from tabsa_repro.preparation import prepared_file
 from tabsa_repro.records import commit
+from tabsa_repro.seed_runs import prepared_file
 
 SEED = 1
 RESULTS = Path(__file__).parent / "results" / "one-seed.json"

@@ -29,7 +29,7 @@ from tabsa.training.word_data import Prepared
 from tabsa.training.word_data import prepare as prepare_words
 from tabsa.training.word_result import write_result
 from tabsa_repro.experiments import TAUGHT, Variant, config_of
-from tabsa_repro.training import train as train_seeds
+from tabsa_repro.seed_runs import train as train_seeds
 
 ROOT = Path(__file__).parents[2]
 

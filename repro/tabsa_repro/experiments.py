@@ -1,4 +1,4 @@
-"""What is reproduced: each result is a list of parts, and a part is one configuration trained with several seeds."""
+"""The experiments: each is a list of parts, and a part is one configuration trained with several seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,8 @@ from tabsa.training.run_config import RunConfig, run_config
 
 _CONFIGS: Final = Path(__file__).parent / "configs" / "table1"
 BASE: Final = "delayed-entnet"  # what the ablations and Figure 3 change
-TAUGHT: Final = "delayed-entnet-taught"  # the same with teachers
+PAPER: Final = "delayed-entnet-paper"  # the same network by the paper's own recipe
+TAUGHT: Final = "delayed-entnet-taught"  # and with teachers
 CHAINS: Final = range(2, 11)
 
 
@@ -28,29 +29,13 @@ class Variant:
 
 _PAIRS: Final = ("training.batch_size=128", "training.epochs=110", "training.validate_every=4")
 _FTRL: Final = ("training.rate=0.05", "training.ema=0", "training.epochs=60")
-_TABSA: Final = (
+_BOX: Final = (
     "model.attention=target",
     "model.attention_scale=0.3",
     "model.mention_term=true",
     "training.shuffle_targets=true",
     "vectors.target_scale=0.3",
     "augmentation.composed=0.5",
-)
-_PAPER: Final = (
-    "augmentation.composed=0",
-    "vectors.aligned=",
-    "vectors.target_scale=1.0",
-    "model.prelu=1.0",
-    "model.input_dropout=0.2",
-    "model.output_dropout=0.2",
-    "training.balance=mixed",
-    "training.optimiser=ftrl-tf",
-    "training.rate=0.05",
-    "training.batch_size=128",
-    "training.ema=0",
-    "training.epochs=800",
-    "training.validate_every=10",
-    "training.calibrate=temperature",
 )
 
 # The paper's model without each of its ideas, then the points on which the paper and its authors' code differ.
@@ -76,15 +61,12 @@ _ABLATIONS: Final = (
     Variant("l2-norm", ("model.l2_form=norm",), "penalty on ||R|| (paper)"),
     Variant("no-composed", ("augmentation.composed=0",), "no composed sentences"),
     Variant("no-more-words", ("vectors.aligned=",), "words missing from the vectors are random"),
-    Variant("tabsa", _TABSA, "as the model in the box: a mention term in the gate, attention from the target alone"),
-    Variant(
-        "paper-settings", _PAPER, "the paper's settings throughout: FTRL, 14,400 updates on equal shares of classes"
-    ),
+    Variant("tabsa", _BOX, "as the model in the box: a mention term in the gate, attention from the target alone"),
 )
 
-_TABLE1: Final = tuple(name for name, system in SYSTEMS.items() if not system.open_aspects)
+_SYSTEMS: Final = tuple(name for name, system in SYSTEMS.items() if not system.open_aspects)
 EXPERIMENTS: Final[dict[str, tuple[Variant, ...]]] = {
-    "table1": tuple(Variant(name, base=name) for name in (*_TABLE1, TAUGHT)),
+    "table1": tuple(Variant(name, base=name) for name in (*_SYSTEMS, PAPER, TAUGHT)),
     "figure2": (Variant("entnet", base="entnet"), Variant(BASE)),
     "figure3": tuple(Variant(f"chains-{n}", (f"model.chains={n}",), f"{n} chains") for n in CHAINS),
     "ablations": _ABLATIONS,
@@ -96,8 +78,20 @@ _QUICK: Final = ("training.epochs=4", "training.validate_every=1")
 _QUICK_LR: Final = ("model.c=[10.0]",)
 
 
+def experiment_of(name: str, only: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The experiment that a name means, and its parts: a row of Table 1 goes by its own name, too."""
+    if name in EXPERIMENTS:
+        return name, tuple(only)
+    rows = [part.name for part in EXPERIMENTS["table1"]]
+    if name not in rows:
+        raise ConfigError(f"there is nothing called '{name}' to reproduce{nearest(name, [*EXPERIMENTS, *rows])}")
+    if only:
+        raise ConfigError(f"'{name}' is one system; {only[0]} is chosen of an experiment: {', '.join(EXPERIMENTS)}")
+    return "table1", (name,)
+
+
 def chosen(experiment: str, only: Sequence[str], settings: Sequence[str], *, quick: bool) -> dict[Variant, RunConfig]:
-    """The parts asked for, each with its configuration; a change that changes nothing is no part."""
+    """The parts named, or all, each with its configuration; a change that changes nothing is no part."""
     parts = EXPERIMENTS[experiment]
     names = [part.name for part in parts]
     for name in only:
@@ -115,7 +109,7 @@ def chosen(experiment: str, only: Sequence[str], settings: Sequence[str], *, qui
 
 
 def config_of(part: Variant, settings: Sequence[str] = (), *, quick: bool = False) -> RunConfig:
-    """A part's configuration: its file, its change, the quick schedule if asked for, then the user's settings."""
+    """A part's configuration: its file, its change, the quick schedule where wanted, then the user's settings."""
     values = override(read_toml(_CONFIGS / f"{part.base}.toml"), part.settings)
     if quick:
         system = SYSTEMS[values["kind"]]

@@ -18,7 +18,7 @@ from tabsa.training.run_config import RunConfig
 from tabsa.training.word_data import Prepared
 from tabsa.training.word_training import build_model, read
 from tabsa_repro.paper import FIGURE2_GATES, FIGURE2_WORDS, SENTENCE
-from tabsa_repro.training import probabilities
+from tabsa_repro.seed_runs import probabilities
 
 NEAR: Final = range(1, 4)  # distances that count as beside a mention, and from FAR on as far from it
 FAR: Final = 10

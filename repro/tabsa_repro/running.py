@@ -1,4 +1,4 @@
-"""Runs an experiment part by part, keeping each as soon as it is finished."""
+"""Runs an experiment part by part, saving each as soon as it is finished."""
 
 import shlex
 import time
@@ -11,14 +11,11 @@ from tabsa.errors import ConfigError
 from tabsa.training.callbacks import Callback
 from tabsa.training.loop import plain
 from tabsa.training.run_config import RunConfig
-from tabsa.training.word_data import Prepared
 from tabsa_repro.experiments import Variant, chosen
 from tabsa_repro.gates import measure, published
 from tabsa_repro.paper import FIGURE2_WORDS, FIGURE3, SENTENCE
-from tabsa_repro.preparation import load_prepared
-from tabsa_repro.records import Record, commit, make_record, write_json
-from tabsa_repro.store import Store
-from tabsa_repro.training import SeedRuns, device_name, fit_linear, train
+from tabsa_repro.records import Record, Store, commit, make_record, named, write_json
+from tabsa_repro.seed_runs import device_name, fit_linear, load_prepared, train
 
 SEEDS = 5
 FIGURE2 = "figure2"
@@ -26,7 +23,7 @@ FIGURE2 = "figure2"
 
 @dataclass(frozen=True)
 class ReproduceRequest:
-    """What is to be run, and where."""
+    """An experiment to run, and where its results go."""
 
     experiment: str
     out: Path
@@ -41,12 +38,13 @@ class ReproduceRequest:
 
     @property
     def configs(self) -> dict[Variant, RunConfig]:
-        """The parts asked for."""
+        """The parts to run."""
         return chosen(self.experiment, self.only, self.settings, quick=self.quick)
 
     def command(self, part: Variant) -> str:
-        """What to type to run a part again; where files lie is left out."""
-        words = ["tabsa", "reproduce", self.experiment, "--only", part.name]
+        """The words to type to run a part again; where files lie is left out."""
+        words = ["tabsa", "reproduce"]
+        words += [part.name] if self.experiment == "table1" else [self.experiment, "--only", part.name]
         words += ["--seeds", str(self.seeds)] if self.seeds != SEEDS else []
         words += ["--quick"] if self.quick else []
         return shlex.join(words + [word for setting in self.settings for word in ("--set", setting)])
@@ -69,7 +67,7 @@ def run(
         elif not request.again and request.experiment != FIGURE2 and (twin := store.twin(config, seeds)):
             experiment, name = twin
             say(f"{part.name}: the same run as {experiment}'s {name}, which is there")
-            copied = _named(part, store.records(experiment)[name])
+            copied = named(part, store.records(experiment)[name]) | {"command": request.command(part)}
             store.save(request.experiment, part, copied, {})
         elif request.prepared and not config.system.neural:
             say(f"{part.name}: left out, because it reads texts; run it without --prepared, where the data is")
@@ -106,50 +104,33 @@ def _run_part(
     callbacks: Sequence[Callback],
     say: Callable[[str], None],
 ) -> None:
-    """Train a part, or for Figure 2 take the weights of the same run in another result, and keep it."""
+    """Train a part, or for Figure 2 take the weights of the same run in another result, and save it."""
     started = time.perf_counter()
     prepared = None if not config.system.neural else load_prepared(config, request.prepared, request.data_dir)
     twin = None if request.again or request.experiment != FIGURE2 else store.twin(config, seeds)
     weights = store.weights(*twin) if twin else None
     if twin and weights:
         say(f"{part.name}: with the weights of {twin[0]}'s {twin[1]}")
-        record = _named(part, store.records(twin[0])[twin[1]])
+        record = named(part, store.records(twin[0])[twin[1]])
     else:
-        how = "once" if prepared is None else f"with {_counted(len(seeds), 'seed')} on {request.device}"
-        say(f"{part.name}: training {how}")
+        several = f"{len(seeds)} seed{'' if len(seeds) == 1 else 's'}"
+        say(f"{part.name}: training {'once' if prepared is None else f'with {several} on {request.device}'}")
         if prepared is None:
             outcome = fit_linear(config, request.data_dir)
         else:
             outcome = train(config, prepared, seeds, request.device, callbacks)
         weights = outcome.weights
-        record = make_record(part, config, outcome.runs, _facts(request, part, prepared, outcome, started))
+        facts: dict[str, Any] = {
+            "command": request.command(part),
+            "commit": commit(),
+            "vectors": None if prepared is None else prepared.vectors,
+            "device": device_name("cpu" if prepared is None else request.device),
+            "seconds": round(time.perf_counter() - started, 1),
+        }
+        if outcome.together:
+            facts["ensemble"] = {split: plain(figures) for split, figures in outcome.together.items()}
+        record = make_record(part, config, outcome.runs, facts)
     if request.experiment == FIGURE2 and prepared is not None:
         record["gates"] = measure(config, prepared, seeds, weights, request.device)
-    kept = config.system.gates and request.experiment in ("table1", FIGURE2)
-    store.save(request.experiment, part, record, weights if kept else {})
-
-
-def _facts(
-    request: ReproduceRequest, part: Variant, prepared: Prepared | None, outcome: SeedRuns, started: float
-) -> dict[str, Any]:
-    """What a run was made by, with and on, and what its seeds say together."""
-    facts: dict[str, Any] = {
-        "command": request.command(part),
-        "commit": commit(),
-        "vectors": None if prepared is None else prepared.vectors,
-        "device": device_name("cpu" if prepared is None else request.device),
-        "seconds": round(time.perf_counter() - started, 1),
-    }
-    if outcome.together:
-        facts["ensemble"] = {split: plain(figures) for split, figures in outcome.together.items()}
-    return facts
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
-
-
-def _named(part: Variant, record: Record) -> Record:
-    """A record under another part's name."""
-    rest = {key: value for key, value in record.items() if key not in ("system", "change")}
-    return {"system": part.name} | ({"change": part.change} if part.change else {}) | rest
+    saved = config.system.gates and request.experiment in ("table1", FIGURE2)
+    store.save(request.experiment, part, record, weights if saved else {})

@@ -7,7 +7,7 @@ from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa_repro.experiments import EXPERIMENTS, config_of
 from tabsa_repro.records import make_record
 from tabsa_repro.running import ReproduceRequest
-from tabsa_repro.training import SeedRun
+from tabsa_repro.seed_runs import SeedRun
 
 TINY = (
     "data.name=places",

@@ -14,11 +14,11 @@ from tabsa.nn.context import EVALUATION
 from tabsa.training.word_data import prepare
 from tabsa.training.word_training import build_model
 from tabsa_repro import gates as module
-from tabsa_repro.drawing import write_pictures
 from tabsa_repro.gates import distances, measure, published, sentence_row
 from tabsa_repro.paper import FIGURE2_GATES, FIGURE2_WORDS, SENTENCE
+from tabsa_repro.paper_figures import write_pictures
 from tabsa_repro.running import run
-from tabsa_repro.training import train
+from tabsa_repro.seed_runs import train
 
 SEEDS = (1, 2, 3)
 

@@ -1,6 +1,5 @@
 """`tabsa reproduce`: the paper's results, ours beside theirs."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +7,7 @@ import typer
 
 from tabsa.cli.console import err, out, warn
 from tabsa.cli.options import DataDir, Device, RunSettings
-from tabsa.errors import OutputError, TabsaError
+from tabsa.errors import ConfigError, OutputError, TabsaError
 
 if TYPE_CHECKING:
     from tabsa_repro.running import ReproduceRequest
@@ -17,23 +16,14 @@ _OUT, _QUICK_OUT = Path("repro/results"), Path("runs/reproduce-quick")
 _QUICK = "--quick trains for minutes instead of hours: its figures show that everything runs, and are no comparison"
 
 
-class Experiment(StrEnum):
-    """What there is to reproduce."""
-
-    TABLE1 = "table1"
-    FIGURE2 = "figure2"
-    FIGURE3 = "figure3"
-    ABLATIONS = "ablations"
-
-
 def command(
     experiment: Annotated[
-        Experiment,
+        str,
         typer.Argument(
-            metavar="table1|figure2|figure3|ablations",
+            metavar="table1|figure2|figure3|ablations|SYSTEM",
             help="**table1**: all systems. **figure2**: gates, EntNet against Delayed EntNet. **figure3**: 2 to 10 "
-            "chains. **ablations**: the paper's model without each of its ideas.",
-            show_choices=False,
+            "chains. **ablations**: the paper's model without each of its ideas. **SYSTEM**: one row of Table 1, such "
+            "as **delayed-entnet**, or **delayed-entnet-paper**, the same network by the paper's own recipe.",
         ),
     ],
     only: Annotated[
@@ -73,7 +63,7 @@ def command(
     States are selected on dev; test is looked at once a seed, at the end. Every finished part is kept, so that the
     same command goes on where it was stopped.
 
-    Examples: `tabsa reproduce table1 --only entnet --seeds 1 --quick`; on two machines: `tabsa reproduce table1
+    Examples: `tabsa reproduce delayed-entnet --seeds 1 --quick`; on two machines: `tabsa reproduce table1
     --prepare ready` where the data is, then `tabsa reproduce table1 --prepared ready --device cuda`
     """
     try:
@@ -81,12 +71,17 @@ def command(
     except ImportError as e:
         raise TabsaError("reproducing needs PyTorch: pip install 'tabsa[train]'") from e
     from tabsa.training.fit import choose_device
+    from tabsa_repro.experiments import experiment_of
     from tabsa_repro.running import SEEDS, ReproduceRequest
 
+    try:
+        experiment, parts = experiment_of(experiment, only or ())
+    except ConfigError as e:
+        raise typer.BadParameter(str(e)) from e
     request = ReproduceRequest(
-        str(experiment),
+        experiment,
         folder or (_QUICK_OUT if quick else _OUT),
-        only=tuple(only or ()),
+        only=parts,
         seeds=seeds or (1 if quick else SEEDS),
         quick=quick,
         device=choose_device(device),
@@ -104,7 +99,7 @@ def command(
 
 
 def _prepare(request: "ReproduceRequest", folder: Path) -> None:
-    from tabsa_repro.preparation import write_prepared
+    from tabsa_repro.seed_runs import write_prepared
 
     for path in write_prepared(folder, request.configs.values(), request.data_dir):
         _print(f"{path}: {path.stat().st_size / 2**20:.1f} MiB")
@@ -113,9 +108,8 @@ def _prepare(request: "ReproduceRequest", folder: Path) -> None:
 def _reproduce(request: "ReproduceRequest", *, draw: bool) -> None:
     """Run, write and show."""
     from tabsa.cli.progress import ProgressBar
-    from tabsa_repro.records import read_json
+    from tabsa_repro.records import Store, read_json
     from tabsa_repro.running import combine, run
-    from tabsa_repro.store import Store
 
     store = Store(request.out)
     if draw:
@@ -135,7 +129,7 @@ def _reproduce(request: "ReproduceRequest", *, draw: bool) -> None:
 
 def _pictures(request: "ReproduceRequest", content: Any, *, must: bool) -> list[Path]:
     """Draw; where matplotlib is absent and nothing asked for a picture, say how to draw later."""
-    from tabsa_repro.drawing import write_pictures
+    from tabsa_repro.paper_figures import write_pictures
 
     try:
         return write_pictures(request.experiment, content, request.out)
@@ -158,7 +152,7 @@ def _show(experiment: str, records: list[dict[str, Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from tabsa_repro.tables import table_of
+    from tabsa_repro.paper_tables import table_of
 
     header, *rows = table_of(experiment, records, names=True)
     title = f"{records[0]['config']['data']['name']} test, %: mean ± standard deviation of the seeds"

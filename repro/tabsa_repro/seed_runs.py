@@ -1,8 +1,13 @@
-"""One configuration trained with several seeds, each looked at on test once, from its best state on dev."""
+"""One configuration trained with several seeds, each looked at on test once, from its best state on dev.
+
+The data of a run can be one file, so that a machine with a GPU needs neither texts nor word vectors.
+"""
 
 import gc
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tabsa.encoding.arrays import Encoded, combine
-from tabsa.errors import ConfigError, DataError
+from tabsa.errors import ConfigError, DataError, DataNotFoundError
 from tabsa.evaluation.report import evaluate
 from tabsa.models.base import Model
 from tabsa.training.callbacks import Callback
@@ -20,14 +25,15 @@ from tabsa.training.fit import train_seeds
 from tabsa.training.logistic_regression import fit_model, probabilities_of
 from tabsa.training.loop import Figures, figures_of, plain
 from tabsa.training.run_config import RunConfig
-from tabsa.training.word_data import Prepared, datasets, split
+from tabsa.training.word_data import Prepared, datasets, prepare, split
 from tabsa.training.word_training import fitted_calibration, reading_probabilities
-from tabsa_repro.preparation import TEST
+
+TEST = "test"  # the split that is looked at once
 
 
 @dataclass(frozen=True)
 class SeedRun:
-    """What one seed came to; figures are fractions, NaN where not defined."""
+    """The figures of one seed: fractions, NaN where not defined."""
 
     seed: int | None  # None: there is no randomness
     epoch: int | None
@@ -46,6 +52,38 @@ class SeedRuns:
     runs: list[SeedRun]
     together: dict[str, Figures] = field(default_factory=dict)  # of the seeds' mean probabilities, by split
     weights: dict[str, Tensor] = field(default_factory=dict)  # the best on dev, (S, ...)
+
+
+def prepared_file(config: RunConfig) -> str:
+    """The name of the file with a run's data: the same for runs that read the same."""
+    read = {"data": asdict(config.data), "vectors": asdict(config.vectors)}
+    if config.system.concepts:
+        read["concepts"] = {"file": config.model.concepts}
+    if config.augmentation.composed:
+        read["composed"] = {"share": config.augmentation.composed, "seed": config.training.seed}
+    digest = hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()
+    return f"{Path(config.data.name).stem}-{digest[:12]}.safetensors"
+
+
+def write_prepared(folder: Path, configs: Iterable[RunConfig], data_dir: Path | None) -> list[Path]:
+    """Prepare what neural systems read, each distinct kind of it once; `lr` reads texts and is left out."""
+    distinct = {prepared_file(config): config for config in configs if config.system.neural}
+    for name, config in distinct.items():
+        prepare(config, data_dir, test=TEST)[0].save(folder / name)
+    return [folder / name for name in distinct]
+
+
+def load_prepared(config: RunConfig, folder: Path | None, data_dir: Path | None) -> Prepared:
+    """A run's data, from a folder that `write_prepared` filled or, where there is none, from where data lies."""
+    if folder is None:
+        return prepare(config, data_dir, test=TEST)[0]
+    path = folder / prepared_file(config)
+    if not path.is_file():
+        raise DataNotFoundError(
+            f"{folder} has no {path.name}, the prepared data of this {config.kind}; "
+            f"write it with --prepare {folder} and the same other options, where the data is"
+        )
+    return Prepared.read(path)
 
 
 def train(
@@ -76,7 +114,7 @@ def train(
 def probabilities(
     config: RunConfig, model: Model, dev: Encoded, test: Encoded
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What a model's seeds say of dev and test, (S, groups, A, labels), with biases fitted on dev where asked for."""
+    """The seeds' probabilities of dev and test, (S, groups, A, labels), biases fitted on dev where there are any."""
     of_dev, of_test = reading_probabilities(model, dev), reading_probabilities(model, test)
     if config.training.calibrate == "classes":
         fitted = [fitted_calibration(config, dev, of_seed) for of_seed in of_dev]
@@ -90,13 +128,12 @@ def probabilities(
 def fit_linear(config: RunConfig, data_dir: Path | None) -> SeedRuns:
     """Fit `lr`, which has no seeds."""
     fitted = fit_model(config, data_dir)
-    train_data, _ = datasets(config, data_dir)
-    test_data = split(config, TEST, train_data, data_dir)
+    test_data = split(config, TEST, datasets(config, data_dir)[0], data_dir)
     test = evaluate(test_data, probabilities_of(fitted.model, test_data, data_dir), bootstrap=0)
     dev = fitted.reports[config.model.decision]
     return SeedRuns([SeedRun(None, None, {"sun": dev.sun, "ma": dev.ma}, {"sun": test.sun, "ma": test.ma})])
 
 
 def device_name(device: str) -> str:
-    """What a run ran on, in words."""
+    """The device that a run ran on, in words."""
     return torch.cuda.get_device_name() if device == "cuda" else f"CPU, threads: {torch.get_num_threads()}"
