@@ -31,6 +31,6 @@ EXPOSE 8000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
     CMD ["python", "-c", "import http.client, os; c = http.client.HTTPConnection('127.0.0.1', int(os.environ['TABSA_PORT']), timeout=3); c.request('GET', '/healthz'); raise SystemExit(c.getresponse().status != 200)"]
-# `exec` form: signals reach the service itself, which then answers what it has taken. `docker stop` waits for ten
-# seconds, and a stop may take five more than it is given; with --stop-timeout there can be more of both.
-ENTRYPOINT ["tabsa", "serve", "--host", "0.0.0.0", "--set", "shutdown_seconds=5"]
+# `exec` form: signals reach the service itself, which then answers what it has taken, in eight seconds at most;
+# `docker stop` waits for ten.
+ENTRYPOINT ["tabsa", "serve", "--host", "0.0.0.0"]
