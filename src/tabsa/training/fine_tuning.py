@@ -145,32 +145,27 @@ def own_data(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset
     path = Path(named.name).expanduser()
     if path.is_file():
         whole = load(path, ALL, **options)
-        return _joined(whole, _more(Path(named.more), options)) if named.more else whole, None
+        return _with_more(whole, Path(named.more), options) if named.more else whole, None
     if path.is_dir() and not any(path.glob(f"{named.dev}.*")):
         return load(path, named.train, **options), None
     return load(named.name, named.train, **options), load(named.name, named.dev, **options)
 
 
-def _more(path: Path, options: dict[str, Any]) -> Dataset:
-    """A second table; its columns may be called as the first one's, or as corrections' are."""
+def _with_more(first: Dataset, path: Path, options: dict[str, Any]) -> Dataset:
+    """Two tables as one; the columns of the second may be called as the first one's, or as corrections' are."""
     try:
-        return load(path, ALL, **options)
+        more = load(path, ALL, **options)
     except DataError:
         if options["columns"] is None:
             raise
-        return load(path, ALL, **options | {"columns": None})
-
-
-def _joined(*parts: Dataset) -> Dataset:
-    """Several tables of labels as one; a later label of the same text does not replace an earlier one."""
-    aspects = dict.fromkeys(aspect for part in parts for aspect in part.aspects)
-    labels = dict.fromkeys(label for part in parts for label in part.labels)
+        more = load(path, ALL, **options | {"columns": None})
     examples = [
-        replace(example, aspects=part.aspects) if example.aspects is None else example
-        for part in parts
-        for example in part.examples
+        replace(one, aspects=part.aspects if one.aspects is None else one.aspects)
+        for part in (first, more)
+        for one in part.examples
     ]
-    return replace(parts[0], aspects=tuple(aspects), labels=tuple(labels), examples=tuple(examples))
+    aspects, labels = (dict.fromkeys((*a, *b)) for a, b in ((first.aspects, more.aspects), (first.labels, more.labels)))
+    return replace(first, aspects=tuple(aspects), labels=tuple(labels), examples=tuple(examples))
 
 
 def _resumed(config: RunConfig, run: RunFolder) -> RunConfig:
@@ -311,12 +306,9 @@ def _folds(features: CachedFeatures, texts: LabelledTexts) -> list[Fold]:
 
 def _gold(texts: LabelledTexts, labels: tuple[str, ...]) -> NDArray[np.int64]:
     """Of every question of the data, -1 where no fold holds its text."""
-    place = {label: number for number, label in enumerate(labels)}
     fold = {id(example): number for example, number in zip(texts.data.examples, texts.folds, strict=True)}
-    return np.array(
-        [place[polarity] if fold[id(example)] >= 0 else -1 for example, *_, polarity in texts.data.questions()],
-        np.int64,
-    )
+    questions = texts.data.questions()
+    return np.array([labels.index(polarity) if fold[id(one)] >= 0 else -1 for one, *_, polarity in questions], np.int64)
 
 
 def _sized(config: RunConfig, texts: int) -> RunConfig:

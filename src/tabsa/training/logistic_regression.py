@@ -5,9 +5,9 @@ The dev split chooses that strength, and the one number that moves the border of
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +43,8 @@ _BIASES: Final = tuple(sorted((round(0.1 * step, 1) for step in range(-60, 61)),
 OnStep: TypeAlias = Callable[[str, float], None]  # what is being done, and how far all of it is, from 0 to 1
 
 
-@dataclass(frozen=True)
-class Trial:
-    """What one strength of regularisation came to on dev, under the decision that the configuration names."""
+class Trial(NamedTuple):
+    """One strength of regularisation on dev, under the decision that the configuration names."""
 
     c: float
     none_bias: float
@@ -250,7 +249,7 @@ def write_fitted(path: Path, config: RunConfig, fitted: FittedModel) -> ModelFol
         "features": len(fitted.model.space.ngrams),
         "dev": {family: chosen[family] for family in FAMILIES},
         "decisions": reports,
-        "trials": [asdict(trial) for trial in fitted.trials],
+        "trials": [trial._asdict() for trial in fitted.trials],
     }
     card = _card(config, fitted, reports)
     return write_model(path, fitted.model, metrics, card, implied=fitted.implied, named=fitted.named)

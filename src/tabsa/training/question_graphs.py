@@ -21,6 +21,8 @@ from tabsa.models.reader.reader_network import QuestionBatch
 
 _PIECES = 16  # texts' lengths are rounded up to a multiple of this, long ones to a multiple of four times as many
 _SHORT = 160
+Learn = Callable[[QuestionBatch], Tensor]
+Draws = Sequence[torch.Generator]
 
 
 class Room(NamedTuple):
@@ -77,14 +79,11 @@ def padded(batch: QuestionBatch, room: Room) -> QuestionBatch:
 class _QuestionGraph:
     """One captured update, the batch it reads and the losses it leaves."""
 
-    def __init__(
-        self, learn: Callable[[QuestionBatch], Tensor], batch: QuestionBatch, room: Room,
-        generators: Sequence[torch.Generator], pool: Any,
-    ) -> None:  # fmt: skip
+    def __init__(self, learn: Learn, batch: QuestionBatch, room: Room, draws: Draws, pool: Any) -> None:
         self.room = room
         self.batch = batch.cloned()
         self.graph = torch.cuda.CUDAGraph()
-        for generator in generators:
+        for generator in draws:
             self.graph.register_generator_state(generator)
         with torch.cuda.graph(self.graph, pool=pool):
             self.losses = learn(self.batch)
@@ -103,11 +102,11 @@ class QuestionGraphs:
 
     Args:
         learn: one update; it must not wait for the GPU.
-        generators: what it draws from.
+        draws: the generators it draws from.
     """
 
-    def __init__(self, learn: Callable[[QuestionBatch], Tensor], generators: Sequence[torch.Generator]) -> None:
-        self.plainly, self.generators = learn, generators
+    def __init__(self, learn: Learn, draws: Draws) -> None:
+        self.plainly, self.draws = learn, draws
         self.graphs: dict[tuple[int, int], _QuestionGraph] = {}
         self.pool: Any = None  # one for all: they run one after the other
         self.refused = False  # whether a capture failed, after which nothing more is captured
@@ -127,7 +126,7 @@ class QuestionGraphs:
         losses = self.plainly(batch)
         try:
             self.pool = self.pool or torch.cuda.graph_pool_handle()
-            self.graphs[key] = _QuestionGraph(self.plainly, batch, room, self.generators, self.pool)
+            self.graphs[key] = _QuestionGraph(self.plainly, batch, room, self.draws, self.pool)
         except RuntimeError as e:  # an operator that this version of PyTorch does not capture: slower, and as right
             warnings.warn(f"updates are not captured as CUDA graphs here ({first_line(e)})", stacklevel=2)
             self.refused = True

@@ -48,9 +48,9 @@ class VectorsConfig:
     size: int = option(100, "of a random vector where there is no file", low=1)
     target_scale: float = option(1.0, "size of a target token's random vector, as a share of the others'", low=0)
     storage: Storage = option("float16", "how the model folder keeps them: float16, or int8 with weights in float16")
-    first: int = option(50_000, "words of the file kept for texts to come, besides the data's own", low=0)
+    first: int = option(50_000, "words of the file taken along for texts to come, besides the data's own", low=0)
     aligned: str = option("", "GloVe with more words, of any size: those that `file` lacks, aligned by a linear map")
-    aligned_first: int = option(0, "words of `aligned` kept for texts to come, besides the data's own", low=0)
+    aligned_first: int = option(0, "words of `aligned` taken along for texts to come, besides the data's own", low=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class TrainingConfig:
     calibrate: Literal["temperature", "classes"] = option(
         "temperature", "fitted on dev: one temperature, or also a bias for each class, which changes decisions"
     )
-    bias_share: float = option(1.0, "with `classes`, what is kept of the biases; less: more is found", low=0, high=1)
+    bias_share: float = option(1.0, "with `classes`, what is left of the biases; less: more is found", low=0, high=1)
     patience: int = option(0, "early stopping: validations without a better one; 0: never", low=0)
     precision: Literal["float32", "tf32", "bf16"] = option("float32", "of a GPU's products; sums are float32")
     seed: int = option(1, "the first seed; several take the numbers after it", low=0, high=2**31)
