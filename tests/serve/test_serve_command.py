@@ -47,10 +47,6 @@ def test_a_model_that_is_not_there(tmp_path: Path) -> None:
     assert isinstance(failure("--model", str(tmp_path)), ModelError)
 
 
-def test_a_graph_that_is_not_there(tiny_model: Path) -> None:
-    assert "has no model.int8.onnx" in str(failure("--model", str(tiny_model), "--precision", "int8"))
-
-
 @pytest.mark.parametrize(
     ("setting", "word"),
     [
@@ -115,19 +111,6 @@ def test_the_key_may_lie_in_a_file_but_not_on_the_command_line(
     error = failure("--model", str(tiny_model), "--set", "api_key=s3cret")
     assert "TABSA_API_KEY" in str(error)
     assert "s3cret" not in str(error)
-
-
-def test_the_environment_may_name_the_port(started: dict[str, Any], tiny_model: Path) -> None:
-    command = ["serve", "--model", str(tiny_model)]
-    CliRunner().invoke(app, command, env={"TABSA_PORT": "9000"}, catch_exceptions=False)
-    assert started["port"] == 9000
-    CliRunner().invoke(app, [*command, "--port", "9001"], env={"TABSA_PORT": "9000"}, catch_exceptions=False)
-    assert started["port"] == 9001
-
-
-def test_help_has_examples() -> None:
-    shown = CliRunner().invoke(app, ["serve", "--help"]).output
-    assert "tabsa serve --port 9000 --workers 2" in " ".join(shown.replace("│", " ").split())
 
 
 def test_it_serves_and_says_where(serve: Any) -> None:

@@ -52,18 +52,10 @@ async def _service(request: Request) -> Service:
 TheService = Annotated[Service, Depends(_service)]
 
 
-async def _only_json(request: Request) -> None:
-    """Refuse a body that does not say that it is JSON: a page of another site can send anything else unasked."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise Problem(415, "not_json", "the body's type is not application/json; say so in Content-Type")
-
-
 router = APIRouter(prefix="/v1")
-_JSON: Final = [Depends(_only_json)]
 
 
-@router.post("/predict", dependencies=_JSON)
+@router.post("/predict")
 async def predict(request: schema.PredictRequest, service: TheService) -> Response:
     """Find out who is judged, on what, and how.
 
@@ -79,7 +71,7 @@ async def predict(request: schema.PredictRequest, service: TheService) -> Respon
     return _response(answers, service.predictor, many)
 
 
-@router.post("/evidence", dependencies=_JSON)
+@router.post("/evidence")
 async def evidence(request: schema.EvidenceRequest, service: TheService) -> Response:
     """Measure what carries one answer of `/v1/predict`: its words, phrases and sentences, and what was not read.
 
@@ -103,14 +95,14 @@ async def evidence(request: schema.EvidenceRequest, service: TheService) -> Resp
         service.evidence_places.release()
 
 
-@router.post("/suggest", dependencies=_JSON)
+@router.post("/suggest")
 async def suggest_targets(request: schema.SuggestRequest) -> dict[str, Any]:
     """Find names that may be targets: capitalised phrases that are not merely the starts of sentences."""
     names = await run_in_threadpool(suggest, request.text)
     return {"targets": [{"name": name, "spans": spans} for name, spans in names]}
 
 
-@router.post("/corrections", status_code=201, dependencies=_JSON)
+@router.post("/corrections", status_code=201)
 async def correct(request: schema.CorrectionRequest, service: TheService) -> dict[str, str]:
     """Save what a person says is right of one text, target and aspect.
 

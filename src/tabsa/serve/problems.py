@@ -11,10 +11,7 @@ from starlette.exceptions import HTTPException
 from tabsa.serve.schema import ErrorResponse
 
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {"4XX": {"model": ErrorResponse}, "503": {"model": ErrorResponse}}
-_WORDS: Final = {
-    404: ("not_found", "there is nothing here; see /openapi.json for what there is"),
-    405: ("method_not_allowed", "the method does not fit the address; see /openapi.json"),
-}
+_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 _UNREADABLE: Final = "There was an error parsing the body"  # FastAPI's words for JSON that Python cannot hold
 _LONGEST: Final = 600  # characters of a message, which may hold what a client sent
 _LISTED: Final = 10  # errors of one request that are listed
@@ -45,11 +42,6 @@ def invalid(field: str, message: str) -> Problem:
     return Problem(422, "invalid", f"'{field}': {message}", field)
 
 
-def too_many(field: str, count: int, most: int) -> Problem:
-    """More of something than is allowed."""
-    return Problem(422, "limit", f"'{field}': {count:,} given; at most {most:,} are allowed", field)
-
-
 def busy(message: str) -> Problem:
     """Too much is going on; the client may come again in a moment."""
     return Problem(503, "busy", f"{message}; come again in a moment", headers={"Retry-After": "1"})
@@ -62,12 +54,11 @@ def handle_problems(app: FastAPI) -> None:
     async def _http(_: Request, error: HTTPException) -> JSONResponse:
         if isinstance(error, Problem):
             return error.response()
-        status = error.status_code
         if error.detail == _UNREADABLE:
             message = "the body cannot be read: it is not UTF-8, or nested too deeply, or has a number too long"
             return Problem(400, "bad_json", message).response()
-        code, message = _WORDS.get(status, ("bad_request", str(error.detail)))
-        return Problem(status, code, message, headers=error.headers).response()
+        code = _CODES.get(error.status_code, "bad_request")
+        return Problem(error.status_code, code, str(error.detail), headers=error.headers).response()
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:

@@ -33,7 +33,7 @@ from tabsa.scoring.request import Request as ScoreRequest
 from tabsa.scoring.scorer import Rejected, Scorer, chunks
 from tabsa.serve import schema
 from tabsa.serve.opinions import Service, TheService, choose_aspects, find_targets
-from tabsa.serve.problems import Problem, busy, invalid, too_many
+from tabsa.serve.problems import Problem, busy, invalid
 from tabsa.tables.fields import guess_text_column
 from tabsa.tables.outputs import Counts
 from tabsa.tables.reading import TEXT_SUFFIXES, BadRow, Row, as_text, read_rows
@@ -246,7 +246,7 @@ def _score_request(form: schema.ScoreForm, predictor: Predictor) -> ScoreRequest
     for name, aliases in targets:
         for count, most in ((len(aliases), schema.MAX_ALIASES), (max(map(len, (name, *aliases))), schema.MAX_NAME)):
             if count > most:
-                raise too_many("targets", count, most)
+                raise Problem(422, "limit", f"'targets': {count:,} given; at most {most:,} are allowed", "targets")
     find_targets(targets, "targets")
     implied = predictor.implied if form.implied is None else form.implied
     if not targets and form.target_column is None and not implied:
