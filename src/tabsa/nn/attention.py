@@ -4,7 +4,6 @@ Shapes at line ends use S seeds, B sentences, K targets, A aspects, T words, d d
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -33,27 +32,20 @@ def target_attention(states: Tensor, vector: Tensor, where: Tensor) -> Tensor:
     return share(scores.unsqueeze(2).expand(where.shape), where) @ states
 
 
-@dataclass(frozen=True)
-class SentenceWeights:
-    """Weights of `sentence_attention`; W1 of the paper is its two halves, and matrices act from the right."""
-
-    state: Tensor  # (S, d, m)
-    target: Tensor  # (S, d, m)
-    bias: Tensor  # b1, (S, m)
-    aspects: Tensor  # w_k, a column an aspect, (S, m, A)
-
-
-def sentence_attention(weights: SentenceWeights, states: Tensor, targets: Tensor, live: Tensor) -> Tensor:
+def sentence_attention(
+    states: Tensor, targets: Tensor, live: Tensor, *, state: Tensor, target: Tensor, bias: Tensor, aspects: Tensor
+) -> Tensor:
     """Attend from each target and aspect to a sentence: (S, B, K, A, d).
 
     beta = softmax over t of w_k . tanh(W1 [h_t; v] + b1)        s_k = sum of beta_t h_t
 
-    `states` h (S, B, T, d), `targets` v (S, B, K, d), `live` words (S, B, T).
+    `states` h (S, B, T, d), `targets` v (S, B, K, d), `live` words (S, B, T). W1 is two halves, `state` and `target`
+    (S, d, m), which act from the right; `bias` b1 (S, m); `aspects` w_k, a column an aspect (S, m, A).
     """
-    from_state = states @ weights.state.unsqueeze(1)  # (S, B, T, m)
-    from_target = targets @ weights.target.unsqueeze(1) + weights.bias[:, None, None]  # (S, B, K, m)
+    from_state = states @ state.unsqueeze(1)  # (S, B, T, m)
+    from_target = targets @ target.unsqueeze(1) + bias[:, None, None]  # (S, B, K, m)
     hidden = torch.tanh(from_state.unsqueeze(2) + from_target.unsqueeze(3))  # (S, B, K, T, m)
-    scores = (hidden @ weights.aspects[:, None, None]).transpose(3, 4)  # (S, B, K, A, T)
+    scores = (hidden @ aspects[:, None, None]).transpose(3, 4)  # (S, B, K, A, T)
     return share(scores, live[:, :, None, None]) @ states.unsqueeze(2)
 
 

@@ -9,7 +9,6 @@ from torch import Tensor
 from tabsa.models.base import Model, ModelOutput, Vocabulary
 from tabsa.models.lstm.lstm_config import LSTMConfig, LSTMTASAConfig, SenticLSTMConfig
 from tabsa.nn.attention import (
-    SentenceWeights,
     live_words,
     mean_over,
     mentions,
@@ -128,8 +127,9 @@ class LSTMTASA(Model):
         live = live_words(tokens, lengths)
         where = mentions_or_all(mentions(tokens, self.targets), live)
         targets = target_attention(states, self.target_attention, where)  # v, (S, B, K, 2 units)
-        weights = SentenceWeights(self.from_state, self.from_target, self.attention_bias, self.from_aspect)
-        summary = sentence_attention(weights, states, targets, live)  # s, (S, B, K, A, 2 units)
+        weights = {"state": self.from_state, "target": self.from_target}
+        weights |= {"bias": self.attention_bias, "aspects": self.from_aspect}
+        summary = sentence_attention(states, targets, live, **weights)  # s, (S, B, K, A, 2 units)
         logits = (summary.flatten(1, 3) @ self.output).view(*summary.shape[:4], self.labels)
         return ModelOutput(logits + self.output_bias[:, None, None, None])
 

@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,15 +47,18 @@ class WordEngine:
         self.threads = threads or cores()
         self.at_once = folder.config.targets
         self.words = _Words(folder.vectors)
+        self._path = folder.path / GRAPHS[precision]
+        option = "" if precision == "float32" else f" --precision {precision}"
+        self._remedy = f"tabsa export {folder.path}{option}"
 
     @cached_property
     def session(self) -> Any:
         """The onnxruntime session, made at first use, or the network where the folder was made without a graph."""
-        name = GRAPHS[self.precision]
-        if self.precision == "float32" and not self._path.exists() and not self.folder.files.lists(name):
+        without = not self._path.exists() and not self.folder.files.lists(self._path.name)
+        if self.precision == "float32" and without:
             session = self._network()
         else:
-            session = open_session(self.folder, name, self._remedy)
+            session = open_session(self.folder, self._path.name, self._remedy)
         self._check(session)
         return session
 
@@ -71,17 +73,6 @@ class WordEngine:
 
         warnings.warn(f"{where} has no graph: PyTorch runs its network, which is slower", stacklevel=2)
         return NetworkSession(self.folder)
-
-    @property
-    def _path(self) -> Path:
-        """The path of the graph."""
-        return self.folder.path / GRAPHS[self.precision]
-
-    @property
-    def _remedy(self) -> str:
-        """The command that makes the graph."""
-        command = f"tabsa export {self.folder.path}"
-        return command if self.precision == "float32" else f"{command} --precision {self.precision}"
 
     def _check(self, session: Any) -> None:
         """Refuse a graph that was not made from this folder."""
@@ -156,20 +147,16 @@ class WordEngine:
     ) -> list[PassageAnswer]:
         """Read passages, sorted by length inside, answered in order; the graph answers all of the model's aspects."""
         columns = aspect_columns(self.folder.config.aspects, len(passages), aspects, aspects_of_each)
-        results: list[PassageAnswer | None] = [None] * len(passages)
-        batches = list(_batches([len(passage.tokens) for passage in passages], self.threads))
-        if not batches:
+        if not passages:
             return []
+        batches = list(_batches([len(passage.tokens) for passage in passages], self.threads))
         read = partial(self._read_batch, self.session, gates=gates)  # first, because it checks that the files fit
-        chosen = [[passages[n] for n in batch] for batch in batches]
-        answers = side_by_side(read, chosen, self.threads)
-        for batch, answer in zip(batches, answers, strict=True):
-            for number, result in zip(batch, answer, strict=True):
-                results[number] = result
-        found = [result for result in results if result]
+        answers = side_by_side(read, [[passages[n] for n in batch] for batch in batches], self.threads)
+        numbers = (number for batch in batches for number in batch)
+        found = dict(zip(numbers, (answer for batch in answers for answer in batch), strict=True))
+        ordered = (found[number] for number in range(len(passages)))
         return [
-            result._replace(probabilities=result.probabilities[:, own])
-            for result, own in zip(found, columns, strict=True)
+            one._replace(probabilities=one.probabilities[:, own]) for one, own in zip(ordered, columns, strict=True)
         ]
 
     def opened(self, passage: Passage) -> None:  # noqa: ARG002

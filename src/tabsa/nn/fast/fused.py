@@ -52,16 +52,9 @@ def scan_fused(
     delay = weights.delay
     delay_tensors = (delay.inputs, delay.gates, delay.new, delay.bias, delay.vector) if delay else ()
     result: tuple[Tensor, Tensor] = _FusedScan.apply(  # type: ignore[no-untyped-call]
-        (lengths, weights.normalise, products, plan),
-        keys,
-        word.squeeze(1),
-        candidate.squeeze(1),
-        location,
-        key,
-        weights.memory,
-        weights.slope,
-        *delay_tensors,
-    )
+        (lengths, weights.normalise, products, plan), keys, word.squeeze(1), candidate.squeeze(1), location, key,
+        weights.memory, weights.slope, *delay_tensors,
+    )  # fmt: skip
     last, packed_gates = result
     if not gates:
         return last, None

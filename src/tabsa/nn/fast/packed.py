@@ -6,7 +6,7 @@ one large product over all steps instead of a small one a step. The records of a
 (G, rows of step 0 + rows of step 1 + ..., n, d), with R for the rows of one step.
 """
 
-from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import torch
@@ -52,12 +52,11 @@ def scan_packed(
     return result
 
 
-@dataclass(frozen=True)
 class _PackedPlan:
     """The number of rows that each step computes, and where its records lie."""
 
-    rows: list[int]
-    offset: list[int]
+    def __init__(self, live: tuple[int, ...]) -> None:
+        self.rows, self.offset = live, [0, *accumulate(live)]
 
     def at(self, t: int) -> slice:
         """The records of step t."""
@@ -74,10 +73,6 @@ def live_rows(lengths: Tensor) -> tuple[int, ...]:
     steps = torch.arange(int(longest.max()) if len(longest) else 0).unsqueeze(1)
     position = torch.arange(1, len(longest) + 1)
     return tuple(((longest > steps) * position).amax(1).tolist()) if len(steps) else ()
-
-
-def _plan(live: tuple[int, ...]) -> _PackedPlan:
-    return _PackedPlan(list(live), torch.tensor([0, *live]).cumsum(0).tolist())
 
 
 class _PackedTape:
@@ -168,7 +163,7 @@ class _PackedScan(torch.autograd.Function):
         delay = DelayWeights(*delay_tensors) if delay_tensors else None
         groups, batch, steps, _ = word.shape
         chains = start.shape[1]
-        plan = _plan(live)
+        plan = _PackedPlan(live)
         tape = _PackedTape(word, plan.offset[-1], chains, delayed=delay is not None)
         gates = word.new_zeros(groups, batch, steps, chains)
         last = start.unsqueeze(1).repeat(1, batch, 1, 1)
