@@ -1,6 +1,6 @@
 # make demo    set up a light environment (no PyTorch) and run the model in the box on a few reviews
 # make test    set up .venv and run the tests, in minutes
-# make test-all  the others: browser, Ray, notebooks, site, fuzz
+# make test-all  the others: browser, Ray, notebooks, site, fuzz, what is slow
 # make check   lint, format, types
 # make docs    the documentation as a site, in site/; make docs-serve shows it while you write
 # make dist    wheel and sdist, checked, and tried in empty environments of every Python there is
@@ -29,7 +29,7 @@ $(VENV)-use/.installed: pyproject.toml constraints.txt
 demo: $(VENV)-use/.installed
 	$(VENV)-use/bin/tabsa demo --out demo.html
 
-EXTRA := browser or fuzz or notebook or ray or site
+EXTRA := browser or fuzz or notebook or ray or site or slow
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2 -m "not ($(EXTRA))" $(ARGS)
