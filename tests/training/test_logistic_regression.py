@@ -210,7 +210,6 @@ def test_callbacks_learn_how_far_it_is(tmp_path):
     assert shares == sorted(shares)
     assert (shares[0], shares[-1], seen.ended) == (0, 1, 1)
     assert list(dict.fromkeys(name for name, _ in seen.steps)) == ["reading", "C = 1", "C = 10"]
-    assert sum(0 < share < 0.5 for share in shares) > 100  # texts read
     broken = Recorder()
     with pytest.raises(ConfigError, match=r"'model\.c' is empty"):
         fit(RunConfig("lr", dataclasses.replace(WORDS, c=()), DataConfig(name="places")), tmp_path, callbacks=[broken])

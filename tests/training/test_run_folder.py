@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,7 +63,7 @@ def stopped(folder, of, *, after, data=PREPARED):
 
 def contents(folder):
     """Everything in a run folder that two equal runs share, bit by bit."""
-    states = {name: numbers(folder / f"{name}.safetensors") for name in ("last", "previous", "best")}
+    states = {name: numbers(folder / f"{name}.safetensors") for name in ("last", "best")}
     return {"metrics": lines(folder), "config": (folder / "config.toml").read_text("utf-8"), **states}
 
 
@@ -101,7 +100,7 @@ def half(tmp_path):
 
 def test_the_files_of_a_run(whole):
     names = sorted(path.name for path in whole.iterdir())
-    assert names == ["best.safetensors", "config.toml", "last.safetensors", "metrics.jsonl", "previous.safetensors"]
+    assert names == ["best.safetensors", "config.toml", "last.safetensors", "metrics.jsonl"]
     assert [line["epoch"] for line in lines(whole)] == [1, 2, 3, 4]
     assert lines(whole)[0].keys() == {"epoch", "update", "loss", "dev", "improved"}
     assert len(lines(whole)[0]["dev"]) == len(SEEDS)
@@ -191,15 +190,19 @@ def test_a_kill_at_any_step_of_any_write_changes_nothing(tmp_path, monkeypatch):
 
 
 def test_lines_of_epochs_that_are_trained_again_are_dropped(half):
-    (half / "last.safetensors").unlink()  # as if killed before the last state was written
+    trainer, run = Trainer(config(epochs=4), PREPARED, SEEDS), RunFolder(half)
+    run.resume(config(epochs=4), SEEDS, trainer)
+    before = run.last.read_bytes()
+    run.save(trainer, next(trainer.run()))
+    run.last.write_bytes(before)  # as if killed before the last state was written
     with (half / "metrics.jsonl").open("a") as stream:
-        stream.write('{"epoch": 3, "upda')  # and in the middle of a line
+        stream.write('{"epoch": 4, "upda')  # and in the middle of a line
     path = half / "config.toml"  # whose comments do not matter
     path.write_text("# mine\n" + "\n".join(line.partition("  #")[0] for line in path.read_text().splitlines()))
     trainer = Trainer(config(epochs=4), PREPARED, SEEDS)
     RunFolder(half).resume(config(epochs=4), SEEDS, trainer)
-    assert trainer.progress.epoch == 1
-    assert [line["epoch"] for line in lines(half)] == [1]
+    assert trainer.progress.epoch == 2
+    assert [line["epoch"] for line in lines(half)] == [1, 2]
 
 
 def foreign(path):
@@ -222,24 +225,11 @@ def of_another_model(path):
         (of_another_model, "is the state of another model than this run's"),
     ],
 )
-def test_an_unusable_last_state_falls_back_on_the_previous_one(half, whole, monkeypatch, spoil, message):
+def test_a_state_that_cannot_be_used_is_one_line(half, spoil, message):
     spoil(half / "last.safetensors")
-    with monkeypatch.context() as patch:  # and a kill right after that leaves something to fall back on
-        patch.setattr("tabsa.training.run_folder._snapshot", lambda _: (_ for _ in ()).throw(Killed))
-        with pytest.warns(UserWarning, match="going on from"), pytest.raises(Killed):
-            go(half, config(epochs=4), resume=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        trainer = go(half, config(epochs=4), resume=True)
-    assert trainer.progress.epoch == 4
-    assert contents(half) == contents(whole)
-    spoil(half / "last.safetensors")
-    with pytest.warns(UserWarning, match=rf"last\.safetensors {message}.*; going on from previous\.safetensors$"):
-        RunFolder(half).resume(config(epochs=4), SEEDS, trainer)
-    spoil(half / "last.safetensors")
-    (half / "previous.safetensors").write_bytes(b"")
-    with pytest.raises(ModelError, match=rf"^[^\n]*last\.safetensors {message}.*; nothing to go on from$"):
+    with pytest.raises(ModelError, match=rf"^[^\n]*last\.safetensors {message}[^\n]*$") as caught:
         go(half, config(epochs=4), resume=True)
+    assert caught.value.code == "no_resume"
 
 
 @pytest.mark.parametrize(
@@ -309,14 +299,9 @@ def test_the_command_says_in_one_line_what_is_wrong(command_line, tmp_path, monk
     assert "already holds a run; continue it with --resume" in refused()
     assert "its training.rate is 0.01, not 0.5" in refused("--resume", "--set", "training.rate=0.5")
     cut(out / "run" / "last.safetensors")
-    code, _, stderr = command_line(*arguments, "--resume")
-    assert code == 0
-    first = stderr.splitlines()[0]
-    assert first.startswith(f"warning: {out / 'run' / 'last.safetensors'} is damaged (")
-    assert first.endswith("; going on from previous.safetensors")
-    cut(out / "run" / "last.safetensors")
-    (out / "run" / "previous.safetensors").unlink(missing_ok=True)
-    assert "nothing to go on from; start again in another --out" in refused("--resume")
+    stderr = refused("--resume")
+    assert stderr.startswith(f"error: {out / 'run' / 'last.safetensors'} is damaged (")
+    assert stderr.endswith("; start again in another --out\n")
 
 
 def start(toml, out):

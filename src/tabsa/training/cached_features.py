@@ -9,7 +9,7 @@ folds together are at their best.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -108,8 +108,7 @@ def _room(shape: tuple[int, ...], spill: Path | None) -> NDArray[np.float16]:
     return mapped
 
 
-@dataclass(frozen=True)
-class FeatureBatch:
+class FeatureBatch(NamedTuple):
     """Features of texts, and their questions; each seed has its own."""
 
     keys_values: Tensor  # of each layer, (layers x 2, S, B, T, d)
@@ -132,8 +131,7 @@ class FrozenEncoderReader(QuestionPath):
         return ModelOutput(self.classify(question, context))
 
 
-@dataclass(frozen=True)
-class Fold:
+class Fold(NamedTuple):
     """The passages that a seed learns from, and those it is judged on; none for the seed that learns from all."""
 
     learnt: Rows
@@ -143,14 +141,8 @@ class Fold:
 class FrozenEncoderTrainer(Loop[list[Rows]]):
     """Fine-tunes on cached features; one seed a fold.
 
-    Args:
-        config: the run.
-        features: of the texts.
-        gold: of every question of the dataset, -1 where no fold holds its text.
-        model: one seed a fold.
-        folds: what each learns from.
-        calibration: of the model that it starts from; what is learnt, and judged, is what comes behind it.
-        device: cpu or cuda.
+    `gold` is of every question of the dataset, -1 where no fold holds its text. `calibration` is that of the model that
+    it starts from: what is learnt, and judged, is what comes behind it.
     """
 
     def __init__(

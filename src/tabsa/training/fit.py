@@ -45,15 +45,8 @@ def fit(
 ) -> Fitted:
     """Train what a configuration describes, and write the model folder of the seed that is best on dev.
 
-    Args:
-        config: the run.
-        out: where the model folder is written; the run itself is saved in `out/run`.
-        seeds: how many seeds are trained side by side, from `training.seed` on.
-        callbacks: what is called while it trains; TensorBoard is wherever it is installed.
-        resume: go on where a run into this folder stopped.
-        device: cpu, cuda, or auto: cuda where there is one.
-        data_dir: where data is looked for first.
-        data: what is fine-tuned on, in place of what the configuration names.
+    The run itself is saved in `out/run`. `seeds` are trained side by side, from `training.seed` on; `data` is
+    fine-tuned on in place of what the configuration names. `tabsa.train` says what the others are.
     """
     if data is not None and not config.fine_tuning.base:
         raise ConfigError("only fine-tuning takes a dataset as it is; name a file or folder in 'data.name'")

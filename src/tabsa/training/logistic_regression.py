@@ -124,18 +124,17 @@ def fit_datasets(
     if not config.c:
         raise ConfigError("'model.c' is empty; expected at least one number")
     strengths = sorted(set(config.c))
-    steps = 2 + len(strengths)
-    learnt = _features(train, config, tagger, max_length, lambda share: on_step("reading", share / steps))
-    judged = _features(dev, config, tagger, max_length, lambda share: on_step("reading", (1 + share) / steps))
+    learnt = _features(train, config, tagger, max_length)
+    judged = _features(dev, config, tagger, max_length)
     space = FeatureSpace.of(learnt.ngrams, config)
     if not space.ngrams:
         raise ConfigError(f"{train.name} {train.split} has no n-gram to learn from")
     rows, dev_rows = space.encode(learnt.ngrams), space.encode(judged.ngrams)
     regressions = _Regressions(rows, learnt.labels, len(space.ngrams), len(train.labels), config.class_power)
     models, trials = [], []
-    for number, c in enumerate(strengths, 2):
+    for number, c in enumerate(strengths):
         for aspect in regressions.fit(c):
-            on_step(f"C = {c:g}", (number + aspect / len(train.aspects)) / steps)
+            on_step(f"C = {c:g}", (number + aspect / len(train.aspects)) / len(strengths))
         weights, intercepts = regressions.weights.astype(np.float32), regressions.intercepts.astype(np.float32)
         model = LinearModel(space, weights, intercepts, train.aspects, train.labels, max_length)
         bias, score = choose_bias(model.logits(dev_rows), judged, select, config.decision)
@@ -161,13 +160,7 @@ def probabilities_of(model: LinearModel, data: Dataset, data_dir: Path | None = 
     return features.probabilities(model.logits(model.space.encode(features.ngrams)))
 
 
-def _features(
-    data: Dataset,
-    config: LRConfig,
-    tagger: Tagger | None,
-    max_length: int,
-    on_share: Callable[[float], None] = lambda _: None,
-) -> _Features:
+def _features(data: Dataset, config: LRConfig, tagger: Tagger | None, max_length: int) -> _Features:
     gold = gold_labels(data)
     ngrams: list[list[str]] = []
     groups: list[int] = []
@@ -178,7 +171,6 @@ def _features(
         labels += [passage_labels(gold[group], first=group not in seen) for group in reading.groups]
         groups += reading.groups
         seen.update(reading.groups)
-        on_share(len(seen) / len(gold))
     shape = (len(groups), len(data.aspects))
     return _Features(ngrams, np.array(groups, np.int64), np.array(labels, np.int64).reshape(shape), gold)
 

@@ -3,14 +3,12 @@
 config.toml            the run, every option written out
 metrics.jsonl          one line a validation
 last.safetensors       everything needed to go on: weights, optimiser, generators, progress
-previous.safetensors   the one before, should the last be damaged
 best.safetensors       the best weights of each seed so far
 events.out.tfevents.*  the same figures for TensorBoard, where it is installed
 """
 
 import json
 import tomllib
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -60,8 +58,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.config, self.metrics = path / "config.toml", path / "metrics.jsonl"
-        self.last, self.previous = path / "last.safetensors", path / "previous.safetensors"
-        self.best = path / "best.safetensors"
+        self.last, self.best = path / "last.safetensors", path / "best.safetensors"
 
     def must_be_new(self) -> None:
         """Refuse a folder that holds a run."""
@@ -83,7 +80,8 @@ class RunFolder:
         unlike = difference(read_toml(self.config), tomllib.loads(_described(config, seeds)))
         if unlike:
             raise OutputError(f"{self.path} holds another run ({unlike})", code="another_run")
-        self._restore(trainer)
+        if self.last.exists():
+            _restore(trainer, self.last)
         if self.metrics.exists():  # without the epochs that will be trained again, and a line that was cut short
             lines = [line for line in _lines(self.metrics) if line["epoch"] <= trainer.progress.epoch]
             with replacing(self.metrics) as stream:
@@ -98,29 +96,9 @@ class RunFolder:
                 stream.write(line + "\n")
             if any(validation.improved):
                 _write(self.best, trainer.best, {"progress": json.dumps(asdict(trainer.progress))})
-            if self.last.exists():
-                self.last.replace(self.previous)
         except OSError as e:
             raise OutputError(f"cannot write in {self.path}: {reason(e)}") from e
         _write(self.last, *_snapshot(trainer))
-
-    def _restore(self, trainer: Loop[Any]) -> None:
-        """Load the newest state that can be used; where none was written yet, leave the trainer as it is."""
-        problems: list[str] = []
-        for path in (self.last, self.previous):
-            if not path.exists():
-                continue
-            try:
-                _restore(trainer, path)
-            except ModelError as e:
-                problems.append(str(e))
-                continue
-            if problems:
-                warnings.warn(f"{problems[0]}; going on from {path.name}", stacklevel=3)
-                path.replace(self.last)  # or the next save would take the damaged one for the previous
-            return
-        if problems:
-            raise ModelError(f"{'; '.join(problems)}; nothing to go on from", code="no_resume")
 
 
 def train_to_the_end(
@@ -200,7 +178,7 @@ def _restore(trainer: Loop[Any], path: Path) -> None:
 
     for prefix in ("model.", "best."):
         if {name: tensor.shape for name, tensor in part(prefix).items()} != shapes:
-            raise ModelError(f"{path} is the state of another model than this run's")
+            raise ModelError(f"{path} is the state of another model than this run's", code="no_resume")
     trainer.put(part("model."))
     trainer.best, trainer.ema = part("best."), part("ema.")
     optimisers.unpack(trainer.optimiser, part("optimiser."))
@@ -222,9 +200,9 @@ def _read(path: Path, device: torch.device) -> tuple[dict[str, Tensor], dict[str
         with safe_open(path, "pt", device=str(device)) as stream:
             facts = stream.metadata() or {}
             if facts.get("format") != _FORMAT:
-                raise ModelError(f"{path} is not a state of a tabsa run")
+                raise ModelError(f"{path} is not a state of a tabsa run", code="no_resume")
             return {name: stream.get_tensor(name) for name in stream.keys()}, facts  # noqa: SIM118
     except OSError as e:
         raise ModelError(f"cannot read {path}: {reason(e)}") from e
     except SafetensorError as e:
-        raise ModelError(f"{path} is damaged ({e})") from e
+        raise ModelError(f"{path} is damaged ({e})", code="no_resume") from e

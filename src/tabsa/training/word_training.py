@@ -204,22 +204,14 @@ class Trainer(Loop[Sequence[Drawn]]):
             result = torch.where(tokens == rows[target], rows[slots[:, :, target]].unsqueeze(2), result)
         return result
 
-    def decided(self, readings: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A seed's dev probabilities, (groups, A, labels), by which it is judged, of those of every reading.
-
-        They are calibrated where that changes decisions.
-        """
-        dev = self.prepared.dev
-        if self.config.training.calibrate == "classes" and np.isfinite(readings).all():
-            readings = np.asarray(fitted_calibration(self.config, dev, readings).apply(readings), np.float64)
-        return combine(dev, readings)
-
     def score(self) -> list[SeedScore]:
-        """Score every seed on dev."""
+        """Score every seed on dev, calibrated where that changes decisions."""
         dev, scored = self.prepared.dev, []
         for readings in reading_probabilities(self.model, dev):
-            figures = figures_of(dev.gold, self.decided(readings))
             finite = bool(np.isfinite(readings).all())
+            if self.config.training.calibrate == "classes" and finite:
+                readings = np.asarray(fitted_calibration(self.config, dev, readings).apply(readings), np.float64)
+            figures = figures_of(dev.gold, combine(dev, readings))
             scored.append(SeedScore(figures, selected(figures, self.config.training.select), finite))
         return scored
 
