@@ -24,7 +24,7 @@ def run(path, weights, words, keys, lengths, *, grad=None, **options):
     return result, torch.autograd.grad((result.memory * grad).sum(), leaves, allow_unused=True)
 
 
-def problem(seed=0, *, groups=2, batch=5, length=6, size=19, chains=3, scale=0.3, **switches):
+def problem(seed=0, *, groups=2, batch=3, length=4, size=19, chains=2, scale=0.3, **switches):
     """Float32 on the device; rows sorted by falling length in no particular way."""
     weights = random_weights(groups, size, dtype=torch.float32, seed=seed, scale=scale, **switches)
     words, keys, lengths = random_batch(groups, batch, length, size, chains, dtype=torch.float32, seed=seed + 1)
@@ -50,7 +50,7 @@ def as_rows(words, factor):
 @pytest.mark.parametrize("path", ["step", "packed", "fused"])
 def test_words_as_rows_of_a_table_are_read_as_their_vectors(path):
     weights, words, keys, lengths = problem(delay=True, bias=True, normalise=True)
-    factor = torch.rand(2, 5, 19, generator=torch.Generator().manual_seed(5)).to(DEVICE) + 0.5
+    factor = torch.rand(2, 3, 19, generator=torch.Generator().manual_seed(5)).to(DEVICE) + 0.5
     expected, expected_grads = run("step", weights, words, keys, lengths)
     found, found_grads = run(path, weights, as_rows(words, factor), keys, lengths)
     plain, _ = run(path, weights, as_rows(words, factor)._replace(factor=None), keys, lengths)
@@ -63,17 +63,14 @@ def test_words_as_rows_of_a_table_are_read_as_their_vectors(path):
 
 
 SWITCHES = [
-    {"delay": delay, "bias": bias, "normalise": normalise}
-    for delay in (True, False)
-    for bias in (True, False)
-    for normalise in (True, False)
+    {"delay": delay, "bias": delay, "normalise": normalise} for delay in (True, False) for normalise in (True, False)
 ]
 
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=lambda s: "-".join(k for k, v in s.items() if v) or "plain")
 def test_values_and_gradients_are_the_references(switches):
     weights, words, keys, lengths = problem(**switches)
-    grad = torch.randn(2, 5, 3, 19, generator=torch.Generator().manual_seed(3)).to(DEVICE)
+    grad = torch.randn(2, 3, 2, 19, generator=torch.Generator().manual_seed(3)).to(DEVICE)
     expected, expected_grads = run("step", weights, words, keys, lengths, grad=grad)
     found, found_grads = run("fused", weights, words, keys, lengths, grad=grad)
     assert_close(found.memory, expected.memory, 1e-4)
@@ -82,9 +79,9 @@ def test_values_and_gradients_are_the_references(switches):
         assert_close(one, other, 1e-4)
 
 
-@pytest.mark.parametrize("size", [3, 16, 33])
+@pytest.mark.parametrize("size", [3, 33])
 def test_any_size_and_a_sentence_of_no_words(size):
-    weights, words, keys, lengths = problem(5, size=size, batch=4)
+    weights, words, keys, lengths = problem(5, size=size)
     lengths[:, 1] = 0
     expected, expected_grads = run("step", weights, words, keys, lengths)
     found, found_grads = run("fused", weights, words, keys, lengths)
@@ -93,18 +90,11 @@ def test_any_size_and_a_sentence_of_no_words(size):
         assert_close(one, other, 1e-4)
 
 
-def test_all_sentences_empty():
-    weights, words, keys, lengths = problem()
-    found = scan(MemoryCell(), weights, words, keys, torch.zeros_like(lengths), path="fused")
-    assert torch.equal(found.memory, keys.unsqueeze(1).expand_as(found.memory))
-    assert not found.gates.any()
-
-
 @pytest.mark.parametrize("path", ["fused", "packed"])
 def test_more_rows_than_needed_change_nothing(path):
     weights, words, keys, lengths = problem(7)
     expected, expected_grads = run("step", weights, words, keys, lengths)
-    found, found_grads = run(path, weights, words, keys, lengths, live=(5, 5, 5, 5, 5, 5))
+    found, found_grads = run(path, weights, words, keys, lengths, live=(3, 3, 3, 3))
     assert_close(found.memory, expected.memory, 1e-4)
     assert_close(found.gates, expected.gates, 1e-4)
     for one, other in zip(found_grads, expected_grads, strict=True):
@@ -114,7 +104,7 @@ def test_more_rows_than_needed_change_nothing(path):
 @pytest.mark.parametrize("delay", [True, False])
 def test_bf16_products_are_near(delay):
     weights, words, keys, lengths = problem(11, size=24, delay=delay, scale=0.1)
-    grad = torch.randn(2, 5, 3, 24, generator=torch.Generator().manual_seed(3)).to(DEVICE)
+    grad = torch.randn(2, 3, 2, 24, generator=torch.Generator().manual_seed(3)).to(DEVICE)
     expected, expected_grads = run("step", weights, words, keys, lengths, grad=grad)
     found, found_grads = run("fused", weights, words, keys, lengths, grad=grad, products=torch.bfloat16)
     assert_close(found.memory, expected.memory, 1e-3)
