@@ -69,7 +69,7 @@ def plain_config(config: RunConfig) -> dict[str, Any]:
     return values
 
 
-class Store:
+class ResultStore:
     """The results below one folder."""
 
     def __init__(self, folder: Path) -> None:

@@ -14,7 +14,7 @@ from tabsa.training.run_config import RunConfig
 from tabsa_repro.experiments import Variant, chosen
 from tabsa_repro.gates import measure, published
 from tabsa_repro.paper import FIGURE2_WORDS, FIGURE3, SENTENCE
-from tabsa_repro.records import Record, Store, commit, make_record, named, write_json
+from tabsa_repro.records import Record, ResultStore, commit, make_record, named, write_json
 from tabsa_repro.seed_runs import device_name, fit_linear, load_prepared, train
 
 SEEDS = 5
@@ -54,7 +54,7 @@ def run(
     request: ReproduceRequest, callbacks: Sequence[Callback] = (), say: Callable[[str], None] = lambda _: None
 ) -> dict[str, Record]:
     """Run what is not there yet; returns all the experiment's records by name, those of earlier runs among them."""
-    store = Store(request.out)
+    store = ResultStore(request.out)
     configs = request.configs
     if request.prepared and request.only and not any(config.system.neural for config in configs.values()):
         raise ConfigError(
@@ -77,7 +77,7 @@ def run(
     return store.records(request.experiment)
 
 
-def combine(store: Store, experiment: str) -> None:
+def combine(store: ResultStore, experiment: str) -> None:
     """Write the one file of all parts that are there, with what the paper's figure shows beside them."""
     records = list(store.records(experiment).values())
     content: object = records
@@ -97,7 +97,7 @@ def _published(chains: int) -> dict[str, Any]:
 
 def _run_part(
     request: ReproduceRequest,
-    store: Store,
+    store: ResultStore,
     part: Variant,
     config: RunConfig,
     seeds: Sequence[int],

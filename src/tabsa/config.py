@@ -6,6 +6,7 @@ wrong type or a value out of range is one line that names the key and what was e
 
 import dataclasses
 import difflib
+import json
 import math
 import tomllib
 import types
@@ -131,16 +132,6 @@ def to_toml(config: object, where: str = "") -> str:
             inner = to_toml(value, f"{where}{field.name}.").rstrip()
             sections.append(f"\n[{where}{field.name}]\n{inner}")
         else:
-            lines.append(f"{field.name} = {_toml(value)}  # {field.metadata.get('help', '')}".rstrip(" #"))
+            text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML but for this character
+            lines.append(f"{field.name} = {text}  # {field.metadata.get('help', '')}".rstrip(" #"))
     return "\n".join([*lines, *sections]).lstrip("\n").rstrip("\n") + "\n"
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return '"' + "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in escaped) + '"'
-    if isinstance(value, tuple | list):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    return repr(value)

@@ -20,7 +20,7 @@ from tabsa.training.word_data import prepare
 from tabsa.training.word_training import Trainer, reading_probabilities
 from tabsa_repro import experiments, seed_runs
 from tabsa_repro.experiments import EXPERIMENTS
-from tabsa_repro.records import Store, commit
+from tabsa_repro.records import ResultStore, commit
 from tabsa_repro.running import combine, run
 from tabsa_repro.seed_runs import load_prepared, prepared_file, train, write_prepared
 
@@ -163,7 +163,7 @@ def test_the_same_run_in_another_result_is_not_trained_again(tmp_path):
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_the_results_that_are_there_are_runs_of_todays_configurations(experiment):
-    store = Store(RESULTS)
+    store = ResultStore(RESULTS)
     records = store.records(experiment)
     assert list(records) == [part.name for part in EXPERIMENTS[experiment]]
     for part in EXPERIMENTS[experiment]:
@@ -200,9 +200,9 @@ def test_lr_is_fitted_once(tmp_path):
 
 def test_combining_has_the_order_of_the_experiment(tmp_path):
     for experiment in ("table1", "figure2", "figure3"):
-        combine(Store(tmp_path), experiment)
+        combine(ResultStore(tmp_path), experiment)
     assert not list(tmp_path.iterdir())
     records = made_up("table1")
     (tmp_path / "table1.json").write_text(json.dumps(records[::-1]))
-    combine(Store(tmp_path), "table1")
+    combine(ResultStore(tmp_path), "table1")
     assert [record["system"] for record in read(tmp_path / "table1.json")] == [r["system"] for r in records]

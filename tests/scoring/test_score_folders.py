@@ -11,7 +11,7 @@ import pytest
 from tabsa.errors import ConfigError, DataError, DataNotFoundError, OutputError
 from tabsa.inference.predictor import Predictor, load
 from tabsa.scoring import folders
-from tabsa.scoring.folders import Model, find_tables, is_many, score_folder
+from tabsa.scoring.folders import ModelChoice, find_tables, is_many, score_folder
 from tabsa.scoring.request import Request
 from tabsa.scoring.single import Progress, score_table
 
@@ -26,8 +26,8 @@ def predictor(tiny_model) -> Predictor:
 
 
 @pytest.fixture(scope="module")
-def model(tiny_model) -> Model:
-    return Model(str(tiny_model))
+def model(tiny_model) -> ModelChoice:
+    return ModelChoice(str(tiny_model))
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_what_is_wrong_with_the_request_is_found_before_anything_is_written(sour
 # ---- processes that are killed: the pool's own are told to by files, and kill themselves at a counted row
 
 
-class Deadly(Model):
+class Deadly(ModelChoice):
     """A model whose process dies when the large table has come so far, while there is a file that says so."""
 
     def load(self) -> Predictor:

@@ -108,10 +108,10 @@ def _prepare(request: "ReproduceRequest", folder: Path) -> None:
 def _reproduce(request: "ReproduceRequest", *, draw: bool) -> None:
     """Run, write and show."""
     from tabsa.cli.progress import ProgressBar
-    from tabsa_repro.records import Store, read_json
+    from tabsa_repro.records import ResultStore, read_json
     from tabsa_repro.running import combine, run
 
-    store = Store(request.out)
+    store = ResultStore(request.out)
     if draw:
         combine(store, request.experiment)
         records = store.records(request.experiment)

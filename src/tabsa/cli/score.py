@@ -30,7 +30,7 @@ from tabsa.cli.options import (
 from tabsa.pages.tally import plural
 
 if TYPE_CHECKING:
-    from tabsa.scoring.folders import JobResult, Model
+    from tabsa.scoring.folders import JobResult, ModelChoice
     from tabsa.scoring.request import Request
     from tabsa.scoring.single import Progress
     from tabsa.tables.outputs import Counts
@@ -124,7 +124,7 @@ def command(
         model = str(open_folder(model).path)  # one version for all that score
     shared = shared_targets(targets, names or [], target_column, implied_column is not None or implied, model)
     from tabsa.scoring.cluster import is_url
-    from tabsa.scoring.folders import Model, is_many
+    from tabsa.scoring.folders import ModelChoice, is_many
     from tabsa.scoring.request import Layout, Request
 
     source, out = source.removeprefix("file://"), out.removeprefix("file://")
@@ -157,7 +157,7 @@ def command(
     )
     if model is not None and Path(model).is_dir():
         model = str(Path(model).resolve())  # workers stand elsewhere
-    which = Model(model, threads, precision)
+    which = ModelChoice(model, threads, precision)
     again = {"resume": resume, "overwrite": overwrite}
     counts: Counts | None
     try:
@@ -195,7 +195,7 @@ def _sum_up(counts: "Counts", started: float, resumed: int = 0, see: str = "", b
 def _score_one(
     source: Path,
     out: Path | None,
-    model: "Model",
+    model: "ModelChoice",
     request: "Request",
     show: _Show,
     rejects: Path | None,
@@ -226,7 +226,7 @@ def _score_one(
 
 
 def _score_folder(
-    source: str, out: str, model: "Model", request: "Request", show: _Show, *, workers: int | None, **options: Any
+    source: str, out: str, model: "ModelChoice", request: "Request", show: _Show, *, workers: int | None, **options: Any
 ) -> "Counts":
     from tabsa.models.onnx.session import cores
     from tabsa.scoring.folders import find_tables, score_folder
@@ -250,7 +250,9 @@ def _score_folder(
     return ended.counts
 
 
-def _score_cluster(source: str, out: str, model: "Model", request: "Request", show: _Show, **options: Any) -> "Counts":
+def _score_cluster(
+    source: str, out: str, model: "ModelChoice", request: "Request", show: _Show, **options: Any
+) -> "Counts":
     from tabsa.scoring.cluster import score_cluster
 
     _refuse_file(out)

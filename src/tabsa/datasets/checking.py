@@ -43,7 +43,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class DataCheck:
-    """What a file holds, counted as it would load (of a pair's opinions one, and no `none`), and what looks wrong."""
+    """The counts of a file as it would load (of a pair's opinions one, and no `none`), and the findings."""
 
     file: str
     unit: str  # what the findings' lines are: "line" of JSON Lines, "row" of any other table

@@ -1,4 +1,4 @@
-"""Where data lies, what can be fetched, and from where (`files/catalogue.toml`)."""
+"""Places where data lies, and what can be fetched from where (`files/catalogue.toml`)."""
 
 import os
 import tomllib
@@ -77,7 +77,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one `tabsa data fetch NAME` brings: files, or an `archive` (a zip) that they come out of."""
+    """The content of one `tabsa data fetch NAME`: files, or an `archive` (a zip) that they come out of."""
 
     name: str
     kind: str

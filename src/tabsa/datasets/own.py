@@ -52,7 +52,7 @@ class Draft:
             return
         self.opinions += record.opinions
         targets = record.targets
-        if record.asked_only:
+        if record.single_questions:
             judged = {opinion.target for opinion in self.opinions}
             targets = tuple(target for target in targets if target.name in judged)
         else:
@@ -70,7 +70,7 @@ class Draft:
 
     @property
     def is_labelled(self) -> bool:
-        """Whether anything is known of it: not where its rows wait for their polarities, or were withdrawn."""
+        """True where anything is known of it: not where its rows wait for their polarities, or were withdrawn."""
         return bool(self.targets) or not self._unlabelled
 
     def questions(self, every: Mapping[str, object]) -> dict[tuple[str, ...] | None, list[str]]:

@@ -1,4 +1,4 @@
-"""What one row of a user's table says, in either of its two shapes: flat (one opinion a row) or nested (one text)."""
+"""One row of a user's table, in either of its two shapes: flat (one opinion a row) or nested (one text)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -50,7 +50,7 @@ _UNNAMED: Final = Named(UNNAMED, mentions=())  # what the text is about and does
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What one row says. Opinions may repeat, and may have the polarity `none`; `id` is empty where there is none."""
+    """One row. Opinions may repeat, and may have the polarity `none`; `id` is empty where there is none."""
 
     id: str
     text: str
@@ -59,7 +59,7 @@ class Record:
     unlabelled: tuple[tuple[str, str], ...] = ()  # pairs of a target and an aspect that were left without a polarity
     aspects: tuple[str, ...] | None = None  # those asked of the text, where the row has a list of them
     tags: Mapping[str, str] = field(default_factory=dict)
-    asked_only: bool = False  # nothing but the row's opinions was asked of the text
+    single_questions: bool = False  # `asked_only`: the row's pairs are all that is known of the text
     withdrawn: bool = False  # earlier rows on the unlabelled pairs do not count
 
 
@@ -97,7 +97,7 @@ def parse_row(values: Mapping[str, object], columns: Columns, where: str) -> Rec
         unlabelled=tuple(unlabelled),
         aspects=_names(values, "aspects", where) or None,
         tags={tag: value for tag in _TAGS if tag in values and (value := _optional(values, tag, where))},
-        asked_only=_flag(values, "asked_only", where),
+        single_questions=_flag(values, "asked_only", where),
         withdrawn=bool(unlabelled) and _flag(values, "withdrawn", where),
     )
 

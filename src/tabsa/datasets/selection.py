@@ -1,4 +1,4 @@
-"""Which of a dataset's aspects are taken, one opinion for each pair, and the part that each text goes to."""
+"""Selection: the aspects of a dataset that are used, one opinion for each pair, and the part that each text goes to."""
 
 import hashlib
 import warnings

@@ -113,7 +113,7 @@ class Reliability:
     """Confidence against accuracy (Guo et al., 2017)."""
 
     error: float
-    """How far confidence is from accuracy, on average over answers; NaN where there are none."""
+    """The distance of confidence from accuracy, on average over answers; NaN where there are none."""
     bins: tuple[ReliabilityBin, ...]
 
 

@@ -46,7 +46,7 @@ class LabelReport:
     """One label's figures, `none` and each polarity against all others."""
 
     gold: int
-    """How many questions it is right for."""
+    """The number of questions that it is right for."""
     predicted: int
     right: int
     precision: float
@@ -87,7 +87,7 @@ class Report:
     intervals: dict[str, dict[str, tuple[float, float]]] | None
     """95% bootstrap interval of each figure of `sun`, `ma` and `questions`; None without a bootstrap."""
     confusion: dict[str, dict[str, int]]
-    """How often each label was predicted for each that is right: `confusion[gold][predicted]`."""
+    """Counts of each label predicted for each that is right: `confusion[gold][predicted]`."""
     labels: dict[str, LabelReport]
     """The figures of each polarity, and of `none`."""
     tags: dict[str, dict[str, TagReport]]

@@ -1,4 +1,4 @@
-"""What a scored table says: numbers, their intervals, and the sentences behind them."""
+"""The summary of a scored table: numbers, their intervals, and the sentences behind them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -126,7 +126,7 @@ class Contrast:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What a scored table says.
+    """The content of a scored table, counted.
 
     `texts` counts only what the table holds: the long layout leaves out texts without an opinion unless it was written
     with all of them (`has_silent`).

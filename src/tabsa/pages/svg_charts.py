@@ -14,7 +14,7 @@ _QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 
 @dataclass(frozen=True, slots=True)
 class _Axes:
-    """Where values lie in a drawing (x from 0 to `span`, y a share), and the pieces it is made of."""
+    """The coordinates of values in a drawing (x from 0 to `span`, y a share), and the pieces it is made of."""
 
     span: float = 1
     width: int = 340
@@ -99,7 +99,7 @@ def _shares(series: Sequence[Tally]) -> Iterator[tuple[int, int, float, float, f
 
 
 def reliability_chart(name: str, title: str, found: Reliability, across: str, upwards: str) -> str:
-    """How sure against how often right; the area of a dot, and the bar under it, are the number of answers."""
+    """Draw confidence against accuracy; the area of a dot, and the bar under it, are the number of answers."""
     axes = _Axes()
     most = max((one.count for one in found.bins), default=1)
     ticks = [(share, f"{share:.0%}") for share in _QUARTERS]

@@ -17,7 +17,7 @@ SIGNS: Final = {POSITIVE: "▲", NEGATIVE: "▼", NEUTRAL: "○", MIXED: "◆", 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many texts hold which opinion of something; `none` is among the counts where the table has it."""
+    """The number of texts that hold each opinion of something; `none` is among the counts where the table has it."""
 
     counts: Mapping[str, int]
 
@@ -68,7 +68,7 @@ class Tally:
 
     @property
     def strength(self) -> float:
-        """How far the interval is from the middle, 0 to 1: the depth of a colour."""
+        """The distance of the interval from the middle, 0 to 1: the depth of a colour."""
         low, high = self.interval if self.interval and self.judged >= FEW_OPINIONS else (0.0, 1.0)
         return math.sqrt(max(0.0, 2 * low - 1, 1 - 2 * high))
 

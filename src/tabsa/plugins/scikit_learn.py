@@ -26,7 +26,7 @@ class RowsError(DataError, ValueError):
     """X or y is not what a classifier takes; scikit-learn expects a ValueError."""
 
 
-class Question(NamedTuple):
+class QuestionRow(NamedTuple):
     """One row of X; an empty target is the thing that the text is about and does not name."""
 
     text: str
@@ -111,10 +111,10 @@ class TabsaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             aspects_of_each=map(tuple, groups.values()),
         )
         names = _names(self.classes_)
-        found: dict[Question, list[float]] = {}
+        found: dict[QuestionRow, list[float]] = {}
         for ((text, target), aspects), prediction in zip(groups.items(), predictions, strict=True):
             for aspect, opinion in zip(aspects, prediction.opinions, strict=True):
-                found[Question(text, target, aspect)] = [opinion.probabilities[name] for name in names]
+                found[QuestionRow(text, target, aspect)] = [opinion.probabilities[name] for name in names]
         table = np.array([found[row] for row in rows], np.float64).reshape(len(rows), len(names))
         table += np.finfo(np.float64).tiny  # where a text says nothing of any label, all are as likely
         return np.asarray(table / table.sum(1, keepdims=True))
@@ -124,7 +124,7 @@ class TabsaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "predictor_")
         return np.asarray(np.asarray(self.classes_)[self.predict_proba(X).argmax(1)])
 
-    def _rows(self, X: Any) -> list[Question]:  # noqa: N803
+    def _rows(self, X: Any) -> list[QuestionRow]:  # noqa: N803
         return question_rows(X, self.target, self.aspect)
 
     def _take(self, predictor: Any, place: TemporaryDirectory[str] | None) -> None:
@@ -162,7 +162,7 @@ class TabsaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def question_rows(X: Any, target: str, aspect: str) -> list[Question]:  # noqa: N803
+def question_rows(X: Any, target: str, aspect: str) -> list[QuestionRow]:  # noqa: N803
     """Return the questions of texts, or of up to three columns, with `target` and `aspect` where X has none."""
     cells = _cells(X)
     if not cells:
@@ -171,7 +171,7 @@ def question_rows(X: Any, target: str, aspect: str) -> list[Question]:  # noqa: 
     for number, row in enumerate(cells):
         given = zip(_COLUMNS, [*row, *[None] * (3 - len(row))], ("", target, aspect), strict=True)
         text, name, words = (_word(number, column, value, default) for column, value, default in given)
-        rows.append(Question(text, name.strip(), clean_aspect(words)))
+        rows.append(QuestionRow(text, name.strip(), clean_aspect(words)))
     return rows
 
 
@@ -205,7 +205,7 @@ def _word(number: int, column: str, value: object, default: str) -> str:
     raise RowsError(f"row {number} of X has a {column} of type {type(value).__name__}; expected a string")
 
 
-def labelled_rows(rows: Sequence[Question], labels: Sequence[str]) -> Dataset:
+def labelled_rows(rows: Sequence[QuestionRow], labels: Sequence[str]) -> Dataset:
     """Make a dataset of rows and their labels: of every text and target, only what its rows ask is known."""
     from tabsa.datasets.own import labels_of
     from tabsa.datasets.selection import Merger

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 from tabsa.errors import ConfigError, DataError, DataNotFoundError, ModelError, OutputError, TabsaError, first_line
 from tabsa.inference.predictor import Predictor
-from tabsa.scoring.folders import FORMAT, Model
+from tabsa.scoring.folders import FORMAT, ModelChoice
 from tabsa.scoring.request import Request
 from tabsa.scoring.scorer import Scorer, chunks
 from tabsa.scoring.single import request_identity
@@ -106,7 +106,7 @@ def open_store(location: str) -> Store:
 def score_cluster(
     source: str,
     out: str,
-    model: Model,
+    model: ModelChoice,
     request: Request,
     *,
     address: str | None = None,
@@ -250,7 +250,7 @@ def _parts(
 class PartJob(NamedTuple):
     """What every batch of rows is scored with."""
 
-    model: Model
+    model: ModelChoice
     request: Request
     identity: dict[str, Any]
     out: str

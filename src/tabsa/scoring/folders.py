@@ -42,7 +42,7 @@ class TablePair(NamedTuple):
     out: Path
 
 
-class Model(NamedTuple):
+class ModelChoice(NamedTuple):
     """A model by its name or folder, and how it is run: what a process of the pool needs to load it."""
 
     name: str | None = None
@@ -111,7 +111,7 @@ def find_tables(source: Path, out: Path, form: str | None = None) -> list[TableP
 def score_folder(
     source: Path,
     out: Path,
-    model: Model,
+    model: ModelChoice,
     request: Request,
     *,
     predictor: Predictor | None = None,
@@ -215,7 +215,7 @@ class _Work(NamedTuple):
     """What is done with each table."""
 
     request: Request
-    model: Model
+    model: ModelChoice
     overwrite: bool
 
 

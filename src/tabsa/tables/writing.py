@@ -68,7 +68,7 @@ class RowEncoder:
         if self._kind == ".parquet":
             return self.arrow.encode(rows, first=first)
         if self._kind in (".csv", ".tsv"):
-            lines = _Lines()
+            lines = _CsvLines()
             writer = csv.writer(lines, delimiter="," if self._kind == ".csv" else "\t")
             if first:
                 writer.writerow([self._cell(name) for name in self._columns])
@@ -84,7 +84,7 @@ class RowEncoder:
         return escape_formula(text) if self._escape and not isinstance(value, int | float) else text
 
 
-class _Lines:
+class _CsvLines:
     """Takes a CSV writer's lines and ends them in one character.
 
     Were the writer told to end them so, Python 3.11 would leave a field with the other one without quotes.

@@ -1,4 +1,4 @@
-"""Where sentences end: rules of our own, because the model of NLTK's splitter is not on the package registry."""
+"""Sentence boundaries: rules of our own, because the model of NLTK's splitter is not on the package registry."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""Where a text names its targets.
+"""Find the mentions of targets in a text.
 
 Our own, because thousands of names are found in one pass over a text, whatever their case, accents and script.
 """
