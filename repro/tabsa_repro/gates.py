@@ -74,7 +74,7 @@ def _by_distance(gates: NDArray[np.float64], apart: NDArray[np.int64]) -> NDArra
 
 
 def distances(targets: NDArray[np.bool_], lengths: NDArray[np.int32]) -> NDArray[np.int64]:
-    """How far each word is from the nearest mention, `targets` (N, T); -1 after the end, and without a mention."""
+    """The distance of each word from the nearest mention, `targets` (N, T); -1 after the end, and without a mention."""
     size = targets.shape[1]
     places = np.arange(size)
     apart = np.abs(places[:, None] - places)  # (T, T)
@@ -84,7 +84,7 @@ def distances(targets: NDArray[np.bool_], lengths: NDArray[np.int32]) -> NDArray
 
 
 def sentence_row(prepared: Prepared) -> int:
-    """Where the test split has the paper's sentence."""
+    """The row of the test split that is the paper's sentence."""
     rows = {word: row for row, word in enumerate(prepared.words)}
     wanted = [rows.get(word, -1) for word in SENTENCE]
     if prepared.test is not None:
@@ -125,7 +125,7 @@ def _far_over_near(means: NDArray[np.float64], words: NDArray[np.int64]) -> dict
 
 
 def _opinions(prepared: Prepared, gold: NDArray[np.int8], of_seeds: NDArray[np.float64]) -> dict[str, Any]:
-    """What the sentence is taken to say of its target: each label's mean probability, and how many seeds choose it."""
+    """The opinions on the sentence's target: each label's mean probability, and how many seeds choose it."""
     opinions = {}
     for aspect, label, shares in zip(prepared.aspects, gold, of_seeds.swapaxes(0, 1), strict=True):
         votes = np.bincount(shares.argmax(-1), minlength=len(prepared.labels))

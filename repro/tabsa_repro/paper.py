@@ -1,4 +1,4 @@
-"""What the paper's figures show, read from its source. Plain data; Table 1 is in `tabsa.evaluation.published`."""
+"""The numbers of the paper's figures, read from its source. Plain data; Table 1 is in `tabsa.evaluation.published`."""
 
 from typing import Final
 

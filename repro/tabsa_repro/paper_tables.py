@@ -18,7 +18,7 @@ _SHARED: Final = METRICS[2:]  # the same in both families
 def table_of(experiment: str, records: Sequence[Record], *, names: bool = False) -> Rows:
     """The header and the rows of an experiment's test figures, in percent.
 
-    An ablation is told in words, or with `names` by the name that `--only` knows it by.
+    An ablation is named in words, or with `names` by the name that `--only` knows it by.
     """
     if experiment == "ablations":
         return ablations(records, "system" if names else "change")

@@ -133,7 +133,7 @@ class ResultStore:
 
 
 def _unlike(record: Record, config: RunConfig, seeds: Sequence[int]) -> str:
-    """What a record does not share with a run, in words.
+    """The first option that a record does not share with a run, in words.
 
     Options that came later count as their defaults, and those that are gone had one value in every record.
     """

@@ -43,7 +43,7 @@ _FEW: Final = 8  # texts: with so few, the gain must be two standard errors
 
 @dataclass(frozen=True)
 class CachedFeatures:
-    """What an encoder gives of N passages with P word pieces, and their Q questions."""
+    """An encoder's features of N passages with P word pieces, and their Q questions."""
 
     questions: Questions
     keys_values: NDArray[np.float16]  # of each layer, of all passages behind each other, (P, layers x 2, d)

@@ -155,7 +155,7 @@ def fit_datasets(
 
 
 def probabilities_of(model: LinearModel, data: Dataset, data_dir: Path | None = None) -> NDArray[np.float64]:
-    """What a fitted model says of a dataset, (groups, aspects, labels)."""
+    """A fitted model's probabilities of a dataset, (groups, aspects, labels)."""
     features = _features(data, model.config, tagger_for(model.config, data_dir), model.max_length)
     return features.probabilities(model.logits(model.space.encode(features.ngrams)))
 
@@ -219,7 +219,7 @@ class _Regressions:
 def choose_bias(
     logits: NDArray[np.float64], judged: _Features, select: Selection, decision: Decision
 ) -> tuple[float, float]:
-    """What to add to the logits of `none` for the best score on dev, and that score; with `argmax`, nothing."""
+    """Choose what to add to the logits of `none` by the score on dev; with `argmax`, nothing. Returns it and its score."""
 
     def score(bias: float) -> float:
         return selected(figures_of(judged.gold, judged.probabilities(logits, bias)), select)

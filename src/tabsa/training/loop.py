@@ -37,7 +37,7 @@ _POOL = 16  # batches that are sorted by length together
 
 @dataclass
 class TrainingProgress:
-    """Where a run stands: everything besides tensors that resuming needs."""
+    """The state of a run: everything besides tensors that resuming needs."""
 
     epoch: int = 0  # finished
     update: int = 0
@@ -58,7 +58,7 @@ class TrainingProgress:
 
 @dataclass(frozen=True)
 class Validation:
-    """What a validation on dev found; figures that are not defined are NaN."""
+    """A validation on dev; figures that are not defined are NaN."""
 
     epoch: int
     update: int
@@ -159,7 +159,7 @@ class Loop(ABC, Generic[Batch]):
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to do."""
+        """True where there is nothing left to do."""
         over = bool(self.limit and self.progress.update >= self.limit)
         return over or self.progress.epoch >= self.config.training.epochs or all(self.progress.stopped)
 

@@ -204,7 +204,7 @@ def named_dataset(
 
 
 def encoder_folder(name: str, data_dir: Path | None = None) -> Path:
-    """Where the encoder that a configuration names lies: a folder, one below a data folder, or of the hub."""
+    """Find the encoder that a configuration names: a folder, one below a data folder, or of the hub."""
     if not name:
         raise ConfigError("'model.encoder' is empty; expected the folder of a BERT or an MPNet, or its name on the hub")
     path = Path(name).expanduser()

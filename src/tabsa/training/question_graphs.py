@@ -26,7 +26,7 @@ Draws = Sequence[torch.Generator]
 
 
 class Room(NamedTuple):
-    """What a graph has room for."""
+    """The shape that a graph has room for."""
 
     pieces: int  # T
     questions: int  # M
@@ -34,7 +34,7 @@ class Room(NamedTuple):
     words: int  # L
 
     def fits(self, other: "Room") -> bool:
-        """Whether a batch of that shape can be padded to it."""
+        """True where a batch of that shape can be padded to it."""
         return all(own >= needed for own, needed in zip(self, other, strict=True))
 
 

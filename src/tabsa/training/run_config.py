@@ -66,7 +66,7 @@ class AugmentationConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """How a model is trained."""
+    """The training of a model: batches, optimiser, validation."""
 
     epochs: int = option(100, "passes; see `balance` for what a pass is; 0, in fine-tuning: by the data", low=0)
     batch_size: int = option(128, "pairs, or sentences, in a batch; 0, in fine-tuning: by the data", low=0)

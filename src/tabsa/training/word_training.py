@@ -156,7 +156,7 @@ class Trainer(Loop[Sequence[Drawn]]):
         return len(self.prepared.train)
 
     def batches(self) -> Iterator[Sequence[Drawn]]:
-        """What each seed's sampler draws."""
+        """A batch of each seed's sampler."""
         return zip(*(s.epoch(rng) for s, rng in zip(self.samplers, self.orders, strict=True)), strict=True)
 
     def learn(self, batch: Sequence[Drawn]) -> Tensor:
@@ -165,7 +165,7 @@ class Trainer(Loop[Sequence[Drawn]]):
         return self.learn_batch(ready) if self.graphs is None else self.graphs.learn(ready)
 
     def batch(self, drawn: Sequence[Drawn]) -> Batch:
-        """What was drawn, on the device."""
+        """Put what was drawn on the device."""
         rows = torch.from_numpy(np.stack([d.rows for d in drawn]))  # (S, B)
         labels = self._send(torch.from_numpy(np.stack([d.labels for d in drawn]).astype(np.int64)))
         lengths = self.lengths[rows]
@@ -217,7 +217,7 @@ class Trainer(Loop[Sequence[Drawn]]):
 
 
 def moved(of_targets: Tensor, slots: Tensor) -> Tensor:
-    """What belongs to targets, (S, B, K, ...), under their new slots."""
+    """Move what belongs to targets, (S, B, K, ...), to their new slots."""
     index = slots.view(*slots.shape, *[1] * (of_targets.dim() - slots.dim())).expand_as(of_targets)
     return torch.empty_like(of_targets).scatter_(2, index, of_targets)
 
