@@ -219,7 +219,7 @@ class _Regressions:
 def choose_bias(
     logits: NDArray[np.float64], judged: _Features, select: Selection, decision: Decision
 ) -> tuple[float, float]:
-    """Choose what to add to the logits of `none` by the score on dev; with `argmax`, nothing. Returns it and its score."""
+    """The number to add to the logits of `none` for the best score on dev, and that score; with `argmax`, 0."""
 
     def score(bias: float) -> float:
         return selected(figures_of(judged.gold, judged.probabilities(logits, bias)), select)
