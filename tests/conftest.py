@@ -1,22 +1,18 @@
 """Shared fixtures."""
 
 import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 # Before a library starts threads: pytest's workers share the cores, and the problems are small.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 
-from tabsa.cli import console, main
+from command_line import CommandLine, tabsa
+from tabsa.cli import console
 
 _REPOSITORY = Path(__file__).parents[1]
-
-
-CommandLine: TypeAlias = Callable[..., tuple[int, str, str]]
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -35,19 +31,9 @@ def eighty_columns() -> Iterator[None]:
 
 
 @pytest.fixture
-def command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+def command_line() -> CommandLine:
     """Runs `tabsa` with arguments; gives the exit code, stdout and stderr."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tabsa", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        return code, *capsys.readouterr()
-
-    return run
+    return tabsa
 
 
 @pytest.fixture

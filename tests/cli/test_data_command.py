@@ -1,67 +1,33 @@
-"""`tabsa data` and `tabsa data fetch`, through the command line's own main."""
+"""`tabsa data`, `tabsa data fetch` and `tabsa data check`, through the command line's own main."""
 
 import hashlib
 import json
-import sys
-import threading
-import warnings
-from collections.abc import Callable, Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-import typer
 
-import tabsa.cli
-from tabsa.cli import data
-from tabsa.datasets.locate import DATASET, Entry, File, catalogue
+from command_line import CommandLine, refused, tabsa
+from tabsa.datasets.locate import catalogue
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs `tabsa data ...` from an empty folder, with an empty cache and no data anywhere."""
-    root = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False)
-    root.add_typer(data.app, name="data")
-    monkeypatch.setattr("tabsa.cli.commands.app", root)
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder to run in, with an empty cache and no data anywhere."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.delenv("TABSA_DATA", raising=False)
-    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"):
+    for name in ("XDG_CACHE_HOME", "HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def command(*arguments: str | Path) -> Result:
-        monkeypatch.setattr(sys, "argv", ["tabsa", "data", *map(str, arguments)])
-        # `main` changes how warnings are shown; this puts it back.
-        with warnings.catch_warnings(), pytest.raises(SystemExit) as caught:
-            tabsa.cli.main()
-        printed = capsys.readouterr()
-        assert "Traceback" not in printed.err
-        return Result(int(caught.value.code or 0), printed.out, printed.err)
-
-    return command
-
-
-def opinion(target: str, aspect: str = "price") -> dict[str, str]:
-    return {"target_entity": target, "aspect": aspect, "sentiment": "Positive"}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A data folder with a Sentihood of 2 / 1 / 1 sentences, the first of which repeats an opinion."""
-    one = {"id": 1, "text": "LOCATION1 is cheap", "opinions": [opinion("LOCATION1"), opinion("LOCATION1")]}
-    two = {"id": 2, "text": "LOCATION1 and LOCATION2 are cheap", "opinions": [opinion("LOCATION2")]}
+    cheap = {"aspect": "price", "sentiment": "Positive"}
+    one = {"id": 1, "text": "LOCATION1 is cheap", "opinions": [{"target_entity": "LOCATION1"} | cheap] * 2}
+    two = {"id": 2, "text": "LOCATION1 and LOCATION2 are cheap", "opinions": [{"target_entity": "LOCATION2"} | cheap]}
     place = tmp_path / "data" / "sentihood"
     place.mkdir(parents=True)
     for split, records in {"train": [one, two], "dev": [two], "test": [two]}.items():
@@ -69,40 +35,39 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def listed(run: Run, *arguments: str | Path) -> dict[str, dict[str, Any]]:
-    result = run(*arguments, "--json")
-    assert (result.code, result.err) == (0, "")
-    return {one["name"]: one for one in json.loads(result.out)}
+def listed(*arguments: object) -> dict[str, dict[str, Any]]:
+    code, out, err = tabsa("data", *arguments, "--json")
+    assert (code, err) == (0, "")
+    return {one["name"]: one for one in json.loads(out)}
 
 
-def test_the_list_counts_what_is_found(run: Run, folder: Path) -> None:
-    result = run("--data-dir", folder)
-    printed = " ".join(result.out.split())
-    assert result.code == 0
+def test_the_list_counts_what_is_found(
+    command_line: CommandLine, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "glove").mkdir()
+    (folder / "glove" / "glove.840B.300d.zip").write_bytes(bytes(1500))
+    code, out, err = command_line("data", "--data-dir", folder)
+    assert (code, err) == (0, "")
+    printed = " ".join(out.split())
     assert "2 / 1 / 1 sentences" in printed
     assert "differ from" in printed
     assert "not found: tabsa data" in printed
-    assert "dropped 1 repeated opinion" in result.err
-    assert max(map(len, result.out.splitlines())) <= 80
-
-
-def test_json_has_it_all(run: Run, folder: Path) -> None:
-    found = listed(run, "--data-dir", folder)["sentihood"]
-    assert found["folder"] == str(folder)
-    assert found["splits"]["train"] == {"sentences": 2, "groups": 3}
-    assert found["get"] == "tabsa data fetch sentihood"
-    assert found["missing"] == []
-    assert found["error"] is None
-    assert found["warnings"] == ["sentihood train: dropped 1 repeated opinion"]
-    for file in found["files"]:
+    assert max(map(len, out.splitlines())) <= 80
+    monkeypatch.setenv("TABSA_DATA", str(folder))
+    found = listed()
+    sentihood = found["sentihood"]
+    assert (sentihood["folder"], sentihood["get"]) == (str(folder), "tabsa data fetch sentihood")
+    assert (sentihood["splits"], sentihood["missing"]) == ({"train": 2, "dev": 1, "test": 1}, [])
+    for file in sentihood["files"]:
         content = Path(file["path"]).read_bytes()
         assert file["sha256"] == hashlib.sha256(content).hexdigest()
-        assert file["size"] == len(content)
-        assert file["published"] is False
+        assert (file["size"], file["published"]) == (len(content), False)
+    (vectors,) = found["glove-840b"]["files"]
+    assert (vectors["size"], vectors["sha256"], vectors["published"]) == (1500, None, False)
 
 
-def test_json_names_every_dataset_and_resource_where_there_is_none(run: Run) -> None:
-    found = listed(run)
+def test_json_names_all_where_there_is_none() -> None:
+    found = listed()
     assert found.keys() >= catalogue().keys()
     for name, source in catalogue().items():
         assert found[name]["folder"] is None
@@ -112,136 +77,104 @@ def test_json_names_every_dataset_and_resource_where_there_is_none(run: Run) -> 
     assert found["senticnet4"]["get"] == "bring your own senticnet/senticnet4.tsv"
 
 
-def test_the_environment_names_a_folder_too(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TABSA_DATA", str(folder))
-    assert listed(run)["sentihood"]["folder"] == str(folder)
-
-
-def test_word_vectors_are_listed_by_size(run: Run, folder: Path) -> None:
-    (folder / "glove").mkdir()
-    (folder / "glove" / "glove.840B.300d.zip").write_bytes(bytes(1500))
-    (file,) = listed(run, "--data-dir", folder)["glove-840b"]["files"]
-    assert (file["size"], file["sha256"], file["published"]) == (1500, None, False)
-
-
-def test_an_incomplete_dataset_says_so(run: Run, folder: Path) -> None:
-    (folder / "sentihood" / "sentihood-dev.json").unlink()
-    assert listed(run, "--data-dir", folder)["sentihood"]["missing"] == ["sentihood/sentihood-dev.json"]
-    result = run("--data-dir", folder)
-    assert result.code == 0
-    assert "incomplete: tabsa data" in " ".join(result.out.split())
-
-
-def test_a_broken_dataset_does_not_hide_the_others(run: Run, folder: Path) -> None:
-    (folder / "sentihood" / "sentihood-dev.json").write_text("[")
-    result = run("--data-dir", folder)
-    assert result.code == 0
-    assert "sentihood-dev.json" in result.err
-    assert "glove-840b" in result.out
-    assert "sentihood-dev.json" in listed(run, "--data-dir", folder)["sentihood"]["error"]
-
-
-def test_a_folder_that_is_not_there_is_one_line(run: Run, tmp_path: Path) -> None:
-    result = run("--data-dir", tmp_path / "nowhere")
-    assert (result.code, result.out) == (1, "")
-    assert result.err.startswith("error: ")
-    assert "nowhere" in result.err
-    assert result.err.count("\n") == 1
-
-
-@pytest.mark.parametrize("arguments", [["--nonsense"], ["nonsense"], ["fetch"], ["fetch", "sentihood", "again"]])
-def test_wrong_usage_is_2(run: Run, arguments: list[str]) -> None:
-    assert run(*arguments).code == 2
-
-
-@pytest.mark.parametrize(
-    ("arguments", "example"), [([], "tabsa data --json"), (["fetch"], "tabsa data fetch sentihood")]
-)
-def test_help_has_an_example(run: Run, arguments: list[str], example: str) -> None:
-    result = run(*arguments, "--help")
-    assert result.code == 0
-    assert f"Example: {example}" in " ".join(result.out.split())
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("nonsense", "choose one of sentihood, "),
-        ("senticnet4", "put your own copy at "),
-        ("places", "it is in the package"),
-    ],
-)
-def test_what_cannot_be_fetched_is_one_line(run: Run, name: str, expected: str) -> None:
-    result = run("fetch", name)
-    assert (result.code, result.out) == (1, "")
-    assert expected in result.err
-    assert result.err.count("\n") == 1
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None: ...
-
-
-@pytest.fixture
-def published(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Entry]:
-    """The small Sentihood, published by a server of this process in place of the real one."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        files = []
-        for split in ("train", "dev", "test"):
-            path = f"sentihood/sentihood-{split}.json"
-            content = (folder / path).read_bytes()
-            url = f"http://127.0.0.1:{server.server_port}/{path}"
-            files.append(File(path, len(content), hashlib.sha256(content).hexdigest(), url))
-        entry = Entry("sentihood", DATASET, "small", "none", "nobody", tuple(files), datasets=("sentihood",))
-        monkeypatch.setitem(catalogue(), "sentihood", entry)
-        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-            monkeypatch.delenv(name, raising=False)
-        yield entry
-        server.shutdown()
-
-
-@pytest.mark.usefixtures("published")
-@pytest.mark.parametrize("where", ["before", "after", "environment", "cache"])
-def test_fetch_brings_what_the_list_then_finds(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+def test_a_dataset_that_is_incomplete_or_broken_does_not_hide_the_others(
+    command_line: CommandLine, folder: Path
 ) -> None:
+    file = folder / "sentihood" / "sentihood-dev.json"
+    file.write_text("[")
+    code, out, err = command_line("data", "--data-dir", folder)
+    assert (code, "glove-840b" in out, err.startswith("warning: ")) == (0, True, True)
+    assert file.name in listed("--data-dir", folder)["sentihood"]["error"]
+    file.unlink()
+    assert listed("--data-dir", folder)["sentihood"]["missing"] == ["sentihood/sentihood-dev.json"]
+    assert "incomplete: tabsa data" in " ".join(command_line("data", "--data-dir", folder)[1].split())
+    assert "nowhere" in refused("data", "--data-dir", folder / "nowhere")
+
+
+@pytest.mark.parametrize("where", ["before", "after", "environment", "cache"])
+def test_fetch_says_where_files_are_and_what_they_may_be_used_for(
+    command_line: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    def fetch(name: str, place: Path, *, progress: bool) -> list[Path]:
+        assert not progress, "a bar where stderr is not a terminal"
+        return [place / name / "a.json"]
+
+    monkeypatch.setattr("tabsa.datasets.locate.fetch", fetch)
     place = tmp_path / "fetched"
     if where == "environment":
         monkeypatch.setenv("TABSA_DATA", str(place))
-    before = ["--data-dir", place] if where == "before" else []
-    after = ["--data-dir", place] if where == "after" else []
-    result = run(*before, "fetch", "sentihood", *after)
-    assert result.code == 0
-    paths = [Path(line) for line in result.out.splitlines()]
-    assert [path.name for path in paths] == [f"sentihood-{split}.json" for split in ("train", "dev", "test")]
-    assert all(path.is_file() for path in paths)
-    assert paths[0].is_relative_to(tmp_path / "home" if where == "cache" else place)
-    assert result.err == "Licence: none. Cite: nobody.\n", "no progress bar where stderr is not a terminal"
-
-    found = listed(run, *before, *after)["sentihood"]
-    assert found["splits"]["train"]["sentences"] == 2
-    assert all(file["published"] for file in found["files"])
+    before, after = (["--data-dir", place] if where == name else [] for name in ("before", "after"))
+    code, out, err = command_line("data", *before, "fetch", "sentihood", *after)
+    expected = tmp_path / "home" / "tabsa" if where == "cache" else place
+    assert (code, out) == (0, f"{expected / 'sentihood' / 'a.json'}\n")
+    assert re.fullmatch(r"Licence: .+\. Cite: .+\.\n", err)
 
 
-def test_fetch_of_other_bytes_is_refused(run: Run, folder: Path, tmp_path: Path, published: Entry) -> None:
-    path = folder / "sentihood" / "sentihood-dev.json"
-    path.write_bytes(path.read_bytes().replace(b"cheap", b"clean"))
-    got = hashlib.sha256(path.read_bytes()).hexdigest()
-    place = tmp_path / "fetched"
-
-    result = run("fetch", "sentihood", "--data-dir", place)
-    assert (result.code, result.out) == (1, "")
-    assert result.err.count("\n") == 1
-    assert got in result.err
-    assert str(published.files[1].sha256) in result.err
-    assert not (place / "sentihood" / path.name).exists()
+# ---- check
 
 
-@pytest.mark.usefixtures("published")
-def test_progress_is_shown_on_a_terminal(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(data.err, "_force_terminal", True)
-    result = run("fetch", "sentihood", "--data-dir", tmp_path / "fetched")
-    assert result.code == 0
-    assert "100%" in result.err
-    assert len(result.out.splitlines()) == 3
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    rows = (f"{n},Leeds is number {n}.,Leeds,price,{('positive', 'negative')[n % 2]}\n" for n in range(100, 120))
+    path = tmp_path / "my.csv"
+    path.write_text("id,text,target,aspect,polarity\n" + "".join(rows), encoding="utf-8")
+    return path
+
+
+def test_a_file_with_nothing_wrong(command_line: CommandLine, file: Path) -> None:
+    code, out, err = command_line("data", "check", file)
+    assert (code, err) == (0, "")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert "20 texts, 0 with two or more targets" in lines
+    assert "20 targets: 20 named, 0 unnamed, 0 not in text" in lines
+    assert "20 questions (a target and an aspect): 20 judged, 0 none" in lines
+    assert "polarities: positive 10 (50%), negative 10 (50%)" in lines
+    assert lines[-1] == "Nothing looks wrong."
+
+
+def test_findings_of_a_kind_are_capped_and_those_alike_are_one_line(command_line: CommandLine, file: Path) -> None:
+    with file.open("a", encoding="utf-8") as stream:
+        stream.writelines(f"1,Leeds is dear.,Leeds,{name},positive\n" for name in "abcde")
+        stream.writelines(f"{n},,Leeds,price,positive\n" for n in range(10))
+    code, out, err = command_line("data", "check", file)
+    assert (code, err) == (0, "")
+    assert "rows that cannot be read (10): loading stops at the first one" in out
+    printed = " ".join(out.split())
+    assert "row 27 'text' is empty; expected the text that is judged (also 28, 29, 30 ...)" in printed
+    shown = re.findall(r"^ +row (\d+)  aspect '(\w)' has 1 opinion *$", out, re.MULTILINE)
+    assert shown == [("22", "a"), ("23", "b"), ("24", "c")]
+    assert "15 findings; --json lists them all." in out
+    found = json.loads(command_line("data", "check", file, "--json")[1])
+    assert (found["file"], found["unit"], found["texts"], len(found["findings"])) == (str(file), "row", 21, 15)
+    assert found["findings"][0].keys() == {"code", "line", "message"}
+
+
+def test_any_content_fits_the_terminal_and_does_not_steer_it(command_line: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "my.jsonl"
+    names = [f"{'a very long name ' * 5}{n}" for n in range(20)] + ["\x1b[31mred[/]", "[bold]\x07"]
+    opinions = [{"target": name, "aspect": name, "polarity": name} for name in names]
+    path.write_text(json.dumps({"text": "x" * 300, "opinions": opinions * 100}) + "\n", encoding="utf-8")
+    code, out, _ = command_line("data", "check", path)
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    assert not {"\x1b", "\x07"} & set(out)
+
+
+def test_columns_are_named_by_options(command_line: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "my.csv"
+    path.write_text("key,review,brand,topic,mood\n7,Leeds is dear.,Leeds,price,negative\n", encoding="utf-8")
+    assert refused("data", "check", path) == (
+        f"{path} has no column 'text'; it has key, review, brand, topic, mood; perhaps it is 'review'; name it "
+        "with --text-column, or in a configuration as data.columns.text"
+    )
+    options = ["--text-column", "review", "--target-column", "brand", "--aspect-column", "topic"]
+    options += ["--polarity-column", "mood", "--id-column", "key"]
+    found = json.loads(command_line("data", "check", path, *options, "--json")[1])
+    assert (found["texts"], found["opinions"], found["targets"]["named"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("name", ["nowhere.csv", ".", "my.txt", "my.csv"])
+def test_a_file_that_cannot_be_opened(name: str) -> None:
+    Path("my.txt").touch()
+    Path("my.csv").write_bytes("text\n".encode("utf-32"))
+    assert refused("data", "check", name)

@@ -1,14 +1,26 @@
-"""How a command ends when the disk is full, when it is stopped, and when there is nothing left to do."""
+"""How commands end: help, full disks, Ctrl-C, and errors with the options that help."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+
+import tabsa
+from command_line import CommandLine
+from tabsa.cli.commands import HINTS, app, line_of
+from tabsa.errors import DataError, TabsaError
 
 FULL = Path("/dev/full")
-TABLE = "text\nCamden is nice\nBrixton is far\n"
+PREDICT = ["predict", "Camden is nice", "-t", "Camden", "--model", "places"]
+SCORE = ["score", "in.csv", "out.csv", "-t", "Camden", "--model", "places"]
+COMMANDS: Any = typer.main.get_command(app)
+NAMES = [*COMMANDS.commands, "data fetch", "data check"]
 # Stands before what a program imports: Ctrl-C comes while that module is imported.
 STOPPED = """
 import sys
@@ -25,113 +37,107 @@ main()
 """
 
 
-def tabsa(folder: Path, *arguments: object, out: Path | None = None) -> tuple[int, str]:
-    """The exit code and what is on stderr."""
-    with (out or Path(os.devnull)).open("wb") as stdout:
-        command = [sys.executable, "-m", "tabsa", *map(str, arguments)]
-        done = subprocess.run(command, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, timeout=120, check=False)
-    return done.returncode, done.stderr.decode()
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "in.csv").write_text(TABLE)
+    (tmp_path / "in.csv").write_text("text\nCamden is nice\nBrixton is far\n")
     return tmp_path
 
 
-# ---- a full disk
+# ---- help
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_help_has_examples_that_can_be_run(command_line: CommandLine, name: str) -> None:
+    code, stdout, stderr = command_line(*name.split(), "--help")
+    assert (code, stderr) == (0, "")
+    command = COMMANDS
+    for part in name.split():
+        command = command.commands[part]
+    examples = re.findall(r"`[^`]*\btabsa ([^`]+)`", command.help[command.help.index("Example") :])
+    assert examples
+    assert all(example.startswith(name) for example in examples)
+    assert f"tabsa {examples[0][:20]}" in " ".join(stdout.split())
+    for example in examples:
+        command.make_context(name, shlex.split(example.removeprefix(name)))  # wrong usage is an exception
+
+
+def test_wrong_usage_is_2(command_line: CommandLine) -> None:
+    for arguments in (["nonsense"], ["evaluate"], ["evaluate", "p", "--bootstrap", "-1"], ["data", "fetch"]):
+        code, stdout, stderr = command_line(*arguments)
+        assert (code, stdout, "Usage" in stderr) == (2, "", True)
+
+
+# ---- errors
+
+
+def test_a_hint_is_for_an_error_that_there_is() -> None:
+    tables = pytest.importorskip("tabsa.serve.tables", reason="needs the service: pip install 'tabsa[serve]'")
+    sources = sorted(Path(tabsa.__file__).parent.rglob("*.py"))
+    codes = {code for path in sources for code in re.findall(r'code="(\w+)"', path.read_text("utf-8"))}
+    assert codes >= HINTS.keys() | tables._HINTS.keys()
+
+
+def test_a_hint_goes_behind_the_message() -> None:
+    exists = TabsaError("it is there", code="output_exists")
+    assert line_of(exists) == "it is there; replace it with --overwrite, or choose another name"
+    assert (DataError("x").code, TabsaError("x").code) == ("bad_data", "error")
+    assert line_of(DataError("it is wrong")) == "it is wrong"
+
+
+# ---- a full disk, and Ctrl-C
+
+
+def run(folder: Path, *command: str, out: Path | None = None) -> tuple[int, str]:
+    """Run Python in a process of its own; returns the exit code and what is on stderr."""
+    with (out or Path(os.devnull)).open("wb") as stdout:
+        done = subprocess.run(
+            [sys.executable, *command], cwd=folder, stdout=stdout, stderr=subprocess.PIPE, check=False
+        )
+    return done.returncode, done.stderr.decode()
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["predict", "Camden is nice", "-t", "Camden", "--model", "places"],
-        ["predict", "Camden is nice", "-t", "Camden", "--model", "places", "--json"],
-        ["score", "in.csv", "-", "-t", "Camden", "--model", "places"],
-        ["models"],
-        ["--version"],
-        ["--help"],
-    ],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("arguments", [PREDICT, [*PREDICT, "--json"], [*SCORE[:2], "-", *SCORE[3:]], ["--help"]])
 def test_standard_output_on_a_full_disk_is_one_line(folder: Path, arguments: list[str]) -> None:
-    code, stderr = tabsa(folder, *arguments, out=FULL)
-    assert (code, stderr) == (1, "error: cannot write to standard output: No space left on device\n")
+    ended = run(folder, "-m", "tabsa", *arguments, out=FULL)
+    assert ended == (1, "error: cannot write to standard output: No space left on device\n")
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
-def test_rejects_on_a_full_disk(folder: Path) -> None:
-    (folder / "in.csv").write_text(TABLE + '""\n')
-    arguments = ("score", "in.csv", "-", "-t", "Camden", "--model", "places", "--rejects", FULL, "--overwrite")
-    assert tabsa(folder, *arguments) == (1, "error: cannot write /dev/full: No space left on device\n")
-
-
-# ---- nothing is lost, and what is finished is finished
-
-
-@pytest.mark.parametrize("name", ["out.csv.part", "out.csv.state.json", "../{folder}/out.csv.part"])
-def test_rejects_in_the_way_of_the_output(folder: Path, name: str) -> None:
-    rejects = name.format(folder=folder.name)
-    code, stderr = tabsa(
-        folder, "score", "in.csv", "out.csv", "-t", "Camden", "--model", "places", "--rejects", rejects
-    )
-    assert code == 1
-    assert stderr == f"error: {rejects} is in the way of the files beside out.csv; give --rejects another name\n"
-    assert [path.name for path in folder.iterdir()] == ["in.csv"]
-
-
-def test_an_output_in_the_way_of_the_rejects(folder: Path) -> None:
-    arguments = ("score", "in.csv", "r.jsonl.part", "-t", "Camden", "--model", "places", "--rejects", "r.jsonl")
-    code, stderr = tabsa(folder, *arguments)
-    assert code == 1
-    assert stderr.count("\n") == 1
-    assert [path.name for path in folder.iterdir()] == ["in.csv"]
-
-
-def test_resuming_until_it_succeeds(folder: Path) -> None:
-    command = ("score", "in.csv", "out.csv", "-t", "Camden", "--model", "places", "--resume")
-    assert tabsa(folder, *command)[0] == 0
-    before = (folder / "out.csv").read_bytes()
-    assert tabsa(folder, *command) == (0, "out.csv is finished, and there is nothing to resume\n")
-    assert (folder / "out.csv").read_bytes() == before
-    code, stderr = tabsa(folder, *command[:-1])
-    assert (code, stderr.startswith("error: out.csv exists")) == (1, True)
-
-
-def test_a_corrupt_parquet_file_is_one_line(folder: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    path = folder / "in.parquet"
-    parquet.write_table(pyarrow.table({"text": [f"Camden is nice {n}" for n in range(3000)]}), path)
-    whole = path.read_bytes()
-    for start, end in ((100, 1000), (len(whole) - 300, len(whole) - 20), (20, 60), (4, 12)):
-        path.write_bytes(whole[:start] + bytes((17 * n) % 251 for n in range(start, end)) + whole[end:])
-        code, stderr = tabsa(folder, "score", "in.parquet", "out.csv", "-t", "Camden", "--model", "places")
-        assert code == 1
-        assert stderr.startswith("error: ")
-        assert "in.parquet" in stderr
-        assert stderr.count("\n") == 1
-
-
-# ---- Ctrl-C
+def test_rejects_on_a_full_disk(command_line: CommandLine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "in.csv").write_text('text\nCamden is nice\n""\n')
+    code, _, stderr = command_line("score", "in.csv", "-", *SCORE[3:], "--rejects", FULL, "--overwrite")
+    assert (code, stderr) == (1, "error: cannot write /dev/full: No space left on device\n")
 
 
 @pytest.mark.parametrize(
     ("module", "raised"),
     [
         ("typer", "raise KeyboardInterrupt"),
-        ("rich.console", "raise KeyboardInterrupt"),
         ("numpy", "raise KeyboardInterrupt"),
-        ("onnxruntime", "raise KeyboardInterrupt"),
         # What an extension makes of it.
         ("onnxruntime", "raise ImportError('initialization failed') from KeyboardInterrupt()"),
     ],
 )
 def test_stopped_while_a_module_is_imported(folder: Path, module: str, raised: str) -> None:
-    arguments = ["predict", "Camden is nice", "-t", "Camden", "--model", "places"]
-    program = STOPPED.format(module=module, raised=raised, arguments=arguments)
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
+    program = STOPPED.format(module=module, raised=raised, arguments=PREDICT)
+    assert run(folder, "-c", program) == (130, "error: interrupted\n")
+
+
+def test_a_stopped_run_can_go_on_until_it_succeeds(
+    command_line: CommandLine, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr("tabsa.scoring.single.score_table", interrupted)
+        code, _, stderr = command_line(*SCORE)
+    assert (code, stderr.splitlines()[0]) == (130, "warning: stopped; the same command with --resume goes on from here")
+    assert command_line(*SCORE, "--resume")[0] == 0
+    before = (folder / "out.csv").read_bytes()
+    assert command_line(*SCORE, "--resume") == (0, "", "out.csv is finished, and there is nothing to resume\n")
+    assert (folder / "out.csv").read_bytes() == before
+    assert command_line(*SCORE)[2].startswith("error: out.csv exists")

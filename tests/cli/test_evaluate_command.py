@@ -1,22 +1,23 @@
+"""`tabsa evaluate`, through the command line's own main."""
+
 import json
+import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
+from command_line import CommandLine, refused
 from prediction_files import write_predictions
 from table_rows import text_rows
 from tabsa.datasets import loading as data
 from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.inference.evaluating import evaluate
 
-Tabsa = Callable[..., tuple[int, str, str]]
-
+DOCS = Path(__file__).parents[2] / "docs" / "evaluation.md"
 REVIEWS = """\
 id,text,target,aspect,polarity
 1,Camden is dear but Brixton is cheap,Camden,price,negative
@@ -42,18 +43,11 @@ def predictions(tmp_path: Path, reviews: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def tabsa(command_line: Tabsa, monkeypatch: pytest.MonkeyPatch) -> Tabsa:
-    """Runs `tabsa` with arguments; gives the exit code, stdout and stderr."""
-    monkeypatch.setattr("tabsa.cli.evaluate.out", Console(width=80, force_terminal=False))
-    return command_line
+# ---- figures
 
 
-# ---- exit code 0
-
-
-def test_json_is_what_the_contract_says(tabsa: Tabsa, predictions: Path, reviews: Path) -> None:
-    code, stdout, stderr = tabsa("evaluate", predictions, "--data", reviews, "--split", "all", "--json")
+def test_json_is_what_the_contract_says(command_line: CommandLine, predictions: Path, reviews: Path) -> None:
+    code, stdout, stderr = command_line("evaluate", predictions, "--data", reviews, "--split", "all", "--json")
     assert (code, stderr) == (0, "")
     report = json.loads(stdout)
     assert list(report)[:4] == ["sun", "ma", "data", "split"]
@@ -67,18 +61,20 @@ def test_json_is_what_the_contract_says(tabsa: Tabsa, predictions: Path, reviews
     assert report["aspects"]["safety"]["sentiment_auc"] is None
 
 
-def test_people_get_a_table(tabsa: Tabsa, predictions: Path, reviews: Path) -> None:
-    code, stdout, stderr = tabsa("evaluate", predictions, "--data", reviews, "--split", "all")
+def test_people_get_a_table(command_line: CommandLine, predictions: Path, reviews: Path) -> None:
+    code, stdout, stderr = command_line("evaluate", predictions, "--data", reviews, "--split", "all")
     assert (code, stderr) == (0, "")
     strict = next(line for line in stdout.splitlines() if "strict accuracy" in line)
     assert strict.count("25.0  [") == 2
     assert "safety" in stdout
 
 
-def test_without_a_bootstrap_there_are_no_intervals(tabsa: Tabsa, predictions: Path, reviews: Path) -> None:
+def test_without_a_bootstrap_there_are_no_intervals(
+    command_line: CommandLine, predictions: Path, reviews: Path
+) -> None:
     options = ("--data", reviews, "--split", "all", "--bootstrap", 0)
-    assert json.loads(tabsa("evaluate", predictions, *options, "--json")[1])["intervals"] is None
-    assert "[" not in tabsa("evaluate", predictions, *options)[1]
+    assert json.loads(command_line("evaluate", predictions, *options, "--json")[1])["intervals"] is None
+    assert "[" not in command_line("evaluate", predictions, *options)[1]
 
 
 @pytest.mark.parametrize(
@@ -92,9 +88,9 @@ def test_without_a_bootstrap_there_are_no_intervals(tabsa: Tabsa, predictions: P
     ],
 )
 def test_rows_on_aspects_that_are_not_scored_may_be_in_the_file(
-    tabsa: Tabsa, predictions: Path, reviews: Path, options: tuple[str, ...], aspects: list[str]
+    command_line: CommandLine, predictions: Path, reviews: Path, options: tuple[str, ...], aspects: list[str]
 ) -> None:
-    code, stdout, _ = tabsa("evaluate", predictions, "--data", reviews, "--split", "all", "--json", *options)
+    code, stdout, _ = command_line("evaluate", predictions, "--data", reviews, "--split", "all", "--json", *options)
     assert code == 0
     assert list(json.loads(stdout)["aspects"]) == aspects
 
@@ -111,30 +107,28 @@ def test_a_model_is_scored_without_pytorch(tiny_model: Path) -> None:
     assert list(report["aspects"]) == ["general", "price", "safety", "transit-location"]
 
 
-def test_a_model_by_its_other_name_and_at_a_precision(tabsa: Tabsa, reviews: Path) -> None:
+def test_a_model_by_its_other_name_and_at_a_precision(command_line: CommandLine, reviews: Path) -> None:
     evaluated = [
-        tabsa("evaluate", *given, "--data", reviews, "--split", "all", "--bootstrap", 0, "--json")
+        command_line("evaluate", *given, "--data", reviews, "--split", "all", "--bootstrap", 0, "--json")
         for given in (("places",), ("fast",), ("fast", "--precision", "float32"))
     ]
     assert evaluated[0][0] == 0
     assert evaluated[0] == evaluated[1] == evaluated[2]
-    assert tabsa("evaluate", "fast", "--data", reviews, "--split", "all", "--precision", "int8", "--json")[0] == 0
-
-
-def test_help_has_an_example(tabsa: Tabsa) -> None:
-    code, stdout, _ = tabsa("evaluate", "--help")
-    assert code == 0
-    assert "tabsa evaluate predictions.jsonl --data sentihood --split test" in stdout
+    assert (
+        command_line("evaluate", "fast", "--data", reviews, "--split", "all", "--precision", "int8", "--json")[0] == 0
+    )
 
 
 # ---- reports, mistakes, and two models
 
 
-def test_a_report_and_the_mistakes_are_written(tabsa: Tabsa, tiny_model: Path, reviews: Path, tmp_path: Path) -> None:
+def test_a_report_and_the_mistakes_are_written(
+    command_line: CommandLine, tiny_model: Path, reviews: Path, tmp_path: Path
+) -> None:
     page, table = tmp_path / "out" / "r.html", tmp_path / "e.csv"
     options = ("--data", reviews, "--split", "all", "--bootstrap", 20, "-a", "price", "-a", "safety")
-    plain = tabsa("evaluate", tiny_model, *options, "--json")
-    code, stdout, stderr = tabsa("evaluate", tiny_model, *options, "--json", "--report", page, "--errors", table)
+    plain = command_line("evaluate", tiny_model, *options, "--json")
+    code, stdout, stderr = command_line("evaluate", tiny_model, *options, "--json", "--report", page, "--errors", table)
     assert (code, stdout) == (0, plain[1])
     assert stderr == f"wrote {page}\nwrote {table}\n"
     source, rows = page.read_text("utf-8"), list(text_rows(table))
@@ -156,24 +150,11 @@ def test_a_report_needs_no_pytorch_and_no_matplotlib(tiny_model: Path, reviews: 
     assert (tmp_path / "r.html").exists()
 
 
-def test_a_report_of_a_predictions_file(tabsa: Tabsa, predictions: Path, reviews: Path, tmp_path: Path) -> None:
-    options = ("--data", reviews, "--split", "all", "--report", tmp_path / "r.html")
-    assert tabsa("evaluate", predictions, *options)[0] == 0
-    source = (tmp_path / "r.html").read_text("utf-8")
-    assert f"{predictions.name} on" in source
-    assert "3 of 8 questions are answered wrongly" in source
-
-
-def test_few_opinions_are_said_to_be_few(tabsa: Tabsa, predictions: Path, reviews: Path) -> None:
-    stdout = tabsa("evaluate", predictions, "--data", reviews, "--split", "all")[1]
-    assert "note: 3 opinions: too few to tell models apart" in stdout
-    report = json.loads(tabsa("evaluate", predictions, "--data", reviews, "--split", "all", "--json")[1])
-    assert report["notes"] == ["3 opinions: too few to tell models apart by a few points"]
-
-
-def test_two_models_on_the_same_questions(tabsa: Tabsa, tiny_model: Path, reviews: Path, tmp_path: Path) -> None:
+def test_two_models_on_the_same_questions(
+    command_line: CommandLine, tiny_model: Path, reviews: Path, tmp_path: Path
+) -> None:
     options = ("--data", reviews, "--split", "all", "--bootstrap", 50)
-    code, stdout, _ = tabsa("evaluate", tiny_model, *options, "--against", "places", "--json")
+    code, stdout, _ = command_line("evaluate", tiny_model, *options, "--against", "places", "--json")
     assert code == 0
     both = json.loads(stdout)
     for name, part in (("tiny", both), ("places", both["against"])):
@@ -185,32 +166,26 @@ def test_two_models_on_the_same_questions(tabsa: Tabsa, tiny_model: Path, review
     assert figure["difference"] == pytest.approx(figure["first"] - figure["second"])
     assert both["comparison"]["resamples"] == 50
     page = tmp_path / "r.html"
-    code, stdout, _ = tabsa("evaluate", tiny_model, *options, "--against", "places", "--report", page)
+    code, stdout, _ = command_line("evaluate", tiny_model, *options, "--against", "places", "--report", page)
     assert code == 0
     assert "tiny against places on" in " ".join(stdout.split())
     assert "Against places" in page.read_text("utf-8")
 
 
-def test_a_model_against_a_file_and_itself(tabsa: Tabsa, tiny_model: Path, predictions: Path, reviews: Path) -> None:
+def test_a_model_against_a_file_and_itself(
+    command_line: CommandLine, tiny_model: Path, predictions: Path, reviews: Path
+) -> None:
     options = ("--data", reviews, "--split", "all", "--bootstrap", 20, "--json")
-    mixed = json.loads(tabsa("evaluate", predictions, *options, "--against", tiny_model)[1])
+    mixed = json.loads(command_line("evaluate", predictions, *options, "--against", tiny_model)[1])
     assert mixed["comparison"]["first"] == predictions.name
     assert list(mixed["aspects"]) == ["price", "safety"]  # what the file has rows on, and the model answers
     assert mixed["comparison"]["figures"]["questions"]["presence_f1"]["first"] == 0
-    same = json.loads(tabsa("evaluate", tiny_model, *options, "--against", tiny_model)[1])["comparison"]
+    same = json.loads(command_line("evaluate", tiny_model, *options, "--against", tiny_model)[1])["comparison"]
     figures = [one for section in same["figures"].values() for one in section.values()]
     assert {(one["difference"], one["p"]) for one in figures if one["difference"] is not None} == {(0, 1)}
 
 
-# ---- exit code 1: one line on stderr
-
-
-def one_line(result: tuple[int, str, str]) -> str:
-    code, stdout, stderr = result
-    assert (code, stdout) == (1, "")
-    assert stderr.startswith("error: ")
-    assert stderr.count("\n") == 1
-    return stderr
+# ---- what is wrong is one line
 
 
 @pytest.mark.parametrize(
@@ -226,71 +201,53 @@ def one_line(result: tuple[int, str, str]) -> str:
         ('{"id": 1, "target": "Camden", "aspect": "parking", "probabilities": {}}', 'unknown aspect "parking"'),
     ],
 )
-def test_a_bad_predictions_file(tabsa: Tabsa, predictions: Path, reviews: Path, content: str, message: str) -> None:
+def test_a_bad_predictions_file(
+    command_line: CommandLine, predictions: Path, reviews: Path, content: str, message: str
+) -> None:
     predictions.write_text(content)
-    error = one_line(tabsa("evaluate", predictions, "--data", reviews, "--split", "all", "--json"))
+    error = refused("evaluate", predictions, "--data", reviews, "--split", "all", "--json")
     assert f"{predictions}" in error
     assert message in error
 
 
-def test_a_folder_and_no_file(tabsa: Tabsa, tmp_path: Path, reviews: Path) -> None:
-    options = ("--data", reviews, "--split", "all")
-    assert "is a folder; expected a predictions file" in one_line(tabsa("evaluate", tmp_path, *options))
-    assert "No such file or directory" in one_line(tabsa("evaluate", tmp_path / "none.jsonl", *options))
-
-
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("arguments", "message"),
     [
-        (
-            ("--report", "r.pdf"),
-            "cannot write a page to 'r.pdf'; expected a name that ends in .html",
-        ),
-        (("--errors", "e.xlsx"), "cannot write 'e.xlsx'; expected a name that ends in .csv"),
-        (("--against", "no-such.jsonl"), "cannot read no-such.jsonl"),
+        (("{folder}",), "is a folder; expected a predictions file"),
+        (("none.jsonl",), "No such file or directory"),
+        (("{predictions}", "--report", "r.pdf"), "cannot write a page to 'r.pdf'; expected a name that ends in .html"),
+        (("{predictions}", "--errors", "e.xlsx"), "cannot write 'e.xlsx'; expected a name that ends in .csv"),
+        (("{predictions}", "--against", "no-such.jsonl"), "cannot read no-such.jsonl"),
+        (("{predictions}", "--data", "sentihod"), "did you mean"),
+        (("{predictions}", "--data", "sentihood", "--split", "tset"), "did you mean"),
     ],
 )
-def test_what_cannot_be_written_or_compared(
-    tabsa: Tabsa, predictions: Path, reviews: Path, options: tuple[str, ...], message: str
+def test_what_cannot_be_read_written_or_compared(
+    predictions: Path, reviews: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    assert message in one_line(tabsa("evaluate", predictions, "--data", reviews, "--split", "all", *options))
+    first, *others = (one.format(folder=tmp_path, predictions=predictions) for one in arguments)
+    assert message in refused("evaluate", first, "--data", reviews, "--split", "all", *others)
 
 
-@pytest.mark.parametrize("options", [("--data", "sentihod"), ("--data", "sentihood", "--split", "tset")])
-def test_unknown_data(tabsa: Tabsa, predictions: Path, options: tuple[str, ...]) -> None:
-    assert "did you mean" in one_line(tabsa("evaluate", predictions, *options))
-
-
-def test_a_process_of_its_own_prints_no_traceback(tmp_path: Path, reviews: Path) -> None:
-    program = [sys.executable, "-c", "from tabsa.cli import main; main()"]
-    arguments = ["evaluate", str(tmp_path / "no.jsonl"), "--data", str(reviews), "--split", "all"]
-    result = subprocess.run([*program, *arguments], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr.startswith("error: cannot read")
-    assert result.stderr.count("\n") == 1
-
-
-# ---- exit code 2: wrong usage
-
-
-@pytest.mark.parametrize("arguments", [(), ("p.jsonl", "--bootstrap", "-1"), ("p.jsonl", "--dat", "x"), ("p", "q")])
-def test_wrong_usage(tabsa: Tabsa, arguments: tuple[str, ...]) -> None:
-    code, stdout, stderr = tabsa("evaluate", *arguments)
-    assert (code, stdout) == (2, "")
-    assert "Traceback" not in stderr
+def test_part_of_a_file_is_said_to_be_one(command_line: CommandLine, tiny_model: Path, tmp_path: Path) -> None:
+    rows = "".join(f"Camden is number {n},Camden,price,positive\n" for n in range(60))
+    (tmp_path / "mine.csv").write_text("text,target,aspect,polarity\n" + rows, "utf-8")
+    code, _, stderr = command_line("evaluate", tiny_model, "--data", tmp_path / "mine.csv", "--bootstrap", 0)
+    assert code == 0
+    assert re.search(r"its test part alone \(\d+ texts\); --split all takes the whole file", stderr)
 
 
 # ---- the benchmark
 
 
 @pytest.mark.data
-def test_always_none_on_sentihood(tabsa: Tabsa, tmp_path: Path, data_dir: Path) -> None:
+def test_always_none_on_sentihood(command_line: CommandLine, tmp_path: Path, data_dir: Path) -> None:
     """A file on all twelve aspects, scored on the four of the benchmark."""
     dataset = data.load("sentihood", "test", data_dir=data_dir, aspects=["all"])
     path = tmp_path / "none.jsonl.gz"
     write_predictions(path, dataset, np.tile([1.0, 0.0, 0.0], (1879, 12, 1)))
     options = ("--data", "sentihood", "--split", "test", "--data-dir", data_dir, "--json")
-    code, stdout, stderr = tabsa("evaluate", path, *options)
+    code, stdout, stderr = command_line("evaluate", path, *options)
     assert (code, stderr) == (0, "")
     report = json.loads(stdout)
     assert round(report["sun"]["strict_accuracy"], 6) == round(report["ma"]["strict_accuracy"], 6) == 0.478978
@@ -302,19 +259,19 @@ def test_always_none_on_sentihood(tabsa: Tabsa, tmp_path: Path, data_dir: Path) 
 
 @pytest.mark.data
 def test_the_example_in_the_documentation(
-    tabsa: Tabsa, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    command_line: CommandLine, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")
+    page = DOCS.read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TABSA_DATA", str(data_dir))
     exec(_block(page, "python"), {})
     for line in _block(page, "sh").splitlines():
-        assert tabsa(*shlex.split(line, comments=True)[1:])[0] == 0
+        assert command_line(*shlex.split(line, comments=True)[1:])[0] == 0
 
 
 def test_the_report_in_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
-    page = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")
+    page = DOCS.read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     exec(_block(page, "python", 2), {})
     assert {path.name for path in tmp_path.iterdir()} == {"report.html", "both.html", "errors.csv", "report.png"}

@@ -1,72 +1,90 @@
+"""`tabsa models` and `tabsa export`."""
+
 import json
+import re
+import shutil
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
+from command_line import refused
 from open_model import open_model
-from tabsa.cli import models
 from tabsa.evaluation.published import OTHERS, PUBLISHED
+from tabsa.inference.predictor import load
 from tabsa.models.registry import SYSTEMS
 from tabsa.text.aspects import EVERYDAY
+from unchecked import unchecked
 
 __all__ = ["open_model"]  # a fixture
-
 TABLE = ["lr", "lstm-final", "lstm-loc", "lstm-ta-sa", "sentic-lstm", "entnet", "delayed-entnet"]
 OPEN = ["reader", "reader-large"]
-NAMES = [*TABLE, *OPEN]
 
 
-def run(*arguments):
-    app = typer.Typer()
-    app.command()(models.command)
-    result = CliRunner().invoke(app, list(arguments))
-    assert result.exit_code == 0, result.output
-    return result.stdout
+def test_json_lists_every_system_and_model(command_line):
+    found = json.loads(command_line("models", "--json")[1])
+    systems = {system["name"]: system for system in found["systems"]}
+    assert list(systems) == list(SYSTEMS) == [*TABLE, *OPEN]
+    assert [name for name, system in systems.items() if system["open_aspects"]] == OPEN
+    assert "concepts" in systems["sentic-lstm"]["needs"]
+    assert "POS tagger" in systems["lr"]["needs"]
+    assert all(system["about"] and system["paper"] for system in systems.values())
+    assert systems["delayed-entnet"]["published"]["strict_accuracy"] == 0.735
+    assert systems["lstm-ta-sa"]["published"]["aspect_auc"] is None
+    assert systems["reader"]["published"] is None
+    models = [(one["name"], one["aliases"], one["default"], one["precision"]) for one in found["models"]]
+    assert models == [("reader", [], True, "int8"), ("places", ["fast"], False, "float32")]
 
 
-def test_json_lists_every_system():
-    systems = json.loads(run("--json"))["systems"]
-    assert [system["name"] for system in systems] == NAMES
-    assert [system["name"] for system in systems if system["open_aspects"]] == OPEN
-    of = {system["name"]: system for system in systems}
-    assert "concepts" in of["sentic-lstm"]["needs"]
-    assert "POS tagger" in of["lr"]["needs"]
-    assert all(system["about"] and system["paper"] for system in systems)
-    assert of["delayed-entnet"]["published"]["strict_accuracy"] == 0.735
-    assert of["lstm-ta-sa"]["published"]["aspect_auc"] is None
-    assert of["reader"]["published"] is None
-
-
-def test_the_models_in_the_package_are_listed_with_their_aspects(monkeypatch, open_model):
-    monkeypatch.setattr("tabsa.checkpoint.model_folder.shipped_models", lambda: {"open": open_model})
-    (model,) = json.loads(run("--json"))["models"]
-    assert (model["name"], model["system"], model["open_aspects"]) == ("open", "reader", True)
-    assert model["aspects"] == list(EVERYDAY)
-    assert model["labels"] == ["none", "positive", "negative", "neutral", "mixed"]
+def test_people_see_aspects_and_other_names(command_line, monkeypatch, open_model):
     monkeypatch.setattr("tabsa.cli.console.out.width", 200)
-    assert f"any words; by default {', '.join(EVERYDAY)}" in run()
-
-
-def test_the_default_comes_first_and_a_model_may_have_another_name(monkeypatch):
-    models = json.loads(run("--json"))["models"]
-    found = [(model["name"], model["aliases"], model["default"], model["precision"]) for model in models]
-    assert found == [("reader", [], True, "int8"), ("places", ["fast"], False, "float32")]
-    monkeypatch.setattr("tabsa.cli.console.out.width", 200)
-    words = [line.split() for line in run().splitlines()]
+    words = [line.split() for line in command_line("models")[1].splitlines()]
     assert ["the", "default"] in words
     assert ["or", "fast"] in words
+    monkeypatch.setattr("tabsa.checkpoint.model_folder.shipped_models", lambda: {"open": open_model})
+    assert f"any words; by default {', '.join(EVERYDAY)}" in command_line("models")[1]
 
 
-@pytest.mark.parametrize("figures", [*PUBLISHED.values(), *OTHERS.values()], ids=[*PUBLISHED, *OTHERS])
-def test_figures_are_fractions(figures):
-    values = [value for name, value in figures.to_dict().items() if name != "source"]
-    assert len(values) == 5
-    assert all(value is None or 0 < value < 1 for value in values)
-
-
-def test_every_system_of_the_table_is_one_of_the_package_and_has_its_figures():
+def test_published_figures_are_fractions():
     assert list(PUBLISHED) == TABLE
-    assert list(SYSTEMS) == NAMES
-    assert [system.name for system in SYSTEMS.values()] == NAMES
-    assert [name for name, system in SYSTEMS.items() if not system.neural] == ["lr"]
+    for figures in (*PUBLISHED.values(), *OTHERS.values()):
+        values = [value for name, value in figures.to_dict().items() if name != "source"]
+        assert len(values) == 5
+        assert all(value is None or 0 < value < 1 for value in values)
+
+
+# ---- export
+
+
+@pytest.fixture
+def folder(tiny_model, tmp_path):
+    return shutil.copytree(tiny_model, tmp_path / "model")
+
+
+def test_export_makes_what_predicting_needs(command_line, folder, tiny_model):
+    (folder / "model.onnx").unlink()
+    code, stdout, stderr = command_line("export", folder)
+    assert (code, stderr) == (0, "")
+    assert re.fullmatch(rf"{re.escape(str(folder / 'model.onnx'))}: \d+\.\d MB\n", stdout)
+    again = load(folder).predict("Camden is cheap", ["Camden"]).to_dict()
+    assert again == load(tiny_model).predict("Camden is cheap", ["Camden"]).to_dict()
+
+
+def test_export_in_int8(command_line, folder):
+    question = ("predict", "Camden is cheap", "-t", "Camden", "--model", folder, "--precision", "int8", "--json")
+    assert (
+        refused(*question) == f"{folder} has no model.int8.onnx; make it with `tabsa export {folder} --precision int8`"
+    )
+    code, stdout, stderr = command_line("export", folder, "--precision", "int8")
+    assert (code, stderr) == (0, "")
+    assert stdout.startswith(str(folder / "model.int8.onnx"))
+    (small,) = (o["probabilities"] for o in json.loads(command_line(*question)[1])["opinions"][:1])
+    assert small == pytest.approx(
+        load(folder).predict("Camden is cheap", ["Camden"]).opinions[0].probabilities, abs=0.02
+    )
+
+
+def test_what_cannot_be_exported(folder, tmp_path):
+    assert "is not a model folder" in refused("export", tmp_path / "nothing")
+    config = unchecked(folder) / "config.json"
+    config.write_text(config.read_text("utf-8").replace('"delayed-entnet"', '"lr"'), "utf-8")
+    needs = "a 'lr' needs no graph to predict, and has none to export; these have: lstm-final, "
+    assert refused("export", folder).startswith(needs)

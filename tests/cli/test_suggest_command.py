@@ -1,43 +1,41 @@
 """`tabsa suggest`: from a table of texts to one that a person fills in, and that is training data then."""
 
-import csv
 import json
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from command_line import CommandLine
+from table_rows import text_rows, write_rows
 from tabsa.cli.suggest import command
 from tabsa.datasets.loading import load
 from tabsa.inference.predictor import load as load_model
 
-Tabsa = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).parents[2]
 COMMENTS = ROOT / "docs" / "examples" / "comments.csv"
-OWN = ("-a", "price", "-a", "safety", "--threads", 1)
+OWN = ("-a", "price", "-a", "safety")
 
 
 @pytest.fixture
-def tabsa(command_line: Tabsa, tiny_model: Path) -> Tabsa:
+def suggest(command_line: CommandLine, tiny_model: Path) -> CommandLine:
     """Runs `tabsa suggest` with the tiny model."""
     return lambda *arguments: command_line("suggest", *arguments, "--model", tiny_model)
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+    return list(text_rows(path))
 
 
-def test_the_questions_are_those_of_the_model(tabsa: Tabsa, tmp_path: Path, tiny_model: Path) -> None:
+def test_the_questions_are_those_of_the_model(suggest: CommandLine, tmp_path: Path, tiny_model: Path) -> None:
     out = tmp_path / "out.csv"
-    code, printed, told = tabsa(COMMENTS, out, "-t", "Camden", "-t", "Croydon", *OWN, "--n", 4, "--questions", 0)
+    code, printed, notes = suggest(COMMENTS, out, "-t", "Camden", "-t", "Croydon", *OWN, "--n", 4, "--questions", 0)
     assert (code, printed) == (0, "")
     rows = rows_of(out)
     assert list(rows[0]) == ["row", "text", "target", "aspect", "said", "probability", "polarity", "asked_only"]
-    assert f"{len(rows)} questions on 4 of 12 texts: {out}" in told
-    assert "Fill in 'polarity' with one of none, positive, negative" in told
+    assert f"{len(rows)} questions on 4 of 12 texts: {out}" in notes
+    assert "Fill in 'polarity' with one of none, positive, negative" in notes
     source = rows_of(COMMENTS)
     model = load_model(tiny_model, threads=1)
     for row in rows:
@@ -50,80 +48,63 @@ def test_the_questions_are_those_of_the_model(tabsa: Tabsa, tmp_path: Path, tiny
             assert float(row["probability"]) == pytest.approx(opinion.confidence, abs=1e-4)
 
 
-@pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.jsonl", "out.parquet"])
-def test_a_half_filled_table_is_training_data(tabsa: Tabsa, command_line: Tabsa, tmp_path: Path, name: str) -> None:
+def fill(path: Path) -> dict[tuple[str, str, str], str]:
+    """Answer every other question, as a person would in a spreadsheet; returns the answers."""
+    rows = rows_of(path)
+    for row, polarity in zip(rows[::2], ["none", "positive", "negative"] * len(rows), strict=False):
+        row["polarity"] = polarity
+    write_rows(path, rows)
+    return {(row["text"], row["target"], row["aspect"]): row["polarity"] for row in rows[::2]}
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "out.parquet"])
+def test_a_half_filled_table_is_training_data(
+    suggest: CommandLine, command_line: CommandLine, tmp_path: Path, name: str
+) -> None:
     out = tmp_path / name
-    assert tabsa(COMMENTS, out, "-t", "Camden=NW1", "-t", "Croydon", *OWN, "--n", 5)[0] == 0
+    assert suggest(COMMENTS, out, "-t", "Camden=NW1", "-t", "Croydon", *OWN, "--n", 5)[0] == 0
     answered = fill(out)
-    code, printed, _ = command_line("data", "check", out, "--json")
-    found = json.loads(printed)
-    assert (code, found["pairs"]) == (0, len(answered))
+    found = json.loads(command_line("data", "check", out, "--json")[1])
+    assert found["pairs"] == len(answered)
     assert found["left_empty"] == found["rows"] - len(answered) > 0
     assert not {"unreadable", "target_not_in_text"} & {finding["code"] for finding in found["findings"]}
     assert "no polarity: no question" in command_line("data", "check", out)[1]
     with pytest.warns(UserWarning, match="rows without a polarity count as not asked"):
         dataset = load(out, "all")
-    asked = {(e.text, t.name, aspect): polarity for e, t, aspect, polarity in dataset.questions()}
-    assert asked == answered
+    assert {(e.text, t.name, aspect): polarity for e, t, aspect, polarity in dataset.questions()} == answered
 
 
-def fill(path: Path) -> dict[tuple[str, str, str], str]:
-    """Answers every other question, as a person would in a spreadsheet; gives the answers."""
-    if path.suffix == ".parquet":
-        pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tabsa[tables]'")
-        from pyarrow import parquet
-
-        rows = parquet.read_table(path).to_pylist()
-    elif path.suffix == ".jsonl":
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    else:
-        with path.open(encoding="utf-8", newline="") as stream:
-            rows = list(csv.DictReader(stream, delimiter="\t" if path.suffix == ".tsv" else ","))
-    for row, polarity in zip(rows[::2], ["none", "positive", "negative"] * len(rows), strict=False):
-        row["polarity"] = polarity
-    if path.suffix == ".parquet":
-        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
-    elif path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    else:
-        with path.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.DictWriter(stream, list(rows[0]), delimiter="\t" if path.suffix == ".tsv" else ",")
-            writer.writeheader()
-            writer.writerows(rows)
-    return {(row["text"], row["target"] or "", row["aspect"]): row["polarity"] for row in rows[::2]}
-
-
-def test_targets_come_from_a_column_a_file_or_nowhere(tabsa: Tabsa, tmp_path: Path) -> None:
+def test_targets_come_from_a_column_a_file_or_nowhere(suggest: CommandLine, tmp_path: Path) -> None:
     table = tmp_path / "in.csv"
     table.write_text("body,place\nLeith is dear.,Leith\nHull is safe.,Hull\nNobody.,\n,Leith\n", encoding="utf-8")
     out = tmp_path / "out.csv"
-    told = tabsa(table, out, "--text-column", "body", "--target-column", "place", *OWN)[2]
+    notes = suggest(table, out, "--text-column", "body", "--target-column", "place", *OWN)[2]
     assert {(row["text"], row["target"]) for row in rows_of(out)} == {
         ("Leith is dear.", "Leith"),
         ("Hull is safe.", "Hull"),
     }
-    assert "on 2 of 4 texts (2 could not be read)" in told
+    assert "on 2 of 4 texts (2 could not be read)" in notes
     (tmp_path / "names.txt").write_text("Leith, EH6\n", encoding="utf-8")
     again = ("--text-column", "body", "--overwrite", *OWN)
-    assert tabsa(table, out, "--targets", tmp_path / "names.txt", *again)[0] == 0
+    assert suggest(table, out, "--targets", tmp_path / "names.txt", *again)[0] == 0
     assert {(row["target"], row["aliases"]) for row in rows_of(out)} == {("Leith", "EH6")}
-    assert tabsa(table, out, "-t", "Leith", "--implied", *again)[0] == 0
+    assert suggest(table, out, "-t", "Leith", "--implied", *again)[0] == 0
     assert {(row["text"], row["target"]) for row in rows_of(out)} == {
         ("Leith is dear.", "Leith"),
         ("Hull is safe.", ""),
         ("Nobody.", ""),
     }
-    assert tabsa(table, out, "--implied", *again)[0] == 0
+    assert suggest(table, out, "--implied", *again)[0] == 0
     assert {row["target"] for row in rows_of(out)} == {""}
     assert len({row["text"] for row in rows_of(out)}) == 3
 
 
-def test_labelled_texts_are_not_suggested_again(tabsa: Tabsa, tmp_path: Path) -> None:
+def test_labelled_texts_are_not_suggested_again(suggest: CommandLine, tmp_path: Path) -> None:
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
-    asked = ("-t", "Camden", "-t", "Croydon", *OWN)
-    tabsa(COMMENTS, first, *asked, "--n", 3)
+    pairs = ("-t", "Camden", "-t", "Croydon", *OWN)
+    suggest(COMMENTS, first, *pairs, "--n", 3)
     fill(first)
-    assert tabsa(COMMENTS, second, *asked, "--labelled", first)[0] == 0
+    assert suggest(COMMENTS, second, *pairs, "--labelled", first)[0] == 0
     labelled = {row["text"] for row in rows_of(first) if row["polarity"]}
     assert len(labelled) == 3
     assert not labelled & {row["text"] for row in rows_of(second)}
@@ -145,20 +126,22 @@ def test_labelled_texts_are_not_suggested_again(tabsa: Tabsa, tmp_path: Path) ->
     ],
 )
 def test_a_mistake_is_one_clear_line(
-    tabsa: Tabsa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, words: str
+    suggest: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, words: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("in.csv").write_text("text\nLeith is dear.\n", encoding="utf-8")
     Path("there.csv").write_text("text,target,aspect,polarity\nLeith is dear!,Leith,price,none\n", encoding="utf-8")
     Path("empty.csv").write_text("text\n", encoding="utf-8")
-    ended, printed, told = tabsa(*arguments)
+    ended, printed, notes = suggest(*arguments)
     assert (ended, printed) == (code, "")
-    assert re.search(words, " ".join(told.replace("│", " ").split()))
-    assert code == 2 or len(told.strip().splitlines()) == 1
+    assert re.search(words, " ".join(notes.replace("│", " ").split()))
+    assert code == 2 or len(notes.strip().splitlines()) == 1
     assert not Path("out.csv").exists()
 
 
-def test_the_examples_of_the_help_run(command_line: Tabsa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_the_help_run(
+    command_line: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     monkeypatch.chdir(tmp_path)
     first = re.findall(r"`(tabsa suggest docs[^`]+)`", command.__doc__ or "")

@@ -79,7 +79,7 @@ def test_on_this_machine_it_is_unless_told_otherwise(started: dict[str, Any], ti
 
 def test_options_and_the_environment_become_settings(started: dict[str, Any], tiny_model: Path) -> None:
     command = ["serve", "--model", str(tiny_model), "--cors", "https://a.example", "--allow-host", "b.example"]
-    command += ["--threads", "3", "--precision", "float32", "--set", "max_tables=7", "--host", "0.0.0.0"]
+    command += ["--set", "threads=3", "--set", "precision=float32", "--set", "max_tables=7", "--host", "0.0.0.0"]
     result = CliRunner().invoke(app, command, env={"TABSA_API_KEY": "k"}, catch_exceptions=False)
     settings = started["settings"]
     assert (settings.cors_origins, settings.allowed_hosts) == (("https://a.example",), ("b.example", "0.0.0.0"))

@@ -4,7 +4,6 @@ import csv
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from predicted_groups import predict_examples
@@ -191,24 +190,3 @@ def test_evaluation_says_what_use_would_not_answer(tiny_model, recwarn):
     model.implied = False
     evaluate(model, load("places", "test", aspects=model.aspects), bootstrap=0)
     assert not [warning for warning in recwarn if "--implied" in str(warning.message)]
-
-
-def test_a_column_may_say_it_of_each_row(tiny_model, tmp_path, command_line):
-    model = load_predictor(tiny_model)
-    cells = [("Camden", "yes"), ("Camden", "no"), ("Camden", ""), ("", "TRUE"), ("", "false"), ("Camden", "perhaps")]
-    rows = [("It is dear.", *pair) for pair in cells]
-    source, out = tmp_path / "in.csv", tmp_path / "out.csv"
-    with source.open("w", newline="", encoding="utf-8") as stream:
-        csv.writer(stream).writerows([("text", "place", "meant"), *rows])
-    arguments = ("score", source, out, "--target-column", "place", "--implied-column", "meant", "--model", tiny_model)
-    code, _, stderr = command_line(*arguments, "-a", "price", "--probabilities")
-    assert code == 0, stderr
-    with out.open(encoding="utf-8", newline="") as stream:
-        found = [float(row["price/none"]) for row in csv.DictReader(stream)]
-    implied = round(model.predict("It is dear.", aspects=["price"], implied=True).opinions[0].probabilities["none"], 6)
-    np.testing.assert_allclose(found, [implied, 1, 1, implied], atol=1e-6)
-    reasons = [json.loads(line)["reason"] for line in (tmp_path / "out.csv.rejects.jsonl").read_text().splitlines()]
-    assert reasons == ["no target in 'place'", "'meant' is 'perhaps'; expected true or false"]
-    code, _, stderr = command_line(*arguments[:-1], tiny_model, "--overwrite", "--implied-column", "ment")
-    assert code == 1
-    assert "did you mean 'meant'?" in stderr

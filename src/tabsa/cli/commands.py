@@ -1,4 +1,4 @@
-"""The commands by name, and how each of them ends."""
+"""The commands by name, how each of them ends, and what options can do about an error."""
 
 import errno
 import os
@@ -8,14 +8,40 @@ from typing import Final, NoReturn
 import typer
 
 from tabsa import __version__
-from tabsa.cli import data, demo, evaluate, export, models, predict, report, reproduce, score, serve, suggest, train
+from tabsa.cli import data, demo, evaluate, models, predict, report, reproduce, score, serve, suggest, train
 from tabsa.cli.console import fail, show_warnings_as_lines
-from tabsa.cli.hints import line_of
 from tabsa.errors import TabsaError
 from tabsa.files import reason
 
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what writing to standard output may end with
 _INTERRUPTED: Final = 130  # the exit code after Ctrl-C
+# What the options of a command can do about an error, by the error's code.
+HINTS: Final = {
+    "another_run": "choose another --out",
+    "cannot_listen": "choose others with --host and --port",
+    "cluster_failed": "go on with --resume",
+    "column_taken": "tell the new ones apart with --prefix, such as --prefix tabsa/, or leave it out with --keep",
+    "id_unknown": "check --data and --split",
+    "job_differs": "ask for the same again, or start again with --overwrite",
+    "job_exists": "go on with --resume, or start again with --overwrite",
+    "job_unusable": "start again with --overwrite",
+    "no_column": "name it with --{role}-column, or in a configuration as data.columns.{role}",
+    "no_aspect_list": "a single aspect is given with -a",
+    "not_scored": "or say with --prefix what the columns of its answers begin with",
+    "no_resume": "start again in another --out",
+    "no_target": "with -t, --targets or --target-column; or give --implied, if texts do not name what they are about",
+    "no_target_named": "give other names with -t 'NAME=ALIAS', or --implied if texts do not name what they are about",
+    "no_tagger": "a model trained with --set model.pos_ngrams=0 reads words only and needs none",
+    "no_text_column": "say with --text-column which it is",
+    "output_exists": "replace it with --overwrite, or choose another name",
+    "parts_failed": "mend them and go on with --resume",
+    "ray_client": "give --ray-address auto",
+    "ray_missing": "or leave out --engine ray",
+    "rejects_in_the_way": "give --rejects another name",
+    "run_exists": "continue it with --resume, or choose another --out",
+    "two_answers": "say with --prefix which to read",
+    "whose_answers": "say with --target-column which does",
+}
 
 app = typer.Typer(
     name="tabsa",
@@ -25,20 +51,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Who is judged, on what, and how: targeted aspect-based sentiment analysis.",
 )
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"tabsa {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
-) -> None: ...
-
-
 app.command("predict")(predict.command)
 app.command("score")(score.command)
 app.command("report")(report.command)
@@ -47,20 +59,32 @@ app.command("serve")(serve.command)
 app.command("train")(train.command)
 app.command("evaluate")(evaluate.command)
 app.command("reproduce")(reproduce.command)
-app.command("export")(export.command)
+app.command("export")(models.export_command)
 app.command("models")(models.command)
 app.add_typer(data.app, name="data")
 app.command("demo")(demo.command)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tabsa {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
+) -> None: ...
+
+
 def run() -> None:
-    """Run the command that was asked for; a user's error is one line on stderr and exit code 1."""
+    """Run the command of the arguments; a user's error is one line on stderr and exit code 1."""
     show_warnings_as_lines()
     try:
         try:
             app()
         except SystemExit as end:
-            sys.stdout.flush()  # here, where a full disk is still told of in one line
+            sys.stdout.flush()  # here, where a full disk is still one line
             if end.code == _INTERRUPTED:
                 fail("interrupted")
             raise
@@ -74,8 +98,14 @@ def run() -> None:
         raise
 
 
+def line_of(error: TabsaError) -> str:
+    """Return the error as one line, with what options can do about it."""
+    hint = HINTS.get(error.code, "").format_map(error.fields)
+    return f"{error}; {hint}" if hint else str(error)
+
+
 def _is_interruption(error: BaseException) -> bool:
-    """Whether it began with Ctrl-C: an extension that is being imported then makes an ImportError of it."""
+    """Tell whether it began with Ctrl-C: an extension that is being imported then makes an ImportError of it."""
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, KeyboardInterrupt):
         seen = seen.__cause__ or seen.__context__
@@ -83,7 +113,7 @@ def _is_interruption(error: BaseException) -> bool:
 
 
 def _end(line: str) -> NoReturn:
-    """Say what was wrong and go; what standard output could not take would be tried again at the exit, and is lost."""
+    """Print what was wrong and exit; what standard output could not take would be tried again at the exit."""
     fail(line)
     try:
         sys.stdout.flush()

@@ -1,9 +1,16 @@
-"""Consoles of all commands: tables for people on stdout, errors and progress on stderr."""
+"""Consoles of all commands: results for people and programs on stdout, notes, errors and progress on stderr."""
 
+import json
 import sys
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
 
+import typer
 from rich.console import Console
+
+Show: TypeAlias = Callable[[str, float | None], None]  # a line, and the share that is done, where it is known
 
 out = Console()
 err = Console(stderr=True)
@@ -11,14 +18,22 @@ err = Console(stderr=True)
 
 def fail(message: str) -> None:
     """Print one line that says what was wrong."""
-    err.print("[bold red]error:[/] ", end="")
-    err.print(" ".join(message.split()), markup=False, highlight=False, soft_wrap=True)
+    _line("[bold red]error:[/] ", message)
 
 
 def warn(message: str) -> None:
     """Print one line that says what was noticed."""
-    err.print("[bold yellow]warning:[/] ", end="")
-    err.print(" ".join(message.split()), markup=False, highlight=False, soft_wrap=True)
+    _line("[bold yellow]warning:[/] ", message)
+
+
+def _line(label: str, message: str) -> None:
+    err.print(label, end="")
+    note(" ".join(message.split()))
+
+
+def note(message: str) -> None:
+    """Print a line for people on stderr, as it is."""
+    err.print(message, markup=False, highlight=False, soft_wrap=True)
 
 
 def show_warnings_as_lines() -> None:
@@ -32,11 +47,25 @@ def show_warnings_as_lines() -> None:
         warnings.simplefilter("default")
 
 
-def note(message: str) -> None:
-    """Print a line for people on stderr, as it is."""
-    err.print(message, markup=False, highlight=False, soft_wrap=True)
+def print_json(content: Any) -> None:
+    """Print JSON for programs; what is not a number is an error, not `NaN`."""
+    typer.echo(json.dumps(content, indent=2, allow_nan=False))
 
 
 def printable(text: str) -> str:
     """Return the text without characters that would steer a terminal; as long as before."""
     return "".join(c if c.isprintable() or c == "\n" else " " if c.isspace() else "\ufffd" for c in text)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Show]:
+    """Show a line on the work, how much of it is done and the time left, on a terminal."""
+    if not err.is_terminal:
+        yield lambda _, __: None
+        return
+    from rich import progress as bars
+
+    columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.TimeRemainingColumn())
+    with bars.Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda line, share: bar.update(task, description=line, completed=share or 0.0)

@@ -1,9 +1,8 @@
 """`tabsa data`: list the data there is; `fetch`: get more; `check`: look at your own labelled file."""
 
-import json
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -11,15 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from tabsa.cli.console import err, out, printable, warn
-from tabsa.cli.options import (
-    LabelledAspectColumn,
-    LabelledIdColumn,
-    LabelledPolarityColumn,
-    LabelledTargetColumn,
-    LabelledTextColumn,
-    labelled_columns,
-)
+from tabsa.cli import options
+from tabsa.cli.console import err, note, out, print_json, printable, warn
 from tabsa.errors import DataError, DataNotFoundError
 from tabsa.files import reason, sha256
 
@@ -49,8 +41,8 @@ _FINDINGS: Final = {
 @app.callback(invoke_without_command=True)
 def datasets(
     context: typer.Context,
-    data_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Look for data here first.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with files, sha256s and licences.")] = False,
+    data_dir: options.DataDir = None,
+    as_json: Annotated[bool, options.flag("--json", "Print JSON, with files, sha256s and licences.")] = False,
 ) -> None:
     """List the datasets and word vectors: where they are, how large, and whether they are the published files.
 
@@ -61,9 +53,15 @@ def datasets(
     if context.invoked_subcommand is not None:
         context.obj = data_dir
         return
-    found = _survey(data_dir)
+    from tabsa.datasets.loading import DATASETS
+    from tabsa.datasets.locate import DATASET, catalogue, data_folders, entry
+
+    data_folders(data_dir)  # a folder that was given and is not there is an error, not an empty list
+    entries = {name: entry(name) for name in DATASETS}
+    entries |= {name: one for name, one in catalogue().items() if one.kind != DATASET}
+    found = [_record(name, one, data_dir) for name, one in entries.items()]
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        print_json(found)
         return
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -74,31 +72,83 @@ def datasets(
         table.add_column(heading, min_width=width, overflow="fold")
     for one in found:
         where = Text(one["folder"] or ("" if one["missing"] else one["home"] or ""), "dim")
-        table.add_row(Text.assemble((one["name"], "bold"), "\n", where), _contents(one), _state(one))
+        table.add_row(Text.assemble((one["name"], "bold"), "\n", where), *_state(one))
+        if one["error"]:
+            warn(one["error"])
     out.print(table)
-    for message in (message for one in found for message in (*one["warnings"], one["error"]) if message):
-        warn(message)
 
 
-def _contents(one: Mapping[str, Any]) -> str:
-    """Say how much is there: sentences of each split, or megabytes."""
-    if one["splits"]:
-        return f"{' / '.join(str(count['sentences']) for count in one['splits'].values())} sentences"
+def _state(one: Mapping[str, Any]) -> tuple[str, str]:
+    """Return how much is there, and whether it is what was published."""
     size = sum(file["size"] for file in one["files"])
-    return f"{size / 1e6:,.1f} MB" if size else ""
-
-
-def _state(one: Mapping[str, Any]) -> str:
-    if one["missing"]:
-        return f"[yellow]{'incomplete' if one['files'] else 'not found'}[/]: {one['get']}"
+    holds = f"{' / '.join(map(str, one['splits'].values()))} sentences" if one["splits"] else f"{size / 1e6:,.1f} MB"
     published = [file["published"] for file in one["files"] if file["published"] is not None]
-    return (
-        ""
-        if not published
-        else "[green]as published[/]"
-        if all(published)
-        else "[yellow]differ[/] from those published"
-    )
+    if one["missing"]:
+        return holds if size else "", f"[yellow]{'incomplete' if size else 'not found'}[/]: {one['get']}"
+    if not published:
+        return holds, ""
+    return holds, "[green]as published[/]" if all(published) else "[yellow]differ[/] from those published"
+
+
+def _record(name: str, source: "Entry", data_dir: Path | None) -> dict[str, Any]:
+    """Describe a dataset or resource: its files, and how many sentences each split has."""
+    from tabsa.datasets.locate import DATASET
+
+    one: dict[str, Any] = {
+        "name": name,
+        "kind": source.kind,
+        "description": source.description,
+        "licence": source.licence,
+        "home": source.home,
+        "get": None,
+        "folder": None,
+        "files": [],
+        "missing": [],
+        "splits": {},
+        "error": None,
+    }
+    if source.files:
+        one["get"] = f"tabsa data fetch {source.name}"
+        if not source.fetchable:
+            one["get"] = f"bring your own {source.files[0].path}"
+    try:
+        _add_files(one, source, data_dir)
+        if source.kind == DATASET and not one["missing"]:
+            _add_splits(one, data_dir)
+    except DataNotFoundError:
+        one["missing"], one["get"] = [name], "bring your own copy: see docs/data.md"
+    except DataError as e:
+        one["error"] = str(e)
+    except OSError as e:
+        one["error"] = f"cannot read {e.filename}: {reason(e)}"
+    return one
+
+
+def _add_files(one: dict[str, Any], source: "Entry", data_dir: Path | None) -> None:
+    """Find an entry's files; those of word vectors take long to hash, and are compared by their size."""
+    from tabsa.datasets.locate import VECTORS, find
+
+    for file in source.files:
+        try:
+            path = find(file.path, data_dir)
+        except DataNotFoundError:
+            one["missing"].append(file.path)
+            continue
+        size, digest = path.stat().st_size, None if source.kind == VECTORS else sha256(path)
+        expected, got = (file.size, size) if digest is None else (file.sha256, digest)
+        published = None if expected is None else got == expected
+        one["files"].append({"path": str(path), "size": size, "sha256": digest, "published": published})
+        one["folder"] = one["folder"] or str(path.parents[len(Path(file.path).parts) - 1])
+
+
+def _add_splits(one: dict[str, Any], data_dir: Path | None) -> None:
+    from tabsa.datasets.loading import DATASETS, load
+
+    known = DATASETS[one["name"]].SPLITS
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of repeated opinions, which concern who learns from them
+        for split in [split for split in ("train", "dev", "test") if split in known] or known[:1]:
+            one["splits"][split] = len(load(one["name"], split, data_dir=data_dir).examples)
 
 
 @app.command()
@@ -106,8 +156,7 @@ def fetch(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What to fetch; `tabsa data` lists the names.")],
     data_dir: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Put it here. [default: `$TABSA_DATA`, or your cache]", show_default=False),
+        Path | None, options.optional("DIR", "Put it here. [default: `$TABSA_DATA`, or your cache]")
     ] = None,
 ) -> None:
     """Download a dataset or word vectors from their public home, and check their sha256.
@@ -120,85 +169,21 @@ def fetch(
     from tabsa.datasets.locate import fetch as download
 
     wanted = entry(name)
-    named = data_dir or context.obj or os.environ.get(ENVIRONMENT)
-    for path in download(name, expanded(Path(named)) if named else cache_folder(), progress=err.is_terminal):
+    given = data_dir or context.obj or os.environ.get(ENVIRONMENT)
+    for path in download(name, expanded(Path(given)) if given else cache_folder(), progress=err.is_terminal):
         typer.echo(path)
-    typer.echo(f"Licence: {wanted.licence}. Cite: {wanted.citation}.", err=True)
-
-
-def _survey(data_dir: Path | None) -> list[dict[str, Any]]:
-    """Describe every dataset that loads by name, and the word vectors and other resources of the catalogue."""
-    from tabsa.datasets.loading import DATASETS
-    from tabsa.datasets.locate import DATASET, catalogue, data_folders, entry
-
-    data_folders(data_dir)  # a folder that was given and is not there is an error, not an empty list
-    found = []
-    for name, module in DATASETS.items():
-        one = _record(name, entry(name), data_dir)
-        if not one["missing"]:
-            counted = [split for split in ("train", "dev", "test") if split in module.SPLITS] or module.SPLITS[:1]
-            _count(one, counted, data_dir)
-        found.append(one)
-    others = (source for source in catalogue().values() if source.kind != DATASET)
-    return [*found, *(_record(source.name, source, data_dir) for source in others)]
-
-
-def _record(name: str, source: "Entry", data_dir: Path | None) -> dict[str, Any]:
-    nothing: dict[str, Any] = {"files": [], "missing": [], "splits": {}, "warnings": []}
-    known = {"name": name, "kind": source.kind, "description": source.description, "home": source.home, "folder": None}
-    one = known | {"get": None, "licence": source.licence, "error": None} | nothing
-    if source.files:
-        _add_files(one, source, data_dir)
-    return one
-
-
-def _add_files(one: dict[str, Any], entry: "Entry", data_dir: Path | None) -> None:
-    """Find an entry's files; those of word vectors take long to hash, and are told by their size."""
-    from tabsa.datasets.locate import VECTORS, find
-
-    one["get"] = f"tabsa data fetch {entry.name}" if entry.fetchable else f"bring your own {entry.files[0].path}"
-    for file in entry.files:
-        try:
-            path = find(file.path, data_dir)
-            size, digest = path.stat().st_size, None if entry.kind == VECTORS else sha256(path)
-        except DataNotFoundError:
-            one["missing"].append(file.path)
-            continue
-        except OSError as e:
-            one["error"] = f"cannot read {path}: {reason(e)}"
-            continue
-        expected, got = (file.size, size) if digest is None else (file.sha256, digest)
-        published = None if expected is None else got == expected
-        one["files"].append({"path": str(path), "size": size, "sha256": digest, "published": published})
-        one["folder"] = one["folder"] or str(path.parents[len(Path(file.path).parts) - 1])
-
-
-def _count(one: dict[str, Any], splits: Sequence[str], data_dir: Path | None) -> None:
-    from tabsa.datasets.loading import load
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            for split in splits:
-                dataset = load(one["name"], split, data_dir=data_dir)
-                groups = sum(1 for _ in dataset.groups())
-                one["splits"][split] = {"sentences": len(dataset.examples), "groups": groups}
-        except DataNotFoundError:
-            one["missing"], one["get"] = [one["name"]], "bring your own copy: see docs/data.md"
-        except DataError as e:
-            one["error"] = str(e)
-    one["warnings"] = [str(warning.message) for warning in caught]
+    note(f"Licence: {wanted.licence}. Cite: {wanted.citation}.")
 
 
 @app.command()
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Your labelled data: CSV, TSV, JSON Lines or Parquet.")],
-    text_column: LabelledTextColumn = None,
-    target_column: LabelledTargetColumn = None,
-    aspect_column: LabelledAspectColumn = None,
-    polarity_column: LabelledPolarityColumn = None,
-    id_column: LabelledIdColumn = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every aspect and finding.")] = False,
+    text_column: options.LabelledText = None,
+    target_column: options.LabelledTarget = None,
+    aspect_column: options.LabelledAspect = None,
+    polarity_column: options.LabelledPolarity = None,
+    id_column: options.LabelledId = None,
+    as_json: Annotated[bool, options.flag("--json", "Print JSON, with every aspect and finding.")] = False,
 ) -> None:
     """Count what a labelled file holds, and list what looks wrong with it, by line.
 
@@ -210,10 +195,10 @@ def check(
     from tabsa.datasets.locate import expanded
     from tabsa.datasets.records import Columns
 
-    columns = labelled_columns(text_column, target_column, aspect_column, polarity_column, id_column)
+    columns = options.labelled_columns(text_column, target_column, aspect_column, polarity_column, id_column)
     found = check_file(expanded(file), columns or Columns())
     if as_json:
-        typer.echo(json.dumps(asdict(found), indent=2))
+        print_json(asdict(found))
     else:
         _show(found)
 

@@ -1,45 +1,49 @@
 """`tabsa demo`: a first look, on a few reviews in the package."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tabsa.cli.console import out
-from tabsa.cli.options import AspectLists, Aspects, ModelName, requested_aspects
+from tabsa.cli.options import ModelName
+from tabsa.cli.predict import show
+
+if TYPE_CHECKING:
+    from tabsa.checkpoint.model_folder import ModelFolder, Precision
 
 _FILES = Path(__file__).parents[1] / "datasets" / "files"
 _REVIEWS, _OF_PLACES = _FILES / "demo.jsonl", _FILES / "demo-places.jsonl"
+_UNSEEN = "everyday test-unseen"
+_WEAK = "Often wrong: comparisons, several targets at once, sarcasm, what is only implied. It reads English alone."
 
 
 def command(
     page: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="The page to write.")] = Path("demo.html"),
     model: ModelName = None,
-    aspects: Aspects = None,
-    aspect_lists: AspectLists = None,
 ) -> None:
     """Read a few reviews, print the opinions found, and write them as a page.
 
-    A model with open aspects reads reviews of all kinds, each with aspects of its own unless told. Another reads
-    reviews of places, and the page has the words that mattered to it.
+    A model with open aspects reads reviews of all kinds, each with aspects of its own. Another reads reviews of places,
+    and the page has the words that mattered to it.
 
-    Examples: `tabsa demo --out demo.html`, `tabsa demo --aspects everyday`, `tabsa demo --model places`
+    Examples:
+    - `tabsa demo --out demo.html`
+    - `tabsa demo --model places`
     """
-    from tabsa.cli.opinions import show
     from tabsa.datasets.loading import load as load_data
     from tabsa.inference.predictor import load
     from tabsa.pages.evidence_page import write_explanation
     from tabsa.pages.rendering import check_page_name
 
     check_page_name(page)
-    wanted = requested_aspects(aspect_lists, aspects)
     predictor = load(model)
     reviews = load_data(str(_REVIEWS if predictor.open_aspects else _OF_PLACES), "all").examples
     predictions = list(
         predictor.predict_many(
             [review.text for review in reviews],
             targets_of_each=[review.targets for review in reviews],
-            aspects_of_each=[review.aspects if wanted is None else wanted for review in reviews],
+            aspects_of_each=[review.aspects for review in reviews],
             explain=True,
         )
     )
@@ -48,5 +52,20 @@ def command(
         out.rule(review.id, align="left", style="dim")
         show(prediction)
         out.print()
-    what = "the words that mattered" if predictor.gated else "the same as a page"
-    out.print(f"{what}: {page}", markup=False, highlight=False, soft_wrap=True)
+    typer.echo(f"{_how_right(predictor.folder, predictor.precision)}{_WEAK}")
+    typer.echo(f"{'the words that mattered' if predictor.gated else 'the same as a page'}: {page}")
+
+
+def _how_right(folder: "ModelFolder", precision: "Precision") -> str:
+    """Return a line on how often a model in the package is right; `tabsa evaluate` measures others."""
+    from tabsa.checkpoint.model_folder import shipped_models
+
+    if folder.path not in shipped_models().values():
+        return ""
+    if precision in folder.metrics:
+        figures = folder.metrics[precision][_UNSEEN]["questions"]
+        words = f"On {_UNSEEN}, kinds of text that it never saw: opinion F1 {figures['opinion_f1']:.0%}"
+        return f"{words}, polarity right in {figures['polarity_accuracy']:.0%}.\n"
+    figures = folder.metrics["dev"]["sun"]
+    words = f"On {folder.metrics['data']} {folder.metrics['split']}: aspect F1 {figures['macro_f1']:.0%}"
+    return f"{words}, polarity right in {figures['sentiment_accuracy']:.0%}.\n"

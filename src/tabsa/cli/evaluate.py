@@ -1,6 +1,5 @@
 """`tabsa evaluate`: predictions against gold opinions."""
 
-import json
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -9,20 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tabsa.cli.console import note, out
-from tabsa.cli.options import (
-    AsJson,
-    DataDir,
-    LabelledAspectColumn,
-    LabelledIdColumn,
-    LabelledPolarityColumn,
-    LabelledTargetColumn,
-    LabelledTextColumn,
-    Precision,
-    labelled_columns,
-    optional,
-    requested_aspects,
-)
+from tabsa.cli import options
+from tabsa.cli.console import note, out, print_json
+from tabsa.cli.options import optional
 from tabsa.errors import ModelError
 
 if TYPE_CHECKING:
@@ -31,58 +19,44 @@ if TYPE_CHECKING:
     from tabsa.inference.predictor import Predictor
     from tabsa.schema import Dataset
 
+_ONE = "PREDICTIONS|NAME|FOLDER"
+_ASPECTS = (
+    "Aspects to score: a list by name, a file, or words with commas; `all` for every one. "
+    "[default: those of the benchmark; of a model without open aspects, those of the model]"
+)
+
 
 def command(
     predictions: Annotated[
-        str,
-        typer.Argument(
-            metavar="PREDICTIONS|NAME|FOLDER",
-            help="A predictions file (.jsonl or .jsonl.gz), one row a line; or a model by name or folder.",
-        ),
+        str, typer.Argument(metavar=_ONE, help="A predictions file (.jsonl, .jsonl.gz), or a model by name or folder.")
     ],
     data: Annotated[str, typer.Option(help="A dataset's name, or your own file or folder.")] = "sentihood",
     split: Annotated[
         str | None, optional("PART", "The part of the dataset to score on; all: a whole file. [default: test]")
     ] = None,
-    aspects: Annotated[
-        list[str] | None,
-        optional(
-            "LIST|FILE|A,B",
-            "Aspects to score: a list by name, a file, or words with commas; `all` for every one. "
-            "[default: those of the benchmark; of a model without open aspects, those of the model]",
-        ),
-    ] = None,
+    aspects: Annotated[list[str] | None, optional("LIST|FILE|A,B", _ASPECTS)] = None,
     single: Annotated[list[str] | None, optional("ASPECT", "An aspect to score; repeatable.", "--aspect", "-a")] = None,
     bootstrap: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", help="Resamples for the 95% intervals; 0 leaves them out, which is faster."),
+        int, typer.Option(min=0, metavar="N", help="Resamples for the 95% intervals; 0: none, which is faster.")
     ] = 1000,
     against: Annotated[
-        str | None,
-        optional(
-            "PREDICTIONS|NAME|FOLDER",
-            "Another to compare with on the same questions: differences with a paired bootstrap over texts.",
-        ),
+        str | None, optional(_ONE, "Another to compare with on the same questions, by a paired bootstrap over texts.")
     ] = None,
     page: Annotated[
         Path | None,
-        optional(
-            "FILE.html",
-            "Write all of it as one page: figures, confusion, reliability, and the worst mistakes with their words.",
-            "--report",
-        ),
+        optional("FILE.html", "Write a page: figures, confusion, reliability, the worst mistakes.", "--report"),
     ] = None,
     errors: Annotated[
         Path | None, optional("FILE", "Write every wrong answer as a row: .csv, .jsonl or .parquet.")
     ] = None,
-    text_column: LabelledTextColumn = None,
-    target_column: LabelledTargetColumn = None,
-    aspect_column: LabelledAspectColumn = None,
-    polarity_column: LabelledPolarityColumn = None,
-    id_column: LabelledIdColumn = None,
-    precision: Precision = "auto",
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
+    text_column: options.LabelledText = None,
+    target_column: options.LabelledTarget = None,
+    aspect_column: options.LabelledAspect = None,
+    polarity_column: options.LabelledPolarity = None,
+    id_column: options.LabelledId = None,
+    precision: options.Precision = "auto",
+    data_dir: options.DataDir = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Score predictions, or a model, on a dataset, in both families of definitions (`sun` and `ma`).
 
@@ -90,12 +64,14 @@ def command(
     `{"id": 153, "target": "LOCATION1", "aspect": "price",
     "probabilities": {"none": 0.8, "positive": 0.2, "negative": 0}}`
 
-    Examples: `tabsa evaluate predictions.jsonl --data sentihood --split test`,
-    `tabsa evaluate my-model --data places`, `tabsa evaluate places --data sentihood`,
-    `tabsa evaluate reader --data everyday --split test-unseen` (each text is asked its own aspects),
-    `tabsa evaluate my-model --data reviews.csv --split all --report report.html --errors errors.csv`,
-    `tabsa evaluate my-model --data reviews.csv --split all --against reader`,
-    `tabsa evaluate reader --data survey.csv --split all --text-column Review --polarity-column Label`
+    Examples:
+    - `tabsa evaluate predictions.jsonl --data sentihood --split test`
+    - `tabsa evaluate my-model --data places`
+    - `tabsa evaluate places --data sentihood`
+    - `tabsa evaluate reader --data everyday --split test-unseen` (each text is asked its own aspects)
+    - `tabsa evaluate my-model --data reviews.csv --split all --report report.html --errors errors.csv`
+    - `tabsa evaluate my-model --data reviews.csv --split all --against reader`
+    - `tabsa evaluate reader --data survey.csv --split all --text-column Review --polarity-column Label`
     """
     from tabsa.datasets.loading import load as load_data
     from tabsa.pages.rendering import check_page_name
@@ -106,9 +82,9 @@ def command(
     if errors:
         check_table_name(errors)
     answering = [_answering(name, precision) for name in (predictions, against) if name is not None]
-    columns = labelled_columns(text_column, target_column, aspect_column, polarity_column, id_column)
+    columns = options.labelled_columns(text_column, target_column, aspect_column, polarity_column, id_column)
     load = partial(load_data, data, split or "test", data_dir=data_dir, columns=columns)
-    dataset = load(aspects=requested_aspects(aspects, single) or _common_aspects(answering, load))
+    dataset = load(aspects=options.requested_aspects(aspects, single) or _common_aspects(answering, load))
     if split is None and Path(data).is_file():
         note(f"{data}: its test part alone ({len(dataset.examples):,} texts); --split all takes the whole file")
     report, *others = [_report(one, dataset, load, bootstrap) for one in answering]
@@ -126,7 +102,7 @@ def command(
         content = report.to_dict()
         if other is not None and comparison is not None:
             content |= {"against": other.to_dict(), "comparison": comparison.to_dict()}
-        typer.echo(json.dumps(content, indent=2, allow_nan=False))
+        print_json(content)
     else:
         for shown in (report, other, comparison):
             if shown is not None:

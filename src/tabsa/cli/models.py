@@ -1,11 +1,11 @@
-"""`tabsa models`: the models in the package, and the systems that can be trained."""
+"""`tabsa models`: what there is to ask and to train; `tabsa export`: a folder made ready for use without PyTorch."""
 
-import json
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
-from tabsa.cli.console import out
+from tabsa.cli.console import out, print_json
 from tabsa.cli.options import AsJson
 
 
@@ -13,28 +13,29 @@ def command(as_json: AsJson = False) -> None:
     """List the models in the package with their aspects, and the systems: what each is and what it needs.
 
     A model with open aspects takes any words (`-a "battery life"`), and has a list of its own by default. `--json` has
-    the figures published on Sentihood.
+    the figures published on Sentihood. `tabsa reproduce SYSTEM` trains one as the paper has it.
 
-    Example: `tabsa models`; train one, as the paper has it, with `tabsa reproduce NAME`
+    Examples:
+    - `tabsa models`
+    - `tabsa models --json`
     """
-    found = {"models": _models(), "systems": _systems()}
+    models, systems = _models(), _systems()
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        print_json({"models": models, "systems": systems})
         return
     from rich.box import SIMPLE
     from rich.table import Table
     from rich.text import Text
 
     table = Table("name", "aspects", "answers", box=SIMPLE, title="in the package", title_justify="left")
-    for model in found["models"]:
+    for model in models:
         also = [f"or {alias}" for alias in model["aliases"]] + ["the default"] * model["default"]
-        named = Text.assemble((model["name"], "bold"), *((f"\n{words}", "dim") for words in also))
-        listed = ", ".join(model["aspects"])
-        aspects = f"any words; by default {listed}" if model["open_aspects"] else listed
-        table.add_row(named, Text(aspects), Text(", ".join(model["labels"])))
+        name = Text.assemble((model["name"], "bold"), *((f"\n{words}", "dim") for words in also))
+        aspects = ("any words; by default " if model["open_aspects"] else "") + ", ".join(model["aspects"])
+        table.add_row(name, Text(aspects), Text(", ".join(model["labels"])))
     out.print(table)
     table = Table("name", "what it is", box=SIMPLE, title="systems", title_justify="left")
-    for system in found["systems"]:
+    for system in systems:
         paper = system["paper"].replace("Liu, Cohn and Baldwin", "Liu et al.")
         table.add_row(Text(system["name"], no_wrap=True), Text.assemble(system["about"], (f"; {paper}", "dim")))
     out.print(table)
@@ -75,3 +76,25 @@ def _systems() -> list[dict[str, Any]]:
         }
         for system in SYSTEMS.values()
     ]
+
+
+def export_command(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model folder.")],
+    precision: Annotated[
+        Literal["float32", "int8"], typer.Option(help="Of the products; int8 is a second, faster graph.")
+    ] = "float32",
+) -> None:
+    """Write a model folder's `model.onnx`, which is what `predict` and `score` run.
+
+    With `--precision int8` it is `model.int8.onnx`, which they run with the same option. A reader has two graphs,
+    `read.onnx` and `ask.onnx`.
+
+    Examples:
+    - `tabsa export my-model`
+    - `tabsa export my-model --precision int8`
+    """
+    from tabsa.checkpoint.model_folder import read_folder
+    from tabsa.models.export import export
+
+    path = export(read_folder(folder), precision)
+    typer.echo(f"{path}: {path.stat().st_size / 1e6:.1f} MB")

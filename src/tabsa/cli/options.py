@@ -17,92 +17,54 @@ def optional(metavar: str, about: str, *names: str, **limits: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=about, show_default=False, **limits)
 
 
-TARGET_METAVAR = "NAME[=ALIAS,...]"
-ModelName: TypeAlias = Annotated[
-    str | None,
-    optional(
-        "NAME|FOLDER", "The model: a name of `tabsa models`, a folder, or hub:OWNER/NAME. [default: reader]", "--model"
-    ),
-]
-Precision: TypeAlias = Annotated[
-    Literal["auto", "float32", "int8"],
-    typer.Option("--precision", help="Of the model's products: int8 is faster and needs a graph exported in it."),
-]
-Implied: TypeAlias = Annotated[
-    bool | None,
-    typer.Option(
-        "--implied/--no-implied",
-        help="Take a text that does not name a target to be about it. [default: as the model was taught]",
-        show_default=False,
-    ),
-]
-Aspects: TypeAlias = Annotated[
-    list[str] | None,
-    optional(
-        "ASPECT",
-        "An aspect: any words if the model is open, else one that it knows; repeatable. [default: the model's own]",
-        "--aspect",
-        "-a",
-    ),
-]
-AspectLists: TypeAlias = Annotated[
-    list[str] | None,
-    optional(
-        "LIST|FILE|A,B",
-        "Several aspects: everyday, places, restaurants, hotels, phones or laptops; or a file with one a line; "
-        "or words with commas.",
-        "--aspects",
-    ),
-]
+def flag(name: str, about: str) -> Any:
+    """Declare an option without a value, which is off unless it is given."""
+    return typer.Option(name, metavar="", help=about, show_default=False)
+
+
+_MODEL = "The model: a name of `tabsa models`, a folder, or hub:OWNER/NAME. [default: reader]"
+_IMPLIED = "Take a text that does not name a target to be about it. [default: as the model was taught]"
+_ASPECT = "An aspect: any words if the model is open, else one that it knows; repeatable. [default: the model's own]"
+_ASPECTS = "Several: everyday, places, restaurants, hotels, phones or laptops; or a file, one a line; or A,B."
+_PRECISION = "Of the model's products: int8 is faster and needs a graph exported in it."
+_ESCAPE = "In CSV, put an apostrophe before text that a spreadsheet would take for a formula."
+_TARGET = "Who may be judged, with other names for it; repeatable. In a name write `\\=`, in an alias `\\,`."
+_TARGETS = "Names to look for, one a line, aliases after it with commas or tabs."
+_OWN_TARGETS = "The column with a row's own targets: a name, several with `;`, or a list."
+
+ModelName: TypeAlias = Annotated[str | None, optional("NAME|FOLDER", _MODEL, "--model")]
+Precision: TypeAlias = Annotated[Literal["auto", "float32", "int8"], typer.Option("--precision", help=_PRECISION)]
+Implied: TypeAlias = Annotated[bool | None, optional("", _IMPLIED, "--implied/--no-implied")]
+Aspects: TypeAlias = Annotated[list[str] | None, optional("ASPECT", _ASPECT, "--aspect", "-a")]
+AspectLists: TypeAlias = Annotated[list[str] | None, optional("LIST|FILE|A,B", _ASPECTS, "--aspects")]
 DataDir: TypeAlias = Annotated[Path | None, optional("DIR", "Look for data here first.", "--data-dir")]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, figures as fractions.")]
-RunSettings: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one option of the configuration; repeatable."),
+AsJson: TypeAlias = Annotated[bool, flag("--json", "Print JSON, figures as fractions.")]
+Setting: TypeAlias = Annotated[
+    list[str] | None, optional("SECTION.KEY=VALUE", "Change one option of the configuration; repeatable.", "--set")
 ]
 Device: TypeAlias = Annotated[str, typer.Option("--device", help="cpu, cuda, or auto: cuda where there is one.")]
-Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
-EscapeFormulas: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--escape-formulas", help="In CSV, put an apostrophe before text that a spreadsheet would take for a formula."
-    ),
-]
-Threads: TypeAlias = Annotated[
-    int, typer.Option(min=0, metavar="N", help="Threads of the model; 0 is one a core, or with workers one each.")
-]
+Overwrite: TypeAlias = Annotated[bool, flag("--overwrite", "Replace what is there.")]
+EscapeFormulas: TypeAlias = Annotated[bool, flag("--escape-formulas", _ESCAPE)]
 
 # Columns of one's own labelled file; `labelled_columns` puts them together.
-LabelledTextColumn: TypeAlias = Annotated[
-    str | None, optional("C", "The column of texts. [default: text]", "--text-column")
+_Column: TypeAlias = str | None
+LabelledText: TypeAlias = Annotated[_Column, optional("C", "Of texts. [default: text]", "--text-column")]
+LabelledTarget: TypeAlias = Annotated[
+    _Column, optional("C", "Of targets, if any. [default: target]", "--target-column")
 ]
-LabelledTargetColumn: TypeAlias = Annotated[
-    str | None, optional("C", "The column of targets, if any. [default: target]", "--target-column")
+LabelledAspect: TypeAlias = Annotated[_Column, optional("C", "Of aspects. [default: aspect]", "--aspect-column")]
+LabelledPolarity: TypeAlias = Annotated[
+    _Column, optional("C", "Of polarities. [default: polarity]", "--polarity-column")
 ]
-LabelledAspectColumn: TypeAlias = Annotated[
-    str | None, optional("C", "The column of aspects. [default: aspect]", "--aspect-column")
-]
-LabelledPolarityColumn: TypeAlias = Annotated[
-    str | None, optional("C", "The column of polarities. [default: polarity]", "--polarity-column")
-]
-LabelledIdColumn: TypeAlias = Annotated[
-    str | None, optional("C", "The column of ids, if any. [default: id]", "--id-column")
-]
+LabelledId: TypeAlias = Annotated[_Column, optional("C", "Of ids, if any. [default: id]", "--id-column")]
 
-# Columns and targets of a table that is to be scored.
+# Columns and targets of a table that is to be read.
 TextColumn: TypeAlias = Annotated[
-    str | None, optional("C", "The column to read. [default: text, or that with most words]", "--text-column")
+    _Column, optional("C", "The column to read. [default: text, or that with most words]", "--text-column")
 ]
-TargetsFile: TypeAlias = Annotated[
-    Path | None, optional("FILE", "Names to look for, one a line, aliases after it with commas or tabs.", "--targets")
-]
-TargetNames: TypeAlias = Annotated[
-    list[str] | None, optional(TARGET_METAVAR, "A name to look for, with other names; repeatable.", "--target", "-t")
-]
-TargetColumn: TypeAlias = Annotated[
-    str | None,
-    optional("C", "The column with a row's own targets: a name, several with `;`, or a list.", "--target-column"),
-]
+TargetsFile: TypeAlias = Annotated[Path | None, optional("FILE", _TARGETS, "--targets")]
+Targets: TypeAlias = Annotated[list[str] | None, optional("NAME[=ALIAS,...]", _TARGET, "--target", "-t")]
+TargetColumn: TypeAlias = Annotated[_Column, optional("C", _OWN_TARGETS, "--target-column")]
 
 
 def labelled_columns(
@@ -150,7 +112,7 @@ def is_implied(implied: bool | None, model: str | None) -> bool:
 
 
 def shared_targets(
-    file: Path | None, names: Sequence[str], column: str | None, implied: bool | None = None, model: str | None = None
+    file: Path | None, names: Sequence[str] | None, column: str | None, implied: bool | None, model: str | None
 ) -> Mapping[str, Sequence[str]] | None:
     """Return the targets of every row; None where each row has its own, no name where texts imply theirs."""
     given = sum((file is not None, bool(names), column is not None))

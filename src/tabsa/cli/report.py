@@ -1,14 +1,14 @@
 """`tabsa report`: a scored table summed up, as one page."""
 
-import json
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tabsa.cli.console import err, note, warn
-from tabsa.cli.options import EscapeFormulas, Overwrite, optional
+from tabsa.cli import options
+from tabsa.cli.console import err, note, print_json, warn
+from tabsa.cli.options import optional
 from tabsa.errors import OutputError
 
 
@@ -35,30 +35,26 @@ def command(
         str | None, optional("TEXT", "What the columns of answers begin with, where it cannot be told.")
     ] = None,
     day_first: Annotated[
-        bool | None,
-        typer.Option(
-            "--day-first/--month-first", help="How to read 3/4/2024. [default: as other rows tell]", show_default=False
-        ),
+        bool | None, optional("", "How to read 3/4/2024. [default: as other rows tell]", "--day-first/--month-first")
     ] = None,
-    quotes: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Sentences to show of each target, aspect and polarity.")
-    ] = 5,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON, shares as fractions.")] = False,
-    escape_formulas: EscapeFormulas = False,
-    overwrite: Overwrite = False,
+    as_json: Annotated[bool, options.flag("--json", "Print all of it as JSON, shares as fractions.")] = False,
+    escape_formulas: options.EscapeFormulas = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Say what a scored table says: who is judged how on what, how sure that is, and the sentences behind it.
 
     The page is one file that needs nothing else: a heat map with counts and intervals, change over time, two targets
     compared, the most telling sentences with a filter, and what was silent or rejected.
 
-    Examples: `tabsa report opinions.csv --out report.html`,
-    `tabsa report opinions.csv --out report.html --title "Reviews of 2024"`,
-    `tabsa report scored/ --out report.html --date-column posted`,
-    `tabsa report opinions.parquet --json`
+    Examples:
+    - `tabsa report opinions.csv --out report.html`
+    - `tabsa report opinions.csv --out report.html --title "Reviews of 2024"`
+    - `tabsa report scored/ --out report.html --date-column posted`
+    - `tabsa report opinions.parquet --json`
     """
     numbers = page.with_suffix(".csv") if page else None
-    _check(scored, page, numbers, overwrite=overwrite)
+    written = [path for path in (page, numbers) if path]
+    _check(scored, written, overwrite=overwrite)
     from tabsa.pages.counting import summarise
     from tabsa.pages.scored_files import WIDE, ColumnNames
 
@@ -66,36 +62,31 @@ def command(
         text=text_column, id=id_column, date=date_column, target=target_column, prefix=prefix, day_first=day_first
     )
     with err.status("reading") if err.is_terminal else nullcontext() as status:
-        summary = summarise(
-            scored, title=title or "", columns=names, quotes=quotes,
-            on_progress=lambda rows: status.update(f"{rows:,} rows") if status else None,
-        )  # fmt: skip
+        counted = (lambda rows: status.update(f"{rows:,} rows")) if status else lambda _: None
+        summary = summarise(scored, title=title or "", columns=names, on_progress=counted)
     if page and numbers:
         summary.write_csv(numbers, escape_formulas=escape_formulas)
         summary.write_html(page, numbers=numbers.name)
     if as_json:
-        typer.echo(json.dumps(summary.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+        print_json(summary.to_dict())
     else:
         typer.echo(" ".join(summary.sentences()))
     if summary.targets == ("",) and summary.layout == WIDE:
         warn("the answers are of what texts do not name; if a column names it, say which with --target-column")
-    for written in (page, numbers):
-        if written:
-            note(f"wrote {written}")
+    for path in written:
+        note(f"wrote {path}")
 
 
-def _check(scored: Path, page: Path | None, numbers: Path | None, *, overwrite: bool) -> None:
+def _check(scored: Path, written: list[Path], *, overwrite: bool) -> None:
     """Refuse what cannot be written, before a long table is read."""
     from tabsa.pages.rendering import check_page_name
 
-    if page:
-        check_page_name(page)
-    written = [path for path in (page, numbers) if path]
+    for path in written[:1]:
+        check_page_name(path)
     for path in written:
         if path.resolve() == scored.resolve():
             raise OutputError(f"{path} is the input; choose another name")
         if scored.is_dir() and path.resolve().is_relative_to(scored.resolve()):
             raise OutputError(f"{path} would lie among the scored tables in {scored}; choose another folder")
-    for path in written:
         if path.exists() and not overwrite:
             raise OutputError(f"{path} exists", code="output_exists")

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tabsa.cli.console import err, out, warn
-from tabsa.cli.options import DataDir, Device, RunSettings
+from tabsa.cli.console import note, out, warn
+from tabsa.cli.options import DataDir, Device, Setting, flag, optional
 from tabsa.errors import ConfigError, OutputError, TabsaError
 
 if TYPE_CHECKING:
@@ -26,45 +26,31 @@ def command(
             "as **delayed-entnet**, or **delayed-entnet-paper**, the same network by the paper's own recipe.",
         ),
     ],
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this system, or change; repeatable.")
-    ] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Seeds of each. [default: 5; 1 with --quick]", show_default=False),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A short schedule that a CPU ends in minutes, to see that everything runs.")
-    ] = False,
+    only: Annotated[list[str] | None, optional("NAME", "Only this system, or change; repeatable.")] = None,
+    seeds: Annotated[int | None, optional("N", "Seeds of each. [default: 5; 1 with --quick]", min=1)] = None,
+    quick: Annotated[bool, flag("--quick", "A short schedule: minutes of a CPU, to see that everything runs.")] = False,
     folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="FOLDER",
-            help=f"Where results go. [default: {_OUT}; {_QUICK_OUT} with --quick]",
-            show_default=False,
-        ),
+        Path | None, optional("FOLDER", f"Where results go. [default: {_OUT}; {_QUICK_OUT} with --quick]", "--out")
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Run what is there already, too, and replace it.")] = False,
-    draw: Annotated[
-        bool, typer.Option("--draw", help="Train nothing: tables and pictures of what is there already.")
-    ] = False,
+    again: Annotated[bool, flag("--again", "Run what is there already, too, and replace it.")] = False,
+    draw: Annotated[bool, flag("--draw", "Train nothing: tables and pictures of what is there already.")] = False,
     prepare: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write the data as files for a machine that has none, and stop."),
+        Path | None, optional("FOLDER", "Write the data as files for a machine that has none, and stop.")
     ] = None,
-    prepared: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Train from files of --prepare.")] = None,
-    settings: RunSettings = None,
+    prepared: Annotated[Path | None, optional("FOLDER", "Train from files of --prepare.")] = None,
+    settings: Setting = None,
     device: Device = "auto",
     data_dir: DataDir = None,
 ) -> None:
     """Train what a table or figure of the paper shows, with several seeds, and compare.
 
-    States are selected on dev; test is looked at once a seed, at the end. Every finished part is kept, so that the
-    same command goes on where it was stopped.
+    States are selected on dev; test is looked at once a seed, at the end. Every finished part is saved, so that the
+    same command goes on where it was stopped. On two machines: `--prepare` where the data is, `--prepared` at the GPU.
 
-    Examples: `tabsa reproduce delayed-entnet --seeds 1 --quick`; on two machines: `tabsa reproduce table1
-    --prepare ready` where the data is, then `tabsa reproduce table1 --prepared ready --device cuda`
+    Examples:
+    - `tabsa reproduce delayed-entnet --seeds 1 --quick`
+    - `tabsa reproduce table1 --prepare ready`
+    - `tabsa reproduce table1 --prepared ready --device cuda`
     """
     try:
         import torch  # noqa: F401
@@ -73,6 +59,7 @@ def command(
     from tabsa.training.fit import choose_device
     from tabsa_repro.experiments import experiment_of
     from tabsa_repro.running import SEEDS, ReproduceRequest
+    from tabsa_repro.seed_runs import write_prepared
 
     try:
         experiment, parts = experiment_of(experiment, only or ())
@@ -91,18 +78,12 @@ def command(
         prepared=prepared,
     )
     if prepare:
-        _prepare(request, prepare)
+        for path in write_prepared(prepare, request.configs.values(), data_dir):
+            typer.echo(f"{path}: {path.stat().st_size / 2**20:.1f} MiB")
         return
     if quick:
         warn(_QUICK)
     _reproduce(request, draw=draw)
-
-
-def _prepare(request: "ReproduceRequest", folder: Path) -> None:
-    from tabsa_repro.seed_runs import write_prepared
-
-    for path in write_prepared(folder, request.configs.values(), request.data_dir):
-        _print(f"{path}: {path.stat().st_size / 2**20:.1f} MiB")
 
 
 def _reproduce(request: "ReproduceRequest", *, draw: bool) -> None:
@@ -118,17 +99,17 @@ def _reproduce(request: "ReproduceRequest", *, draw: bool) -> None:
         if not records:
             raise OutputError(f"{request.out} has nothing of {request.experiment} yet; leave --draw out")
     else:
-        records = run(request, [ProgressBar()], _say)
+        records = run(request, [ProgressBar()], note)
     if not records:
         return
     path = store.combined(request.experiment)
     pictures = _pictures(request, read_json(path), must=draw)
     _show(request.experiment, list(records.values()))
-    _print(f"written: {', '.join(map(str, [path, *pictures]))}")
+    typer.echo(f"written: {', '.join(map(str, [path, *pictures]))}")
 
 
 def _pictures(request: "ReproduceRequest", content: Any, *, must: bool) -> list[Path]:
-    """Draw; where matplotlib is absent and nothing asked for a picture, say how to draw later."""
+    """Draw; where matplotlib is absent and no picture was requested, say how to draw later."""
     from tabsa_repro.paper_figures import write_pictures
 
     try:
@@ -138,14 +119,6 @@ def _pictures(request: "ReproduceRequest", content: Any, *, must: bool) -> list[
             raise
         warn(f"{e}; then `tabsa reproduce {request.experiment} --draw --out {request.out}`")
         return []
-
-
-def _say(line: str) -> None:
-    err.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _print(line: str) -> None:
-    out.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _show(experiment: str, records: list[dict[str, Any]]) -> None:
@@ -161,5 +134,5 @@ def _show(experiment: str, records: list[dict[str, Any]]) -> None:
         table.add_column(name, justify="left" if number < 2 else "right", no_wrap=number > 0)
     for row in rows:
         table.add_row(*map(Text, row))
-    _print(title)
+    typer.echo(title)
     out.print(table)

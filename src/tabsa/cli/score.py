@@ -1,32 +1,14 @@
 """`tabsa score`: a whole table, or many, streamed."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from tabsa.cli.console import err, warn
-from tabsa.cli.options import (
-    AspectLists,
-    Aspects,
-    EscapeFormulas,
-    Implied,
-    ModelName,
-    Overwrite,
-    Precision,
-    TargetColumn,
-    TargetNames,
-    TargetsFile,
-    TextColumn,
-    Threads,
-    is_implied,
-    optional,
-    requested_aspects,
-    shared_targets,
-)
+from tabsa.cli import options
+from tabsa.cli.console import Show, note, progress_bar, warn
+from tabsa.cli.options import flag, optional
 from tabsa.pages.tally import plural
 
 if TYPE_CHECKING:
@@ -35,62 +17,48 @@ if TYPE_CHECKING:
     from tabsa.scoring.single import Progress
     from tabsa.tables.outputs import Counts
 
-_Show: TypeAlias = Callable[[str, float | None], None]  # a line, and the share that is done, where it is known
+_IN = (
+    "A table: .csv, .tsv or .jsonl, each also with .gz, .xlsx or .parquet; or a folder or 'pattern'; with ray Parquet "
+    "alone, also at a URL, such as s3://bucket/folder."
+)
+_OUT = "Where results go, in any of these formats; - prints JSON Lines. A folder for many and for ray."
 _FEW_NAMED: Final = 20  # one text in so many; where fewer name a target, they may be about one that they do not name
 _ENOUGH_ROWS: Final = 20  # to tell
 _LONG_LIST: Final = 3  # targets, from which on few are named in any text
 
 
 def command(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="IN",
-            help="A table: .csv, .tsv or .jsonl, each also with .gz, .xlsx or .parquet; or a folder or 'pattern'; "
-            "with ray Parquet alone, also at a URL, such as s3://bucket/folder.",
-        ),
-    ],
-    out: Annotated[
-        str,
-        typer.Argument(
-            metavar="OUT",
-            help="Where results go, in any of these formats; - prints JSON Lines. A folder for many and for ray.",
-        ),
-    ],
-    text_column: TextColumn = None,
+    source: Annotated[str, typer.Argument(metavar="IN", help=_IN)],
+    out: Annotated[str, typer.Argument(metavar="OUT", help=_OUT)],
+    text_column: options.TextColumn = None,
     id_column: Annotated[str | None, optional("C", "What tells rows apart. [default: id, if there is one]")] = None,
     separator: Annotated[str | None, optional("S", "Of a CSV's fields. [default: by its rows]")] = None,
-    targets: TargetsFile = None,
-    names: TargetNames = None,
-    target_column: TargetColumn = None,
-    implied: Implied = None,
-    implied_column: Annotated[
-        str | None, optional("C", "The column that says of each row, true or false, whether its target is implied.")
-    ] = None,
-    aspects: Aspects = None,
-    aspect_lists: AspectLists = None,
-    model: ModelName = None,
+    targets: options.TargetsFile = None,
+    names: options.Targets = None,
+    target_column: options.TargetColumn = None,
+    implied: options.Implied = None,
+    aspects: options.Aspects = None,
+    aspect_lists: options.AspectLists = None,
+    model: options.ModelName = None,
     layout: Annotated[
         Literal["wide", "long"],
         typer.Option(help="wide: the input with a column a target-aspect pair; long: a row an opinion."),
     ] = "wide",
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Add each label's probability to the wide layout, too.")
-    ] = False,
-    every: Annotated[bool, typer.Option("--all", help="In the long layout, write `none` as well.")] = False,
-    evidence: Annotated[
-        bool, typer.Option("--evidence", help="Add the sentence that carries each opinion; slower on texts of several.")
-    ] = False,
+    probabilities: Annotated[bool, flag("--probabilities", "Add each label's probability to the wide layout.")] = False,
+    every: Annotated[bool, flag("--all", "In the long layout, write `none` as well.")] = False,
+    evidence: Annotated[bool, flag("--evidence", "Add the sentence that carries each opinion; slower.")] = False,
     keep: Annotated[
         list[str] | None, optional("C", "A column of IN to keep, beside id and text; repeatable. [default: all]")
     ] = None,
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Goes before the name of each new column.")] = "",
-    escape_formulas: EscapeFormulas = False,
+    escape_formulas: options.EscapeFormulas = False,
     rejects: Annotated[Path | None, optional("FILE", "Where bad rows go. [default: OUT.rejects.jsonl]")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where a run into OUT was stopped.")] = False,
-    overwrite: Overwrite = False,
-    threads: Threads = 0,
-    precision: Precision = "auto",
+    resume: Annotated[bool, flag("--resume", "Go on where a run into OUT was stopped.")] = False,
+    overwrite: options.Overwrite = False,
+    threads: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Of the model; 0 is one a core, or with workers one each.")
+    ] = 0,
+    precision: options.Precision = "auto",
     chunk: Annotated[
         int, typer.Option(min=1, metavar="ROWS", help="Rows scored and saved together; a kill loses at most these.")
     ] = 1024,
@@ -98,8 +66,7 @@ def command(
         str | None, optional("F", "Of many tables' results: csv, jsonl.gz ... [default: as each is]", "--format")
     ] = None,
     engine: Annotated[
-        Literal["local", "ray"],
-        typer.Option(help="Where it runs: on this machine, or on a Ray cluster, which splits Parquet files."),
+        Literal["local", "ray"], typer.Option(help="This machine, or a Ray cluster, which splits Parquet files.")
     ] = "local",
     ray_address: Annotated[str | None, optional("A", "The cluster. [default: $RAY_ADDRESS, or this machine]")] = None,
     workers: Annotated[
@@ -111,18 +78,19 @@ def command(
     Rows without a text or a target, or that cannot be read, go to the rejects file with the reason; the rest goes
     through. After a crash or a kill, the same command with `--resume` goes on without losing or repeating a row.
 
-    Examples: `tabsa score docs/examples/comments.csv opinions.csv --targets docs/examples/places.txt --layout long`,
-    `tabsa score reviews.csv opinions.csv --target-column product --aspects phones`,
-    `tabsa score reviews.csv opinions.csv -t "Pixel 9" --aspects my-aspects.txt -a "battery life"`,
-    `tabsa score reviews.csv opinions.csv -t restaurant --implied --aspects restaurants`,
-    `tabsa score reviews.csv opinions.csv --implied --aspects restaurants` (what no text names, without a name),
-    `tabsa score comments.csv opinions.csv --targets places.txt --model fast`
+    Examples:
+    - `tabsa score docs/examples/comments.csv opinions.csv --targets docs/examples/places.txt --layout long`
+    - `tabsa score reviews.csv opinions.csv --target-column product --aspects phones`
+    - `tabsa score reviews.csv opinions.csv -t "Pixel 9" --aspects my-aspects.txt -a "battery life"`
+    - `tabsa score reviews.csv opinions.csv -t restaurant --implied --aspects restaurants`
+    - `tabsa score reviews.csv opinions.csv --implied --aspects restaurants` (what no text names, without a name)
+    - `tabsa score comments.csv opinions.csv --targets places.txt --model fast`
     """
     if model and model.startswith("hub:"):
         from tabsa.checkpoint.model_folder import open_folder
 
         model = str(open_folder(model).path)  # one version for all that score
-    shared = shared_targets(targets, names or [], target_column, implied_column is not None or implied, model)
+    shared = options.shared_targets(targets, names, target_column, implied, model)
     from tabsa.scoring.cluster import is_url
     from tabsa.scoring.folders import ModelChoice, is_many
     from tabsa.scoring.request import Layout, Request
@@ -137,12 +105,13 @@ def command(
     _refuse("many tables, or --engine ray", many or ray, {"--workers": workers is not None})
     urls = {name: is_url(location) for name, location in (("IN", source), ("OUT", out))}
     _refuse("--engine ray", ray, {"--ray-address": ray_address is not None} | urls)
+    if many or ray:
+        _refuse_file(out)
     request = Request(
         targets=shared,
         target_column=target_column,
         implied=implied,
-        implied_column=implied_column,
-        aspects=requested_aspects(aspect_lists, aspects),
+        aspects=options.requested_aspects(aspect_lists, aspects),
         text_column=text_column,
         id_column=id_column,
         separator=separator,
@@ -157,20 +126,19 @@ def command(
     )
     if model is not None and Path(model).is_dir():
         model = str(Path(model).resolve())  # workers stand elsewhere
-    which = ModelChoice(model, threads, precision)
+    chosen = ModelChoice(model, threads, precision)
     again = {"resume": resume, "overwrite": overwrite}
     counts: Counts | None
     try:
         with progress_bar() as show:
             if ray:
-                counts = _score_cluster(
-                    source, out, which, request, show, address=ray_address, workers=workers, **again
-                )
+                cluster = {"address": ray_address, "workers": workers}
+                counts = _score_cluster(source, out, chosen, request, show, **cluster, **again)
             elif many:
-                counts = _score_folder(source, out, which, request, show, workers=workers, form=form, **again)
+                counts = _score_folder(source, out, chosen, request, show, workers=workers, form=form, **again)
             else:
                 table = None if to_stdout else Path(out)
-                counts = _score_one(Path(source), table, which, request, show, rejects, **again)
+                counts = _score_one(Path(source), table, chosen, request, show, rejects=rejects, **again)
     except KeyboardInterrupt:
         if not to_stdout:
             warn("stopped; the same command with --resume goes on from here")
@@ -179,61 +147,49 @@ def command(
         _warn_if_few_are_named(counts, request, model)
 
 
-def _pace(rows: int, done: int, started: float) -> str:
-    return f"{rows:,} rows, {done / (time.perf_counter() - started):,.0f} rows/s"
+def _refuse(where: str, fits: bool, given: dict[str, bool]) -> None:
+    """Refuse options that are for another way of scoring than this one."""
+    for name in (name for name, is_given in given.items() if is_given and not fits):
+        raise typer.BadParameter(f"is for {where}.", param_hint=name)
 
 
-def _sum_up(counts: "Counts", started: float, resumed: int = 0, see: str = "", before: str = "") -> None:
-    speed = (counts.rows - resumed) / (time.perf_counter() - started)
-    typer.echo(
-        f"{before}{plural(counts.rows, 'row')}: {counts.scored:,} scored, {counts.opinions:,} opinions found, "
-        f"{counts.rejected:,} rejected{see}; {speed:,.0f} rows/s",
-        err=True,
-    )
+def _refuse_file(out: str) -> None:
+    from tabsa.tables.reading import SUFFIXES
+
+    if out.lower().endswith(SUFFIXES) and not Path(out).is_dir():
+        raise typer.BadParameter("names a file; many tables, and --engine ray, write to a folder.", param_hint="OUT")
 
 
 def _score_one(
-    source: Path,
-    out: Path | None,
-    model: "ModelChoice",
-    request: "Request",
-    show: _Show,
-    rejects: Path | None,
-    *,
-    resume: bool,
-    overwrite: bool,
+    source: Path, out: Path | None, model: "ModelChoice", request: "Request", show: Show, **given: Any
 ) -> "Counts | None":
     from tabsa.scoring.single import rejects_file, score_table
     from tabsa.tables.outputs import is_finished
 
-    if out is not None:
-        rejects = rejects or rejects_file(out)
-        if resume and is_finished(out):
-            typer.echo(f"{out} is finished, and there is nothing to resume", err=True)
-            return None
+    if out is not None and given["resume"] and is_finished(out):
+        note(f"{out} is finished, and there is nothing to resume")
+        return None
+    rejects = given.pop("rejects") or (rejects_file(out) if out else None)
     predictor = model.load()
     started = time.perf_counter()
 
     def progress(now: "Progress") -> None:
         show(_pace(now.counts.rows, now.counts.rows - now.resumed, started), now.share)
 
-    ended = score_table(
-        source, out, predictor, request, rejects=rejects, on_progress=progress, resume=resume, overwrite=overwrite
-    )
+    ended = score_table(source, out, predictor, request, rejects=rejects, on_progress=progress, **given)
     see = f" (see {rejects})" if rejects and ended.counts.rejected else ""
     _sum_up(ended.counts, started, ended.resumed, see)
     return ended.counts
 
 
 def _score_folder(
-    source: str, out: str, model: "ModelChoice", request: "Request", show: _Show, *, workers: int | None, **options: Any
+    source: str, out: str, model: "ModelChoice", request: "Request", show: Show, *, workers: int | None, **given: Any
 ) -> "Counts":
     from tabsa.models.onnx.session import cores
     from tabsa.scoring.folders import find_tables, score_folder
 
-    _refuse_file(out)
     if workers is None:
-        tables = find_tables(Path(source), Path(out), options["form"])
+        tables = find_tables(Path(source), Path(out), given["form"])
         workers = min(len(tables), max(1, cores() // max(1, model.threads)))
     if workers > 1:
         model = model._replace(threads=model.threads or 1)
@@ -244,63 +200,43 @@ def _score_folder(
             warn(f"{name} failed: {why}")
         show(_pace(job.counts.rows, job.counts.rows, started), (job.skipped + job.done + len(job.failed)) / job.tables)
 
-    ended = score_folder(Path(source), Path(out), model, request, workers=workers, on_table=report, **options)
+    ended = score_folder(Path(source), Path(out), model, request, workers=workers, on_table=report, **given)
     skipped = f" ({ended.skipped:,} were done before)" if ended.skipped else ""
     _sum_up(ended.counts, started, before=f"{plural(ended.tables, 'table')}{skipped}, ")
     return ended.counts
 
 
 def _score_cluster(
-    source: str, out: str, model: "ModelChoice", request: "Request", show: _Show, **options: Any
+    source: str, out: str, model: "ModelChoice", request: "Request", show: Show, **given: Any
 ) -> "Counts":
     from tabsa.scoring.cluster import score_cluster
 
-    _refuse_file(out)
+    model = model._replace(threads=model.threads or 1)
     started = time.perf_counter()
 
     def report(counts: "Counts") -> None:
         show(_pace(counts.rows, counts.rows, started), None)
 
-    model = model._replace(threads=model.threads or 1)
-    counts = score_cluster(source, out, model, request, on_progress=report, **options)
+    counts = score_cluster(source, out, model, request, on_progress=report, **given)
     _sum_up(counts, started)
     return counts
 
 
-def _refuse_file(out: str) -> None:
-    from tabsa.tables.reading import SUFFIXES
-
-    if out.lower().endswith(SUFFIXES) and not Path(out).is_dir():
-        raise typer.BadParameter("names a file; many tables, and --engine ray, write to a folder.", param_hint="OUT")
+def _pace(rows: int, done: int, started: float) -> str:
+    return f"{rows:,} rows, {done / (time.perf_counter() - started):,.0f} rows/s"
 
 
-def _refuse(where: str, fits: bool, given: dict[str, bool]) -> None:
-    """Refuse options that are for another way of scoring than this one."""
-    for name in (name for name, is_given in given.items() if is_given and not fits):
-        raise typer.BadParameter(f"is for {where}.", param_hint=name)
-
-
-@contextmanager
-def progress_bar() -> Iterator[_Show]:
-    """Show a line on the work, how much of it is done and the time left, on a terminal."""
-    if not err.is_terminal:
-        yield lambda _, __: None
-        return
-    from rich import progress as bars
-
-    columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.TimeRemainingColumn())
-    with bars.Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task("starting", total=1.0)
-
-        def show(line: str, share: float | None) -> None:
-            bar.update(task, description=line, completed=share or 0.0)
-
-        yield show
+def _sum_up(counts: "Counts", started: float, resumed: int = 0, see: str = "", before: str = "") -> None:
+    speed = (counts.rows - resumed) / (time.perf_counter() - started)
+    note(
+        f"{before}{plural(counts.rows, 'row')}: {counts.scored:,} scored, {counts.opinions:,} opinions found, "
+        f"{counts.rejected:,} rejected{see}; {speed:,.0f} rows/s"
+    )
 
 
 def _warn_if_few_are_named(counts: "Counts", request: "Request", model: str | None) -> None:
     """Name `--implied` where a table's texts hardly ever name its target; of a long list few are named anyway."""
-    if len(request.targets or ()) > _LONG_LIST or is_implied(request.implied, model) or request.implied_column:
+    if len(request.targets or ()) > _LONG_LIST or options.is_implied(request.implied, model):
         return
     if counts.scored >= _ENOUGH_ROWS and counts.named * _FEW_NAMED < counts.scored:
         found = f"only {counts.named:,} of {counts.scored:,} texts name a target"

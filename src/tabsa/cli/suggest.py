@@ -5,24 +5,8 @@ from typing import Annotated
 
 import typer
 
-from tabsa.cli.console import note
-from tabsa.cli.options import (
-    AspectLists,
-    Aspects,
-    Implied,
-    ModelName,
-    Overwrite,
-    Precision,
-    TargetColumn,
-    TargetNames,
-    TargetsFile,
-    TextColumn,
-    Threads,
-    optional,
-    requested_aspects,
-    shared_targets,
-)
-from tabsa.cli.score import progress_bar
+from tabsa.cli import options
+from tabsa.cli.console import note, progress_bar
 
 
 def command(
@@ -35,20 +19,18 @@ def command(
     questions: Annotated[
         int, typer.Option(min=0, metavar="N", help="How many questions a text, the least sure; 0 is all.")
     ] = 3,
-    targets: TargetsFile = None,
-    names: TargetNames = None,
-    target_column: TargetColumn = None,
-    implied: Implied = None,
-    aspects: Aspects = None,
-    aspect_lists: AspectLists = None,
-    model: ModelName = None,
-    text_column: TextColumn = None,
+    targets: options.TargetsFile = None,
+    names: options.Targets = None,
+    target_column: options.TargetColumn = None,
+    implied: options.Implied = None,
+    aspects: options.Aspects = None,
+    aspect_lists: options.AspectLists = None,
+    model: options.ModelName = None,
+    text_column: options.TextColumn = None,
     labelled: Annotated[
-        Path | None, optional("FILE", "Your labelled data so far: nothing like its texts is picked again.")
+        Path | None, options.optional("FILE", "Your labelled data so far: nothing like its texts is picked again.")
     ] = None,
-    overwrite: Overwrite = False,
-    threads: Threads = 0,
-    precision: Precision = "auto",
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Pick the texts whose labels would teach the model most, as a table to fill in.
 
@@ -56,23 +38,27 @@ def command(
     core-set). One row a question, with what the model said; fill in `polarity` (`none` where the text is silent), and
     leave a row empty to skip it. The table is then training data.
 
-    Examples: `tabsa suggest docs/examples/comments.csv to-label.csv -t Camden -t Croydon -a price -a safety --n 5`,
-    `tabsa suggest reviews.csv to-label.csv --target-column product --aspects phones --n 100`,
-    `tabsa suggest reviews.csv to-label.csv --implied --aspects restaurants --labelled labelled.csv`
+    Examples:
+    - `tabsa suggest docs/examples/comments.csv to-label.csv -t Camden -t Croydon -a price -a safety --n 5`
+    - `tabsa suggest reviews.csv to-label.csv --target-column product --aspects phones --n 100`
+    - `tabsa suggest reviews.csv to-label.csv --implied --aspects restaurants --labelled labelled.csv`
     """
-    shared = shared_targets(targets, names or [], target_column, implied, model)
+    shared = options.shared_targets(targets, names, target_column, implied, model)
     from tabsa.datasets.loading import load as load_data
     from tabsa.datasets.locate import expanded
     from tabsa.inference.predictor import load
     from tabsa.scoring.labelling import suggest_table
     from tabsa.scoring.request import Request
 
-    wanted = requested_aspects(aspect_lists, aspects)
     request = Request(
-        targets=shared, target_column=target_column, implied=implied, aspects=wanted, text_column=text_column
+        targets=shared,
+        target_column=target_column,
+        implied=implied,
+        aspects=options.requested_aspects(aspect_lists, aspects),
+        text_column=text_column,
     )
     known = () if labelled is None else [example.text for example in load_data(expanded(labelled), "all").examples]
-    predictor = load(model, threads=threads, precision=precision)
+    predictor = load(model)
     with progress_bar() as show:
         found = suggest_table(
             source, out, predictor, request, n, questions=questions or None, labelled=tuple(dict.fromkeys(known)),

@@ -10,12 +10,12 @@ from tabsa.cli.console import err, out
 from tabsa.cli.options import (
     DataDir,
     Device,
-    LabelledAspectColumn,
-    LabelledIdColumn,
-    LabelledPolarityColumn,
-    LabelledTargetColumn,
-    LabelledTextColumn,
-    RunSettings,
+    LabelledAspect,
+    LabelledId,
+    LabelledPolarity,
+    LabelledTarget,
+    LabelledText,
+    Setting,
     labelled_columns,
 )
 from tabsa.errors import TabsaError
@@ -64,16 +64,16 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Labels to judge the finished model by, once.", show_default=False),
     ] = None,
-    text_column: LabelledTextColumn = None,
-    target_column: LabelledTargetColumn = None,
-    aspect_column: LabelledAspectColumn = None,
-    polarity_column: LabelledPolarityColumn = None,
-    id_column: LabelledIdColumn = None,
+    text_column: LabelledText = None,
+    target_column: LabelledTarget = None,
+    aspect_column: LabelledAspect = None,
+    polarity_column: LabelledPolarity = None,
+    id_column: LabelledId = None,
     seeds: Annotated[
         int, typer.Option(min=1, help="How many seeds to train side by side; the best on dev is kept.")
     ] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a run into this folder stopped.")] = False,
-    settings: RunSettings = None,
+    settings: Setting = None,
     device: Device = "auto",
     data_dir: DataDir = None,
 ) -> None:
@@ -83,11 +83,12 @@ def command(
     FOLDER says what the model is worth. The run itself (configuration, metrics, states to resume from) is kept in
     FOLDER/run.
 
-    Examples: `tabsa train reviews.csv --out my-model`,
-    `tabsa train survey.csv --out my-model --text-column Answer --polarity-column Label --minutes 5`,
-    `tabsa train reviews.csv --more corrections.jsonl --out better-model`,
-    `tabsa train reviews.csv --kind lr --out baseline`,
-    `tabsa train repro/quick/places.toml --out my-model --set training.epochs=30`
+    Examples:
+    - `tabsa train reviews.csv --out my-model`
+    - `tabsa train survey.csv --out my-model --text-column Answer --polarity-column Label --minutes 5`
+    - `tabsa train reviews.csv --more corrections.jsonl --out better-model`
+    - `tabsa train reviews.csv --kind lr --out baseline`
+    - `tabsa train repro/quick/places.toml --out my-model --set training.epochs=30`
     """
     try:
         import torch  # noqa: F401

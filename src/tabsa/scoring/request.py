@@ -34,7 +34,6 @@ class Request:
     target_column: str | None = None  # the column that names a row's own targets
     # A text that does not name a target is taken to be about it; None: as the model was trained.
     implied: bool | None = None
-    implied_column: str | None = None  # the column that says so of each row; where it is empty, `implied` holds
     aspects: Sequence[str] | None = None  # as for `Predictor.predict`; the model's own by default
     text_column: str | None = None  # by default `text`, or the column with most words
     id_column: str | None = None  # "id" by default, if there is one
@@ -95,7 +94,7 @@ def find_columns(path: Path, rows: Sequence[Row], request: Request) -> TableColu
         DataError: columns that the request names are not there, or none looks like the texts.
     """
     names = tuple(dict.fromkeys(name for row in rows for name in row.values))
-    others = (request.id_column, request.target_column, request.implied_column)
+    others = (request.id_column, request.target_column)
     require_columns(path, names, (request.text_column, *others, *(request.keep or ())))
     identity = request.id_column or ("id" if "id" in names else None)
     text = request.text_column or guess_text_column([row.values for row in rows], (identity, *others))

@@ -11,7 +11,7 @@ from tabsa.inference.results import Prediction
 from tabsa.schema import NONE
 from tabsa.scoring.layouts import Item, LongLayout, WideLayout, make_layout
 from tabsa.scoring.request import Layout, Request, RowTargets, TableColumns, find_columns
-from tabsa.tables.fields import is_blank, is_whole
+from tabsa.tables.fields import is_whole
 from tabsa.tables.outputs import Counts
 from tabsa.tables.reading import BadRow, Row, Values, warn_of_guess
 from tabsa.tables.writing import RowEncoder, dump_json
@@ -23,7 +23,6 @@ _CHUNK_CELLS: Final = 500_000
 _CELL_CHARACTERS: Final = 16_000_000
 _CHUNK_CHARACTERS: Final = 4_000_000  # ends a chunk before its rows do, so that long texts do not fill the memory
 _SHOWN: Final = 2000  # characters of a line that could not be read
-_FLAGS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 class Rejected(NamedTuple):
@@ -165,13 +164,8 @@ class Scorer:
         if isinstance(row, BadRow):
             raise row.error
         text = self.table_columns.text_of(row.values)
-        implied = self._implied
-        if (column := self._request.implied_column) and not is_blank(flag := row.values.get(column)):
-            if (word := str(flag).strip().lower()) not in _FLAGS:
-                raise DataError(f"{column!r} is {flag!r}; expected true or false")
-            implied = _FLAGS[word]
-        names, found = self._targets.of(row.values, text, implied=implied)
-        read_for = self._predictor.implied_targets(names, found) if implied else found
+        names, found = self._targets.of(row.values, text, implied=self._implied)
+        read_for = self._predictor.implied_targets(names, found) if self._implied else found
         values = self._layout.select(row.values)
         if not is_whole(values):
             raise DataError("half a character (a lone surrogate) is in the row; write it as UTF-8")
@@ -215,6 +209,6 @@ def is_implied(predictor: Predictor, request: Request) -> bool:
         ConfigError: the request names no target, and the model was not trained to do without.
     """
     implied = predictor.implied if request.implied is None else request.implied
-    if not implied and request.targets is not None and not request.targets and request.implied_column is None:
+    if not implied and request.targets is not None and not request.targets:
         raise ConfigError("no target is named; name at least one", code="no_target")
     return implied

@@ -178,7 +178,8 @@ class StandardOutput(ExitStack):
         super().__init__()
         self.state = State()
         try:
-            self._rejects = self.enter_context(rejects.open("wb" if overwrite else "xb")) if rejects else None
+            mode = "wb" if overwrite else "xb"  # unbuffered: closing would write again what a full disk did not take
+            self._rejects = self.enter_context(rejects.open(mode, buffering=0)) if rejects else None
         except FileExistsError as e:
             raise OutputError(f"{rejects} exists", code="output_exists") from e
         except OSError as e:
@@ -189,15 +190,18 @@ class StandardOutput(ExitStack):
 
     def save(self, output: bytes, rejects: bytes) -> None:
         """Write the results of a chunk."""
-        try:
-            for file, data in ((sys.stdout.buffer, output), (self._rejects, rejects)):
+        for name, file, data in (
+            ("to standard output", sys.stdout.buffer, output),
+            (self._rejects and self._rejects.name, self._rejects, rejects),
+        ):
+            try:
                 if file is not None:
                     file.write(data)
                     file.flush()
-        except BrokenPipeError:  # who reads has enough: no error
-            raise
-        except OSError as e:
-            raise OutputError(f"cannot write to standard output: {reason(e)}") from e
+            except BrokenPipeError:  # who reads has enough: no error
+                raise
+            except OSError as e:
+                raise OutputError(f"cannot write {name}: {reason(e)}") from e
 
     def finish(self) -> None:
         """End."""
