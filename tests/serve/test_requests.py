@@ -167,3 +167,31 @@ def test_whatever_is_sent_is_answered_or_refused(client: TestClient, path: str, 
     if response.status_code != 200:
         assert response.status_code in (400, 404, 422)
         error_of(response, response.status_code)
+
+
+# ---- the OpenAPI document
+
+
+def test_the_document_has_examples_that_work(client: TestClient) -> None:
+    document = client.get("/openapi.json").json()
+    paths = ("/v1/predict", "/v1/evidence", "/v1/suggest")
+    for path in paths:
+        reference = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+        examples = document["components"]["schemas"][reference.rpartition("/")[2]]["examples"]
+        assert examples
+        for example in examples:
+            response = client.post(path, json=example)
+            assert response.status_code == 200, response.text
+
+
+def test_the_document_is_of_our_errors_only(client: TestClient) -> None:
+    document = client.get("/openapi.json").json()
+    assert "HTTPValidationError" not in str(document)
+    assert "code points" in str(document)
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            errors = {status: one for status, one in operation["responses"].items() if status >= "4"}
+            assert set(errors) == {"4XX", "503"}, path
+            for response in errors.values():
+                schema = response["content"]["application/json"]["schema"]
+                assert schema == {"$ref": "#/components/schemas/ErrorResponse"}
