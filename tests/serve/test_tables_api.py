@@ -130,8 +130,8 @@ def test_formulas_are_escaped_where_it_is_asked_for(client: TestClient) -> None:
         ({"content": b"%PDF-1.4"}, 422, "file", "another kind of file"),
         ({"content": b"id,text\n1,a\n", "name": "a.csv.gz"}, 422, "file", "gzip"),
         ({"content": b"id,text\n1,a\n", "name": "a.xlsx"}, 422, "file", "the file"),
-        ({"name": "a.pdf"}, 415, "file", "expected .csv"),
-        ({"name": "a.parquet"}, 415, "file", "expected .csv"),
+        ({"name": "a.xls"}, 415, "file", "save a spreadsheet as .xlsx"),
+        ({"name": "a.parquet"}, 415, "file", "expected one of .csv"),
     ],
 )
 def test_what_is_wrong_is_told_before_the_answer_begins(

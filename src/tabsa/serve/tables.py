@@ -36,7 +36,7 @@ from tabsa.serve.opinions import Service, TheService, choose_aspects, find_targe
 from tabsa.serve.problems import Problem, busy, invalid
 from tabsa.tables.fields import guess_text_column
 from tabsa.tables.outputs import Counts
-from tabsa.tables.reading import TEXT_SUFFIXES, BadRow, Row, as_text, read_rows
+from tabsa.tables.reading import TEXT_SUFFIXES, BadRow, Row, as_text, read_rows, suffix_of
 from tabsa.text.suggestions import suggest_common
 from tabsa.text.targets import parse_target
 
@@ -150,10 +150,10 @@ class _Upload:
     """A file that is worked on in a thread; its place is given back after that, because no thread can be stopped."""
 
     def __init__(self, file: UploadFile, service: Service) -> None:
-        suffix = next((one for one in _SUFFIXES if (file.filename or "").lower().endswith(one)), None)
-        if suffix is None:
-            message = f"the file is of no known format, by its name; expected {', '.join(_SUFFIXES)}"
-            raise Problem(415, "unknown_format", message, "file")
+        try:
+            suffix = suffix_of(Path(file.filename or "the file"), _SUFFIXES)
+        except DataError as e:
+            raise Problem(415, "unknown_format", str(e), "file") from e
         if not service.table_places.acquire(blocking=False):
             raise busy("too many files are being worked on")
         self._service, self._file, self._size = service, file.file, max(1, file.size or 0)
