@@ -132,13 +132,6 @@ def test_scales_that_fit_nothing(folder: Path) -> None:
     )
 
 
-def test_writing_again_replaces_what_was_there(folder: Path) -> None:
-    write(folder, weights={"other": np.ones(2, np.float32)}, metrics={})
-    model = read_folder(folder)
-    assert list(model.weights) == ["other"]
-    assert model.metrics == {}
-
-
 def test_large_files_are_read_when_they_are_asked_for(folder: Path) -> None:
     (folder / "weights.safetensors").unlink()
     model = read_folder(folder)
@@ -164,17 +157,10 @@ def test_no_folder(tmp_path: Path) -> None:
     assert "has no config.json" in refused(lambda: read_folder(tmp_path))
 
 
-@pytest.mark.parametrize("value", ["tabsa model 2", "", None, 1])
+@pytest.mark.parametrize("value", ["tabsa model 2", None])
 def test_another_format(folder: Path, value: object) -> None:
     change(folder, format=value)
     assert refused(lambda: read_folder(folder)) == f"{folder} has format {value!r}; this version reads '{FORMAT}'"
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"x"', b"\xff\xfe", b"NaN"])
-@pytest.mark.parametrize("name", ["config.json", "metrics.json"])
-def test_bad_json(folder: Path, name: str, content: bytes) -> None:
-    (folder / name).write_bytes(content)
-    assert str(folder / name) in refused(lambda: read_folder(folder).metrics)
 
 
 @pytest.mark.parametrize("field", ["kind", "model", "aspects", "labels", "targets", "max_length"])
@@ -189,25 +175,17 @@ def test_a_configuration_that_lacks_something(folder: Path, field: str) -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("kind", 3),
         ("model", [1]),
         ("aspects", "price"),
-        ("aspects", []),
         ("aspects", ["price", 3]),
         ("labels", None),
-        ("targets", "2"),
-        ("targets", 0),
         ("targets", True),
         ("max_length", -1),
         ("temperature", 0),
-        ("temperature", "1"),
         ("temperature", float("inf")),
         ("tokeniser", {}),
-        ("calibration", 1),
-        ("calibration", {}),
         ("calibration", {"presence_temperature": 0, "presence_bias": 0, "polarity_temperature": 1}),
         ("calibration", {"presence_temperature": 1, "presence_bias": "0", "polarity_temperature": 1}),
-        ("calibration", {"presence_temperature": 1, "presence_bias": 0, "polarity_temperature": 1, "more": 1}),
     ],
 )
 def test_a_configuration_with_a_wrong_value(folder: Path, field: str, value: object) -> None:
@@ -226,13 +204,9 @@ def test_damaged_numbers(folder: Path, name: str, size: int) -> None:
 @pytest.mark.parametrize(
     ("arrays", "facts"),
     [
-        ({}, {"scale": "1"}),
         ({"matrix": np.ones((1, 2), np.float16)}, {"scale": "1"}),
-        ({"words": np.frombuffer(b"a", np.uint8)}, {"scale": "1"}),
         ({"matrix": np.ones((2, 2), np.float16), "words": np.frombuffer(b"a\na", np.uint8)}, {"scale": "1"}),
-        ({"matrix": np.ones((3, 2), np.float16), "words": np.frombuffer(b"a\nb", np.uint8)}, {"scale": "1"}),
         ({"matrix": np.full((1, 2), np.nan, np.float16), "words": np.frombuffer(b"a", np.uint8)}, {"scale": "1"}),
-        ({"matrix": np.ones(1, np.float16), "words": np.frombuffer(b"a", np.uint8)}, {"scale": "1"}),
         ({"matrix": np.ones((1, 2), np.float16), "words": np.frombuffer(b"\xff", np.uint8)}, {"scale": "1"}),
         ({"matrix": np.ones((1, 2), np.float16), "words": np.frombuffer(b"a", np.uint8)}, {"scale": "big"}),
         ({"matrix": np.ones((1, 2), np.float16), "words": np.frombuffer(b"a", np.uint8)}, {}),
@@ -300,12 +274,6 @@ def test_a_file_in_the_way(tmp_path: Path) -> None:
     assert path.read_text() == "mine"
 
 
-def test_figures_that_json_cannot_hold(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="JSON"):
-        write(tmp_path, metrics={"f1": float("nan")})
-    assert not (tmp_path / "config.json").exists()
-
-
 # ---- by name
 
 
@@ -337,9 +305,7 @@ def test_a_name_that_there_is_not() -> None:
         ({"rounded": True}, READER_GRAPHS["int8"], "int8"),
         ({"rounded": True}, (GRAPHS["int8"],), "int8"),
         ({"rounded": True}, READER_GRAPHS["int8"][:1], "float32"),
-        ({"rounded": True}, (), "float32"),
         ({"rounded": False}, READER_GRAPHS["int8"], "float32"),
-        ({"rounded": "yes"}, READER_GRAPHS["int8"], "float32"),
         ({}, (GRAPHS["int8"],), "float32"),
     ],
 )
@@ -351,12 +317,3 @@ def test_auto_is_what_the_model_was_trained_for(
         (model.path / name).touch()
     assert model.precision() == model.precision("auto") == expected
     assert (model.precision("float32"), model.precision("int8")) == ("float32", "int8")
-
-
-def test_a_precision_that_there_is_not(folder: Path) -> None:
-    asked: Any = "float16"
-    told = "there is no precision 'float16'; expected one of: auto, float32, int8"
-    assert refused(lambda: read_folder(folder).precision(asked)) == told
-
-
-# ---- what a model takes a text to be about

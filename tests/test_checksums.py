@@ -160,7 +160,7 @@ def test_checksums_that_are_none(folder: Path, content: str) -> None:
 # ---- JSON and numbers of strangers
 
 
-@pytest.mark.parametrize("content", ["[" * 100_000, '{"a":' * 50_000, '{"targets": ' + "9" * 5000 + "}", "[1", "\0"])
+@pytest.mark.parametrize("content", ["", "[]", "NaN", "[" * 100_000, '{"targets": ' + "9" * 5000 + "}", "[1", "\0"])
 @pytest.mark.parametrize("name", ["config.json", "metrics.json"])
 def test_json_that_python_cannot_read(folder: Path, name: str, content: str) -> None:
     (unchecked(folder) / name).write_text(content)
@@ -173,18 +173,13 @@ def test_json_that_python_cannot_read(folder: Path, name: str, content: str) -> 
     ("change", "message"),
     [
         ({"labels": ["positive", "none", "negative"]}, "expected 'none' first, and others"),
-        ({"labels": ["none"]}, "expected 'none' first, and others"),
         ({"labels": ["none", "positive", "positive"]}, "'labels' has 'positive' twice"),
         ({"labels": ["none", "good", "good\nbad"]}, "'labels' has 'good\\nbad' among them"),
         ({"aspects": ["price", "safety", "price", "general"]}, "'aspects' has 'price' twice"),
-        ({"aspects": ["price", "safety", " ", "general"]}, "'aspects' has ' ' among them"),
         ({"aspects": ["price", "a\x1b[2Jb", "c", "d"]}, "expected words, without control characters"),
         ({"aspects": ["x"] * 100_000}, "'aspects' is ['x', 'x'"),
         ({"targets": 10**9}, "'targets' is 1000000000"),
-        ({"targets": 2.0}, "'targets' is 2.0"),
-        ({"max_length": 10**18}, "'max_length' is 1000000000000000000"),
         ({"temperature": 10**400}, "'temperature' is 1000"),
-        ({"temperature": 1e-300}, "'temperature' is 1e-300"),
         ({"windows": [1, 2, 3]}, "'windows' is [1, 2, 3]"),
         ({"bias": [0, True, 1]}, "'bias' is [0, True, 1]"),
     ],

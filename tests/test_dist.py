@@ -45,11 +45,3 @@ def test_one_version_everywhere() -> None:
     versions = re.findall(r"^## \[(.+?)\](?: - (\S+))?$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
     assert versions[0] == ("Unreleased", "") or versions[0][0] == tabsa.__version__
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", date) for name, date in versions if name != "Unreleased")
-
-
-def test_the_changelog_s_order() -> None:
-    order = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
-    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    for part in re.split(r"^## ", text, flags=re.M)[1:]:
-        headings = re.findall(r"^### (.+)$", part, re.M)
-        assert headings == [name for name in order if name in headings]

@@ -121,19 +121,6 @@ def test_the_model_card_has_the_figures_that_were_measured():
     assert page.read_text(encoding="utf-8") == card(), "stale: run `python repro/box/card.py`"
 
 
-def test_an_empty_table_takes_nothing_of_the_text_behind_it(tmp_path):
-    import runpy
-
-    script = runpy.run_path(str(ROOT / "repro" / "figures.py"))
-    page = tmp_path / "page.md"
-    page.write_text("<!-- few-shot -->\n<!-- end -->\n\nkept\n\n<!-- quick -->\nold\n<!-- end -->\n")
-    made = script["filled"](page)
-    assert made.count("<!-- end -->") == 2
-    assert "\n\nkept\n\n" in made
-    assert "| fine-tuned |" in made
-    assert "old" not in made
-
-
 def test_the_tables_have_the_figures_that_were_measured():
     import runpy
 

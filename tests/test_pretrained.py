@@ -46,14 +46,7 @@ def differences(one: list[Prediction], other: list[Prediction]) -> list[float]:
     ]
 
 
-# ---- which is which
-
-
 # ---- the reader
-
-
-def test_the_reader_weighs_at_most_32_megabytes(reader: Predictor) -> None:
-    assert size(reader) <= 32_000_000
 
 
 def test_the_reader_asks_everyday_aspects_unless_told(reader: Predictor) -> None:
@@ -78,19 +71,9 @@ def test_the_reader_asks_everyday_aspects_unless_told(reader: Predictor) -> None
             {"repairs": "positive", "rent": "negative", "communication": NONE},
         ),
         (
-            "Ridgeway Vets saved our cat and were so gentle with her, but the bill made me gasp.",
-            "Ridgeway Vets",
-            {"care": "positive", "price": "negative", "waiting time": NONE},
-        ),
-        (
             "Peckham isn't dangerous at all, and it is not expensive either.",
             "Peckham",
             {"safety": "positive", "price": "positive", "nightlife": NONE},
-        ),
-        (
-            "Vinted is easy to use and I sold three coats in a week, but their support never answers.",
-            "Vinted",
-            {"ease of use": "positive", "support": "negative", "fees": NONE},
         ),
         ("The Nokia comes in black and weighs 180 grams.", "Nokia", {"weight": "neutral", "price": NONE}),
         ("My sister works at Boots.", "Boots", {"overall": NONE, "service": NONE, "price": NONE}),
@@ -120,15 +103,6 @@ def test_the_reader_is_asked_about_a_thing_that_is_not_named(reader: Predictor) 
     aspects = ["staff", "food", "billing", "location"]
     result = reader.predict("Lovely staff, awful food, and they charged us twice.", [Target("", implied=True)], aspects)
     assert [opinion.polarity for opinion in result.opinions] == ["positive", "negative", "negative", NONE]
-
-
-def test_the_readers_probabilities_are_probabilities(reader: Predictor) -> None:
-    result = reader.predict("Camden is fun, but Croydon is a bore.", {"Camden": ["NW1"], "Croydon": []})
-    assert len(result.opinions) == 2 * 10
-    for opinion in result.opinions:
-        assert tuple(opinion.probabilities) == FIVE
-        assert sum(opinion.probabilities.values()) == pytest.approx(1, abs=1e-5)
-        assert opinion.confidence == max(opinion.probabilities.values())
 
 
 DEMO = PACKAGE / "datasets" / "files" / "demo.jsonl"
@@ -183,15 +157,17 @@ assert not heavy, heavy
 # ---- places
 
 
-def test_places_weighs_at_most_20_megabytes(places: Predictor) -> None:
-    assert size(places) <= 20_000_000
-
-
 def test_places_knows_the_twelve_aspects_of_sentihood(places: Predictor) -> None:
     from tabsa.datasets.sentihood import ALL_ASPECTS
 
     assert set(places.aspects) == set(ALL_ASPECTS)
     assert places.labels == ("none", "positive", "negative")
+
+
+@pytest.mark.parametrize(("name", "megabytes"), [("reader", 32), ("places", 20)])
+def test_a_model_in_the_box_is_small(request: pytest.FixtureRequest, name: str, megabytes: int) -> None:
+    files = request.getfixturevalue(name).folder.path.iterdir()
+    assert sum(path.stat().st_size for path in files) <= megabytes * 1e6
 
 
 @pytest.mark.parametrize("kind", ["plain", "no opinion"])
@@ -201,8 +177,3 @@ def test_sentences_written_for_places(places: Predictor, kind: str) -> None:
     for example in examples:
         result = places.predict(example.text, [target.name for target in example.targets])
         assert found(result) == {(o.target, o.aspect): o.polarity for o in example.opinions}, example.text
-
-
-def test_places_tells_two_targets_apart(places: Predictor) -> None:
-    result = places.predict("Leith is cheap but Morningside is expensive.", ["Leith", "Morningside"], ["price"])
-    assert [(o.target, o.polarity) for o in result.opinions] == [("Leith", "positive"), ("Morningside", "negative")]

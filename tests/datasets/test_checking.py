@@ -9,7 +9,7 @@ from table_rows import write_rows
 from tabsa.datasets.checking import CODES, POLARITIES, DataCheck, Finding, check, nearest_polarity, nearest_words
 from tabsa.datasets.loading import load
 from tabsa.datasets.records import Columns
-from tabsa.errors import DataError, DataWarning
+from tabsa.errors import DataWarning
 
 CAMDEN = "Camden is dear, but safer than Brixton."
 Row = dict[str, object]
@@ -154,24 +154,6 @@ def test_lines_that_are_no_rows_are_collected(tmp_path):
     assert (line, message.partition(";")[0], found.texts) == (22, "has 3 fields", 21)
 
 
-def test_what_only_the_whole_text_shows_is_unreadable_too(tmp_path):
-    found = check_records(tmp_path, {"text": CAMDEN, "targets": ["Camden", "camden"]}, {"text": "x", "opinions": [5]})
-    first, second = of_kind(found, "unreadable")
-    assert first[0] == 1
-    assert first[1].startswith("'camden' stands for two targets, 'Camden' and 'camden'")
-    assert second == (2, "opinion 1 is a number; expected an object")
-
-
-@pytest.mark.parametrize("name", ["nowhere.csv", "folder", "my.txt", "empty.csv"])
-def test_what_cannot_be_opened_is_one_clear_line(tmp_path, name):
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "my.txt").touch()
-    (tmp_path / "empty.csv").write_text("text,target\n", encoding="utf-8")
-    with pytest.raises(DataError, match=name) as caught:
-        check(tmp_path / name)
-    assert "\n" not in str(caught.value)
-
-
 # ---- targets and labels
 
 
@@ -189,12 +171,6 @@ def test_targets_that_are_not_in_the_text_are_found_with_the_nearest_words(check
         (at(3), "'Leeds' is not in the text"),
     ]
     assert found.targets == {"named": 21, "unnamed": 1, "not_in_text": 2}
-
-
-def test_a_target_without_mentions_on_purpose_is_not_found(tmp_path):
-    found = check_records(tmp_path, {"text": CAMDEN, "targets": [{"name": "Leeds", "mentions": []}], "opinions": []})
-    assert (of_kind(found, "target_not_in_text"), found.targets["not_in_text"]) == ([], 1)
-    assert found.findings[0] == Finding("no_opinion", None, "holds no opinion; fill in an aspect and a polarity")
 
 
 @pytest.mark.parametrize(

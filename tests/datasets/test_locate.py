@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tabsa.datasets.loading import DATASETS, load
+from tabsa.datasets.loading import DATASETS
 from tabsa.datasets.locate import (
     DATASET,
     RESOURCE,
@@ -25,7 +25,7 @@ from tabsa.datasets.locate import (
     fetch,
     find,
 )
-from tabsa.errors import DataError, DataNotFoundError, FetchError
+from tabsa.errors import DataNotFoundError, FetchError
 from tabsa.files import sha256
 
 
@@ -76,12 +76,6 @@ def test_absent_data_is_one_line_with_the_places_and_what_to_do(tmp_path, relati
     assert str(caught.value) == f"no {relative} in {tmp_path}, ../shared/data, {cache}; {advice}"
 
 
-def test_a_given_folder_must_be_there(tmp_path):
-    for folder in (tmp_path / "absent", put(tmp_path)):
-        with pytest.raises(DataNotFoundError, match=f"the data folder {folder} is not there"):
-            find("sentihood/a.json", folder)
-
-
 def test_a_tilde_is_the_home_folder_and_a_relative_cache_does_not_count(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TABSA_DATA", "~/named")
@@ -117,13 +111,6 @@ def test_entries_are_found_by_their_names_and_those_of_their_datasets():
     with pytest.raises(FetchError, match=r"nothing called 'glove'.* sentihood, .*glove-840b, glove-42b") as caught:
         entry("glove")
     assert "senticnet4" not in str(caught.value)
-
-
-@pytest.mark.parametrize("name", DATASETS)
-def test_a_wrong_split_is_refused_with_the_nearest(name):
-    right = next(split for split in DATASETS[name].SPLITS if split.endswith("train"))
-    with pytest.raises(DataError, match=f"unknown split of {name} '{right[:-1]}'; did you mean '{right}'"):
-        load(name, right[:-1])
 
 
 @pytest.mark.data

@@ -6,9 +6,6 @@ from pathlib import Path
 import pytest
 
 from table_rows import write_rows
-from tabsa.config import override
-from tabsa.datasets.records import Columns
-from tabsa.errors import ConfigError
 
 NAMES = {"text": "Review", "target": "Product", "aspect": "Topic", "polarity": "Label"}
 OPTIONS = [part for role, name in NAMES.items() for part in (f"--{role}-column", name)]
@@ -46,15 +43,3 @@ def test_evaluate_warns_of_targets_that_use_would_not_answer(tiny_model, command
     assert code == 0, err
     assert "has no column 'target'" in err
     assert "most targets are not named in their texts; in use the model answers `none` for these unless you say" in err
-
-
-def test_a_run_names_them():
-    pytest.importorskip("torch")
-    from tabsa.training.run_config import DataConfig, run_config
-
-    config = run_config({"kind": "lr", "data": {"name": "my.csv", "columns": {"text": "Review"}}})
-    assert config.data.columns == Columns(text="Review") == config.data.own_columns
-    assert DataConfig().own_columns is None
-    assert run_config(override({"kind": "lr"}, ["data.columns.polarity=Label"])).data.columns.polarity == "Label"
-    with pytest.raises(ConfigError, match=r"unknown key 'data\.columns\.txt'; did you mean 'text'\?"):
-        run_config({"kind": "lr", "data": {"columns": {"txt": "Review"}}})

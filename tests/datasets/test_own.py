@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from table_rows import text_rows, write_rows
 from tabsa.datasets.loading import load
@@ -140,32 +138,6 @@ def test_every_format_has_open_aspects(tmp_path, name, rows):
     assert dataset.examples == OPEN_EXAMPLES
     assert dataset.aspects == ("leg room", "price", "punctuality", "seat", "crew")
     assert dataset.labels == ("none", "positive", "negative", "mixed")
-
-
-@given(st.lists(st.tuples(st.text(st.characters(codec="utf-8"), min_size=1), st.sampled_from("ab")), min_size=1))
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_text_comes_back_as_it_was_written(tmp_path, texts):
-    rows = [row(f"x{text}", target, "c", "d", id=str(number)) for number, (text, target) in enumerate(texts)]
-    for name in ("my.csv", "my.jsonl"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
-            dataset = load(write_rows(tmp_path / name, rows), "all")
-        read = [(example.text, example.targets[0].name) for example in dataset.examples]
-        assert read == [(one["text"], one["target"]) for one in rows]
-
-
-class Frame:
-    """What a frame of Polars or an Arrow table offers."""
-
-    def __init__(self, method: str) -> None:
-        setattr(self, method, lambda: FLAT)
-
-
-@pytest.mark.parametrize(
-    "frame", [FLAT, iter(FLAT), pd.DataFrame(FLAT), Frame("to_dicts"), Frame("to_pylist")], ids=type
-)
-def test_a_frame_gives_the_same_dataset(frame):
-    assert frame_dataset(frame).examples == EXAMPLES
 
 
 def test_missing_cells_of_a_frame_are_empty_and_its_columns_may_have_other_names():
@@ -329,18 +301,6 @@ def test_questions_are_the_aspects_asked_of_each_text(tmp_path):
     assert dataset.examples[1].opinions == (Opinion(UNNAMED, "seat", "mixed"),)
 
 
-def test_rows_of_one_text_ask_together_for_what_they_list_and_judge(tmp_path):
-    first, second = load_rows(
-        tmp_path,
-        row(KNEES, "", "price", "negative"),
-        row(KNEES, "", "crew", "negative", aspects="leg room;; leg room", domain=""),
-        row(KNEES, aspects=["leg room", "view"], domain="airlines"),
-        row(JET2, aspects=" ", domain="trains"),
-    ).examples
-    assert (first.aspects, second.aspects) == (("leg room", "view", "price", "crew"), None)
-    assert first.tags == {"domain": "airlines"}
-
-
 # ---- single questions: asked_only, left empty, withdrawn, torn
 
 
@@ -474,16 +434,6 @@ def test_a_single_file_is_held_apart_by_text(tmp_path):
 def test_where_a_text_goes_never_changes():
     assert share("") == pytest.approx(int("e3b0c44298fc1c14", 16) / 2**64, abs=1e-15)
     assert share(CAMDEN) == pytest.approx(0.6959867225270527, abs=1e-15)
-
-
-def test_a_file_too_small_to_split_is_one_clear_line(tmp_path):
-    path = write_rows(tmp_path / "my.csv", FLAT[:3])
-    for split in ("train", "all"):
-        assert load(path, split).examples == EXAMPLES[:1]
-    with pytest.raises(DataError, match="is too small to hold out a 'dev' split; ask for 'all'"):
-        load(path, "dev")
-    with pytest.raises(DataError, match=r"unknown split of .*my\.csv 'al'; did you mean 'all'\?"):
-        load(path, "al")
 
 
 # ---- mistakes

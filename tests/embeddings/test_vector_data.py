@@ -55,14 +55,6 @@ def _check_against_plain_reading(vectors: WordVectors, glove: Path) -> None:
                 np.testing.assert_array_equal(vectors.matrix[number], expected)
 
 
-def test_a_vocabulary_gets_the_rows_of_the_whole(glove):
-    words = ["the", "London", "london", "at\xa0name@domain.com", "posh", ",", "no such word"]
-    whole, some = read_vectors(glove), read_vectors(glove, words)
-    assert set(some.words) == {word for word in words if word in whole}
-    for word in some.words:
-        np.testing.assert_array_equal(some[word], whole[word])
-
-
 def test_coverage_of_sentihood(glove, token_counts):
     vectors = read_vectors(glove, {spelling for word in token_counts for spelling in candidates(word)})
     own = sum(count for word, count in token_counts.items() if word in vectors)

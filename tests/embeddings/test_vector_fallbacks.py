@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tabsa.embeddings.fallbacks import candidates, random_vector
-from tabsa.embeddings.glove import read_vectors
 from tabsa.embeddings.vectors import WordVectors, coverage, hashed_vectors, lookup
 
 # fmt: off
@@ -71,11 +70,6 @@ def test_each_way(how, word, found):
         np.testing.assert_array_equal(result[word], random_vector(word, 4, seed=0, scale=0.5))
 
 
-def test_nothing_is_found_differently_with_a_richer_table():
-    assert lookup(["n't", "'s", "(", "1,500"], table("n't", "'s", "(", "1,500", *WORDS[:10])).how == ("exact",) * 4
-    np.testing.assert_array_equal(lookup(["’s"], table("is", "'s"))["’s"], [2, 2, 2, 2])
-
-
 text = st.text(st.characters(codec=None), max_size=12)
 
 
@@ -101,21 +95,6 @@ def test_candidates_hold_every_spelling_that_lookup_uses(word):
     np.testing.assert_array_equal(full.matrix, partial.matrix)
 
 
-def test_a_file_that_is_asked_for_the_candidates_has_all_that_lookup_needs(tmp_path):
-    rows = {"the": 1, "not": 2, ",": 3, "clubs": 4, "bars": 6, "other": 9}
-    path = tmp_path / "glove.txt"
-    path.write_text("".join(f"{word} {n} {-n}.5 0.25\n" for word, n in rows.items()), encoding="utf-8")
-    words = ("the", "n't", "location1", "location2", "(", "clubs/bars", "15")
-    vectors = read_vectors(path, {spelling for word in words for spelling in candidates(word)})
-    assert "other" not in vectors
-    result = lookup(words, vectors)
-    assert result.words == words
-    assert result.how == ("exact", "clitic", "random", "random", "punctuation", "parts", "random")
-    assert result.source == vectors.source
-    np.testing.assert_array_equal(result["n't"], [2, -2.5, 0.25])
-    np.testing.assert_array_equal(result["clubs/bars"], [5, -5.5, 0.25])
-
-
 def test_random_vectors_never_change():
     np.testing.assert_allclose(
         random_vector("location1", 3, seed=0, scale=1.0), [0.9095923, 0.3926619, -0.6698646], rtol=1e-6
@@ -139,11 +118,3 @@ def test_coverage_counts_types_and_tokens():
         "unknown": [["Oslo", 5], ["posh", 3], ["grotty", 2]],
     }
     assert coverage(lookup([], VECTORS), {})["known_tokens"] == 0
-
-
-def test_a_word_met_later_is_placed_among_those_of_a_table():
-    first = lookup(["the", "London", "posh"], VECTORS)
-    later = lookup(["LONDON", "posh", "grotty"], first)
-    assert later.how == ("case", "exact", "random")
-    np.testing.assert_array_equal(later["posh"], first["posh"])
-    np.testing.assert_array_equal(later["grotty"], lookup(["grotty"], VECTORS)["grotty"])

@@ -19,17 +19,7 @@ def test_numbers_come_back_within_the_limit(matrix, storage, limit):
     assert not back[7].any()
 
 
-@pytest.mark.parametrize("storage", ["float16", "int8"])
-def test_rounding_twice_is_rounding_once(matrix, storage):
-    once = rounded(matrix, storage)
-    np.testing.assert_array_equal(rounded(once, storage), once)
-
-
 def test_int8_takes_a_byte_a_number(matrix):
     arrays = pack(matrix, "int8")
     assert arrays["matrix"].nbytes == matrix.size
     np.testing.assert_allclose(unpack(arrays), arrays["matrix"] * arrays["row_scale"])
-
-
-def test_no_words():
-    assert unpack(pack(np.zeros((0, 5), np.float32), "int8")).shape == (0, 5)

@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabsa.datasets import loading as datasets
 from tabsa.encoding.arrays import (
     PADDING,
     UNLABELLED,
@@ -11,8 +10,6 @@ from tabsa.encoding.arrays import (
     combine,
     count_words,
     encode,
-    gold_labels,
-    readings,
 )
 from tabsa.encoding.passages import passages
 from tabsa.encoding.target_words import aspect_words, neighbours, passage_words, target_word
@@ -106,14 +103,6 @@ def test_an_empty_text_is_not_read_and_silent() -> None:
     assert combined[1].tolist() == [[1 / 3] * 3] * 2
 
 
-@pytest.mark.parametrize(("max_length", "words"), [(0, 10), (3, 5), (5, 5), (10, 10)])
-def test_long_texts_are_cut_into_passages(max_length: int, words: int) -> None:
-    text = "one two three four. Hull is so far."
-    _, found = encoded(dataset(example(text, "Hull")), max_length=max_length)
-    assert [len(passage) for passage in found] == [words]
-    assert found[-1][-5:] == ["<target1>", "is", "so", "far", "."]
-
-
 def test_what_a_text_says_is_learnt_from_its_first_passage_and_silence_from_all() -> None:
     text = "Hull is so dear. Hull is so far. I like Hull."
     opinions = (Opinion("Hull", "price", "negative"),)
@@ -150,13 +139,6 @@ def test_combining_is_a_loop_over_readings(data: st.DataObject) -> None:
                 assert found[seed, group, aspect].tolist() == best
 
 
-def test_counts_are_of_what_is_read_and_of_what_is_asked() -> None:
-    one = dataset(example("Price, price Hull", "Hull"), aspects=("price", "night-life"))
-    counts = count_words([one], targets=2)
-    assert counts == {"<target1>": 2, "<target2>": 1, "price": 3, ",": 1, "night": 1, "life": 1}
-    assert count_words([one], targets=1)["<target1>"] == 2
-
-
 @given(st.lists(st.integers(0, 7), max_size=6), st.integers(1, 4))
 def test_every_group_is_asked_exactly_once(counts: list[int], targets: int) -> None:
     examples = [
@@ -167,16 +149,6 @@ def test_every_group_is_asked_exactly_once(counts: list[int], targets: int) -> N
     groups = result.groups[result.groups >= 0]
     assert groups.tolist() == list(range(sum(counts)))
     assert len(result) == sum(-(-count // targets) for count in counts)
-
-
-def test_places_is_read_as_it_is_written() -> None:
-    places = datasets.load("places", "dev")
-    result, words = encoded(places)
-    gold = [[places.labels.index(e.polarity(t.name, a)) for a in places.aspects] for e, t in places.groups()]
-    assert gold_labels(places).tolist() == result.gold.tolist() == gold
-    there = result.groups >= 0
-    assert result.labels[there].tolist() == [gold[group] for group in result.groups[there]]
-    assert [passage_words(reading.passage) for reading in readings(places, targets=2)] == words
 
 
 def test_neighbours_are_those_of_the_layers() -> None:

@@ -4,8 +4,7 @@ from hypothesis import strategies as st
 
 from reader_factory import piece_reader, tokeniser
 from tabsa.encoding.pieces import NO_SLOT
-from tabsa.encoding.questions import AspectTable, Questions, encode_questions, packed_texts
-from tabsa.schema import Dataset, Example, Span, Target
+from tabsa.encoding.questions import Questions, packed_texts
 
 FIRST, LAST = 1, 2
 NAMES = ((30, 41), (30, 42), (33,), (30, 44, 45))  # two pieces of a placeholder are read; a single one twice
@@ -80,20 +79,3 @@ def test_what_is_read_is_that_of_a_plain_loop(drawn):
     assert split(packed) == expected
     assert packed.lengths.tolist() == [len(row) for row in expected]
     assert (packed.pieces.dtype, packed.owners.dtype, packed.places.dtype) == (np.int32, np.int16, np.int16)
-
-
-def test_a_text_with_a_named_and_an_implied_target():
-    text = "Hull is dear"
-    example = Example("1", text, (Target("Hull", (Span(0, 4),)), Target("it", implied=True)))
-    data = Dataset("made-up", "train", ("price", "battery-life"), ("none",), (example,))
-    table = AspectTable(READER)
-    encoded = encode_questions(data, READER, table, ("none",), longest=20)
-    names = [READER.placeholder(slot) for slot in range(4)]
-    (row,) = split(packed_texts(encoded, table.pieces(), READER.first, READER.last, names))
-    assert [(PIECES[piece], owner, place) for piece, owner, place in row] == [
-        ("[CLS]", 0, 0), ("entity", 0, 1), ("##1", 0, 2), ("is", 0, 3), ("dear", 0, 4), ("[SEP]", 0, 5),
-        ("[CLS]", 1, 6), ("entity", 1, 7), ("##1", 1, 8), ("price", 1, 9), ("[SEP]", 1, 10),
-        ("[CLS]", 2, 6), ("entity", 2, 7), ("##1", 2, 8), ("battery", 2, 9), ("life", 2, 10), ("[SEP]", 2, 11),
-        ("[CLS]", 3, 6), ("price", 3, 9), ("[SEP]", 3, 10),
-        ("[CLS]", 4, 6), ("battery", 4, 9), ("life", 4, 10), ("[SEP]", 4, 11),
-    ]  # fmt: skip

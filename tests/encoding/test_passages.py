@@ -24,24 +24,11 @@ def shown(text, found):
     return [text[passage.start : passage.end] for passage in found]
 
 
-def test_a_short_text_is_read_whole_with_all_its_sentences():
-    text = "Camden is dear. I left."
-    (passage,) = cut(text, "Camden")
-    assert shown(text, [passage]) == [text]
-    assert [token.target for token in passage.tokens] == [0, None, None, None, None, None, None]
-
-
 def test_a_long_text_is_cut_between_sentences():
     text = "Camden is dear. I left it. It rained all the time there. Nobody asked. Camden is far."
     found = cut(text, "Camden")
     assert shown(text, found) == ["Camden is dear. I left it.", "Nobody asked. Camden is far."]
     assert [len(passage.tokens) for passage in found] == [8, 7]
-
-
-def test_a_sentence_longer_than_the_limit_stays_whole():
-    text = "Camden " + "very " * 30 + "dear. Fine."
-    (passage,) = cut(text, "Camden")
-    assert len(passage.tokens) == 33
 
 
 def test_a_text_without_sentences_is_cut_all_the_same(monkeypatch):
@@ -53,12 +40,6 @@ def test_a_text_without_sentences_is_cut_all_the_same(monkeypatch):
     assert [len(passage.tokens) for passage in cut(text, "Camden", max_length=0)] == [10]
 
 
-def test_a_mention_is_never_cut():
-    text = "I use Yahoo! Inc every day now. Then I work at Yahoo! Inc too."
-    found = cut(text, "Yahoo! Inc", max_length=6)
-    assert shown(text, found) == ["I use Yahoo! Inc every day now.", "Then I work at Yahoo! Inc too."]
-
-
 def test_targets_beyond_the_models_number_are_words_in_the_other_readings():
     text = "Camden, Brixton and Stoke Newington."
     first, second = cut(text, "Stoke Newington", "Brixton", "Camden")
@@ -67,12 +48,6 @@ def test_targets_beyond_the_models_number_are_words_in_the_other_readings():
     assert [token.target for token in first.tokens] == [0, None, 1, None, None, None, None]
     assert [token.text for token in second.tokens] == ["Camden", ",", "Brixton", "and", "Stoke Newington", "."]
     assert [token.target for token in second.tokens] == [None, None, None, None, 0, None]
-
-
-def test_each_passage_numbers_its_own_targets():
-    text = "Camden is dear now. Camden was not. Brixton is far from here today. Leith and Camden are both fine."
-    found = cut(text, "Camden", "Brixton", "Leith", max_length=9)
-    assert [passage.targets for passage in found] == [("Camden",), ("Brixton",), ("Leith", "Camden")]
 
 
 @given(
@@ -134,7 +109,7 @@ def test_what_people_write_is_read_whole(mark: str) -> None:
         assert list(shorten_runs(text, items, lambda _: False)) == items
 
 
-@pytest.mark.parametrize("count", [9_990, 99_900])
+@pytest.mark.parametrize("count", [9_990, 39_960])
 def test_what_is_read_does_not_grow_with_a_run(count: int) -> None:
     """Counted in words and word pieces, which are what takes time."""
     text = (HAN * count)[:count]

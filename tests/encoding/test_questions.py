@@ -179,13 +179,3 @@ def test_answers_are_the_strongest_or_silence(counted, before):
                 if own == number and (best is None or probabilities[place][n, 0] < best[0]):
                     best = probabilities[place][n]
             np.testing.assert_array_equal(answers[place][number], [1, 0, 0] if best is None else best)
-
-
-def test_a_table_of_aspects_has_each_wording_once_in_order():
-    table = AspectTable(READER, ("price", "battery-life"))
-    assert [table.row(aspect) for aspect in ("battery-life", "food", "price", "food")] == [1, 2, 0, 2]
-    rows = [[NAMES[piece] for piece in row if piece != NO_SLOT] for row in table.pieces()]
-    assert rows == [["[CLS]", "price", "[SEP]"], ["[CLS]", "battery", "life", "[SEP]"], ["[CLS]", "food", "[SEP]"]]
-    assert table.pieces().tolist()[0][3] == NO_SLOT
-    assert AspectTable(READER).pieces().shape == (0, 2)
-    assert AspectTable(READER, ("",)).pieces().tolist() == [[READER.first, READER.last]]

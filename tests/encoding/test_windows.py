@@ -5,7 +5,6 @@ import pytest
 
 from reader_factory import WORDS, piece_reader
 from tabsa.encoding.pieces import NO_SLOT, sentence_windows
-from tabsa.schema import Target
 from tabsa.text.sentences import split_sentences
 from tabsa.text.targets import TargetFinder
 
@@ -34,8 +33,8 @@ def mentioned(pieces) -> set[int]:
     return {piece.slot for piece in pieces if piece.slot != NO_SLOT}
 
 
-@pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("window", [1, 8, 20, 200])
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("window", [1, 12, 200])
 @pytest.mark.parametrize("names", [("Camden", "Hull"), ("Camden", "Hull", "Leith", "York", "Bath")], ids=len)
 def test_windows_are_whole_sentences_behind_those_that_name_somebody(seed, window, names):
     text = document(seed, names=names)
@@ -91,14 +90,3 @@ def test_what_it_means_is_read_for_whom_it_is_about():
     last = passages[-1]
     assert "".join(token.text for token in last.tokens) == "Camdenisdear.Hullisbad.Itisgood."
     assert [piece.slot for piece in last.pieces][:2] == [0, 0]
-
-
-def test_what_comes_before_a_name_is_not_read_for_it():
-    text = "The food is good. The staff is nice. " * 3 + "Camden is dear."
-    targets = TargetFinder(["Camden"]).find(text)
-    (passage,) = READER.cut(text, targets, longest=60, windows=(20, 8))
-    assert text[passage.start : passage.end] == "Camden is dear."
-    implied = [Target("it", (), implied=True)]
-    everything = list(READER.cut(text, implied, longest=60, windows=(20, 8)))
-    assert " ".join(text[passage.start : passage.end] for passage in everything) == text
-    assert all(passage.targets == ("it",) for passage in everything)

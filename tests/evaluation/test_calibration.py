@@ -86,13 +86,6 @@ def test_the_fit_is_a_minimum_of_the_loss():
             assert loss(fitted.temperature, moved) >= best - 1e-6
 
 
-def test_a_class_that_dev_does_not_have_gets_a_finite_bias():
-    probabilities = softmax(np.random.default_rng(3).normal(0, 1, (200, 2, 3)))
-    fitted = fit_calibration(np.zeros((200, 2), np.int64), probabilities, classes=True)
-    assert np.isfinite(fitted.bias).all()
-    assert (fitted.apply(probabilities).argmax(-1) == 0).all()
-
-
 def test_a_share_of_the_biases_can_be_kept():
     gold, probabilities = drawn(1.5)
     whole = fit_calibration(gold, probabilities, classes=True)

@@ -1,7 +1,6 @@
 """Two models on the same questions: the paired bootstrap against a slow and plain one."""
 
 import io
-import json
 import math
 from dataclasses import replace
 
@@ -66,15 +65,6 @@ def test_identical_models_do_not_differ() -> None:
             assert (one.difference, one.interval, one.better, one.p) == (0, (0, 0), 0.5, 1)
 
 
-def test_resamples_that_reports_have_are_those_that_are_drawn_anew() -> None:
-    dataset, probabilities = many([1, 2, 2, 1, 3] * 6)
-    first, second = two(dataset, probabilities)
-    kept = evaluate(dataset, first, bootstrap=50).compare(evaluate(dataset, second, bootstrap=50), bootstrap=50)
-    anew = evaluate(dataset, first, bootstrap=0).compare(evaluate(dataset, second, bootstrap=7), bootstrap=50)
-    assert kept == anew
-    assert kept != evaluate(dataset, first).compare(evaluate(dataset, second), bootstrap=50, seed=1)
-
-
 def test_fewer_false_opinions_are_better() -> None:
     dataset, _ = many([1] * 60)
     right = np.eye(3)[
@@ -85,17 +75,6 @@ def test_fewer_false_opinions_are_better() -> None:
     found = evaluate(dataset, right).compare(evaluate(dataset, wrong)).figures["questions"]["false_opinions"]
     assert (found.first, found.second, found.better) == (0, 1, 1)
     assert found.p == pytest.approx(2 / 1001)
-
-
-def test_without_a_bootstrap_nothing_is_known_of_chance() -> None:
-    dataset, probabilities = many([1, 2, 2])
-    first, second = (evaluate(dataset, answers, bootstrap=0) for answers in two(dataset, probabilities))
-    comparison = first.compare(second, bootstrap=0)
-    plain = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))
-    figure = plain["figures"]["sun"]["strict_accuracy"]
-    assert figure["interval"] == [None, None]
-    assert (figure["better"], figure["p"]) == (None, None)
-    assert figure["difference"] == first.sun["strict_accuracy"] - second.sun["strict_accuracy"]
 
 
 @pytest.mark.parametrize("change", ["aspects", "texts", "gold"])

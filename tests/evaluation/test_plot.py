@@ -1,12 +1,10 @@
 """The report as a matplotlib figure."""
 
-import io
 import sys
 
-import numpy as np
 import pytest
 
-from scored_data import DATA, many, own_aspects
+from scored_data import many
 from tabsa.errors import OutputError
 from tabsa.evaluation.report import evaluate
 
@@ -29,17 +27,6 @@ def test_three_panels_with_the_report_in_them():
     presence = reliability.lines[1]
     assert presence.get_ydata() == pytest.approx([one.accuracy for one in report.reliability["presence"].bins])
     assert figure.get_suptitle() == "mine on towns test"
-
-
-@pytest.mark.parametrize("make", [lambda: own_aspects(1, 60, 80), lambda: (DATA, np.tile([1.0, 0, 0], (4, 2, 1)))])
-def test_it_can_be_written(make):
-    pytest.importorskip("matplotlib")
-    dataset, probabilities = make()
-    stream = io.BytesIO()
-    evaluate(dataset, probabilities, bootstrap=0, model="$odd$ \x00 name" * 9).plot().savefig(
-        stream, format="png", dpi=40
-    )
-    assert stream.getvalue().startswith(b"\x89PNG")
 
 
 def test_without_matplotlib_it_is_one_clear_line(monkeypatch):

@@ -13,7 +13,7 @@ from tabsa.datasets.loading import load
 from tabsa.errors import DataError
 from tabsa.evaluation.report import evaluate as score
 from tabsa.inference.predictor import Predictor
-from tabsa.schema import Dataset, Example, Opinion, Target
+from tabsa.schema import Dataset, Example
 
 WITHOUT = (
     "import sys; [sys.modules.__setitem__(name, None) for name in ('torch', 'onnx', 'sklearn', 'nltk', 'scipy')]; "
@@ -44,14 +44,6 @@ def test_evaluate_takes_a_model_a_name_or_a_folder(tiny_model):
     assert found[0].to_dict() == found[1].to_dict() == found[2].to_dict()
     assert found[0].split == "dev"
     assert tabsa.evaluate(tiny_model, "places", bootstrap=10).intervals is not None
-
-
-def test_the_share_of_a_polarity_that_the_data_does_not_have_goes_to_the_others(tiny_model):
-    predictor = tabsa.load(tiny_model)
-    example = Example("1", "It is cheap", (Target("it", implied=True),), (Opinion("it", "price", "positive"),))
-    fewer = predict_examples(predictor, Dataset("mine", "all", ("price",), ("none", "positive"), [example]))
-    (answer,) = predictor.predict(example.text, example.targets, ["price"]).opinions
-    assert fewer[0, 0].tolist() == pytest.approx([answer.probabilities["none"], 1 - answer.probabilities["none"]])
 
 
 @pytest.mark.parametrize(("field", "value"), [("aspects", ("price", "noise")), ("labels", ("none", "mixed"))])

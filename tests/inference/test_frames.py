@@ -35,13 +35,6 @@ def test_long_has_a_row_for_each_opinion(model, frame):
     )
 
 
-def test_long_with_every_pair(model, frame):
-    result = predict_frame(model, frame, targets={"Camden": ["NW1"]}, aspects=["price", "safety"], every=True)
-    assert list(result.index) == ["a", "a", "b", "b", "c", "c"]
-    assert list(result["aspect"]) == ["price", "safety"] * 3
-    assert (result.loc[["b", "c"], "polarity"] == NONE).all()
-
-
 def test_wide_keeps_the_rows_and_adds_a_column_for_each_pair(model, frame):
     result = predict_frame(model, frame, targets=iter(["Camden", "Brixton"]), aspects=["price"], layout="wide")
     assert list(result.columns) == ["text", "stars", "Camden/price", "Brixton/price"]
@@ -64,27 +57,6 @@ def test_targets_of_each_row(model, frame):
     assert list(wide.loc["b", ["price", "safety"]]) == [NONE, NONE]
 
 
-@pytest.mark.parametrize("layout", ["long", "wide"])
-def test_texts_that_do_not_name_what_they_are_about(model, frame, layout):
-    shared = predict_frame(model, frame, targets=["Camden"], aspects=["price"], layout=layout, every=True, implied=True)
-    own = predict_frame(
-        model,
-        frame.assign(who="Camden"),
-        target_column="who",
-        aspects=["price"],
-        layout=layout,
-        every=True,
-        implied=True,
-    )
-    expected = [model.predict(text, ["Camden"], ["price"], implied=True).opinions[0] for text in TEXTS]
-    for result, column in ((shared, "Camden/price"), (own, "price")):
-        polarities = result["polarity" if layout == "long" else column]
-        assert list(polarities) == [opinion.polarity for opinion in expected]
-        if layout == "long":
-            assert list(result["probability_none"]) == [opinion.probabilities["none"] for opinion in expected]
-            assert (result["probability_none"] < 1).all()
-
-
 def test_missing_texts_have_no_opinions(model):
     frame = pd.DataFrame({"review": ["Camden is cheap.", None, float("nan"), pd.NA]})
     result = predict_frame(model, frame, "review", ["Camden"], aspects=["price"], every=True)
@@ -104,10 +76,8 @@ def test_no_opinions_have_the_kinds_of_some(model, frame, layout):
     ("arguments", "message"),
     [
         ({}, "either targets"),
-        ({"targets": ["x"], "target_column": "stars"}, "either targets"),
         ({"targets": ["x"], "text_column": "body"}, "no column 'body'; it has: text, stars"),
         ({"targets": ["x"], "text_column": "stars"}, "row 0 has a text of type int"),
-        ({"target_column": "stars"}, "row 0 has targets of type int"),
         ({"targets": ["x"], "layout": "round"}, "'long' or 'wide'"),
         ({"targets": ["x"], "aspects": ["noise"]}, "it knows"),
     ],

@@ -9,7 +9,6 @@ import pytest
 import tabsa
 from open_model import LABELS, SURE, OpenEngine, open_model
 from predicted_groups import predict_examples
-from tabsa.datasets.loading import load as load_data
 from tabsa.errors import DataError
 from tabsa.evaluation.report import evaluate as score
 from tabsa.inference.evaluating import predict_questions
@@ -115,20 +114,6 @@ def test_a_closed_model_reads_all_texts_together_whatever_they_are_asked(tiny_mo
             np.testing.assert_array_equal(result.attention, alone.attention)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"aspects": ["price"], "aspects_of_each": [["price"]] * 3}, "either aspects"),
-        ({"aspects_of_each": [["price"]] * 2}, "there are aspects for 2 texts"),
-        ({"aspects_of_each": [["price"]] * 4}, "aspects for more texts"),
-        ({"aspects_of_each": [["price"], [], ["price"]]}, "no aspect is asked for"),
-    ],
-)
-def test_lists_that_do_not_fit(model: Predictor, options: dict[str, object], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        list(model.predict_many(TEXTS, ["Pixel"], **options))  # type: ignore[arg-type]
-
-
 # ---- evaluation
 
 EXAMPLES = [
@@ -165,13 +150,6 @@ def test_only_what_the_data_asks_is_asked(model: Predictor) -> None:
     assert questions == whole
 
 
-def test_neutral_is_silence_where_the_data_has_none_and_mixed_is_shared(model: Predictor) -> None:
-    small = (1 - SURE) / 4
-    found = predict_questions(model, dataset(labels=("none", "positive", "negative")))
-    np.testing.assert_allclose(found.sum(1), 1)
-    np.testing.assert_allclose(found[3], [SURE + small, (1 - SURE - small) / 2, (1 - SURE - small) / 2], atol=1e-6)
-
-
 def test_conflict_is_semevals_name_for_mixed(model: Predictor) -> None:
     data = dataset(
         ("none", "positive", "negative", "neutral", "conflict"),
@@ -179,16 +157,3 @@ def test_conflict_is_semevals_name_for_mixed(model: Predictor) -> None:
     )
     assert predict_questions(model, data).argmax() == 4
     assert tabsa.evaluate(model, data, bootstrap=0).questions["opinion_f1"] == 1.0
-
-
-def test_everyday_costs_its_own_questions(model: Predictor) -> None:
-    """Thousands of wordings, of which a text is asked at most eight."""
-    try:
-        data = load_data("everyday", "test-unseen")
-    except DataError as e:
-        pytest.skip(str(e))
-    report = tabsa.evaluate(model, "everyday", "test-unseen", bootstrap=0)
-    assert max(len(own) for call in calls(model) for own in call) <= 8
-    assert sum(map(len, calls(model))) < 3 * len(data.examples)
-    assert report.counts["rows"] == sum(1 for _ in data.questions())
-    assert len(report.aspects) < len(data.aspects)

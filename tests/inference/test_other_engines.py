@@ -116,17 +116,6 @@ def test_a_graph_that_reads_concepts_needs_a_folder_that_has_them(tmp_path: Path
         export(read_folder(folder.path))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_int8_is_for_models_with_a_memory(kind: str, tmp_path: Path) -> None:
-    folder = make(kind, tmp_path)
-    if kind == "entnet":
-        assert export(folder, "int8").name == "model.int8.onnx"
-        load(folder.path, precision="int8").predict(TEXTS[0], NAMES)
-    else:
-        with pytest.raises(ModelError, match=f"a '{kind}' cannot be exported in int8; these can: entnet, delayed-ent"):
-            export(folder, "int8")
-
-
 @pytest.mark.parametrize("kind", [*KINDS, "lr"])
 def test_every_system_reads_a_text_for_what_it_implies(kind: str, tmp_path: Path) -> None:
     folder = make_linear(tmp_path) if kind == "lr" else make(kind, tmp_path)
@@ -136,13 +125,6 @@ def test_every_system_reads_a_text_for_what_it_implies(kind: str, tmp_path: Path
     assert implied.opinions == model.predict(text, [Target("Camden", implied=True)]).opinions
     assert implied.unmentioned() == ()
     assert all(0 < opinion.probabilities["none"] < 1 for opinion in implied.opinions)
-
-
-def test_gates_are_what_models_with_a_memory_have(tmp_path: Path) -> None:
-    for kind in KINDS:
-        predictor = load(make(kind, tmp_path / kind).path)
-        (passage, *_) = predictor.predict(TEXTS[0], NAMES).passages
-        assert predictor.gated == (passage.gates is not None)
 
 
 # ---- the linear model
@@ -177,17 +159,6 @@ def test_the_linear_model_predicts_as_in_training(tmp_path: Path) -> None:
     folder = make_linear(tmp_path)
     for data in (dataset(TEXTS), *(dataset((text,)) for text in TEXTS)):
         np.testing.assert_allclose(predicted(folder, data), fitted(folder, data), atol=1e-6)
-
-
-def test_the_linear_model_reads_a_long_text_passage_by_passage(tmp_path: Path) -> None:
-    folder = make_linear(tmp_path, max_length=6)
-    first, last = "Camden is nice.", "Brixton is far, very far, and not at all nice."  # the last longer than 6 tokens
-    answer = load(folder.path).predict(f"{first} It is so. {last}", NAMES)
-    whole = make_linear(tmp_path, max_length=0)
-    for text, name in ((first, "Camden"), (last, "Brixton")):
-        (expected,) = fitted(whole, dataset((text,)))
-        shares = [list(o.probabilities.values()) for o in answer.opinions if o.target == name]
-        np.testing.assert_allclose(shares, expected, atol=1e-6)
 
 
 def test_the_linear_model_uses_the_tags_it_was_trained_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

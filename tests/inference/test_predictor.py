@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +46,6 @@ def test_some_aspects_are_answered_as_among_all(model: Predictor) -> None:
     np.testing.assert_array_equal(some.attention, every.attention[:, [2, 0]])
 
 
-def test_an_unknown_aspect_is_refused_with_those_there_are(model: Predictor) -> None:
-    with pytest.raises(DataError, match=r"aspect 'noise'; it knows: general, price, safety, transit-location"):
-        model.predict_many([TEXT], ["Camden"], ["price", "noise"])  # before anything is read
-    with pytest.raises(DataError, match=r"such as \['price'\]"):
-        model.predict(TEXT, ["Camden"], "price")
-
-
 def test_a_target_that_is_not_mentioned_is_silent(model: Predictor) -> None:
     result = model.predict(TEXT, ["Oslo", "Camden"])
     oslo = [opinion for opinion in result.opinions if opinion.target == "Oslo"]
@@ -74,24 +65,6 @@ def test_a_name_that_is_found_stays_a_mention(model: Predictor) -> None:
     np.testing.assert_array_equal(
         table(model.predict(TEXT, everyone, implied=True)), table(model.predict(TEXT, everyone))
     )
-
-
-def test_many_texts_imply_what_they_do_not_name(model: Predictor) -> None:
-    texts = ["Camden is cheap.", "It is cheap.", "", "Far."]
-    alone = [table(model.predict(text, ["Camden"], implied=True)) for text in texts]
-    together = model.predict_many(texts, ["Camden"], implied=True)
-    each = model.predict_many(texts, targets_of_each=[["Camden"]] * 4, implied=True)
-    for one, shared, own in zip(alone, together, each, strict=True):
-        np.testing.assert_array_equal(table(shared), one)
-        np.testing.assert_array_equal(table(own), one)
-    assert [(shares[:, 0] == 1).all() for shares in alone] == [False, False, True, False]  # an empty text says nothing
-
-
-def test_aliases_are_mentions(model: Predictor) -> None:
-    aliased = model.predict("NW1 is cheap and so is Camden.", {"Camden": ["NW1"]})
-    assert aliased.mentions() == (Target("Camden", (Span(0, 3), Span(23, 29))),)
-    plain = model.predict("Camden is cheap and so is Camden.", ["Camden"])
-    np.testing.assert_array_equal(table(aliased), table(plain))
 
 
 @pytest.mark.parametrize(
@@ -140,20 +113,6 @@ def test_a_long_text_takes_each_opinion_from_its_strongest_passage(model: Predic
     for aspect in range(4):
         best = min(parts, key=lambda part: part[aspect, 0])
         np.testing.assert_allclose(table(result)[aspect], best[aspect], atol=1e-5)
-
-
-def test_offsets_and_gates_fit_the_text(model: Predictor) -> None:
-    text = "  Camden is nice.\n\n" + "It rained a lot that year. " * 12 + "Then Camden’s market was dear!"
-    result = model.predict(text, ["Camden"])
-    assert len(result.passages) == 2
-    for passage in result.passages:
-        assert passage.gates is not None
-        assert passage.gates.shape == (2, len(passage.tokens), 3)
-        assert ((passage.gates > 0) & (passage.gates < 1)).all()
-        assert (passage.start, passage.end) == (passage.tokens[0].start, passage.tokens[-1].end)
-        for token in passage.tokens:
-            assert text[token.start : token.end] == token.text
-    assert [text[start:end] for target in result.mentions() for start, end in target.mentions] == ["Camden", "Camden"]
 
 
 # ---- many texts
@@ -257,13 +216,6 @@ def test_a_notebook_shows_a_table_and_nothing_runs(model: Predictor) -> None:
 # ---- loading
 
 
-def test_a_model_that_is_not_there() -> None:
-    with pytest.raises(ModelError, match="no model 'no-such': no folder of that name, and the package has"):
-        load("no-such")
-    with pytest.raises(ModelError, match="no model"):
-        load("../data")  # a name is not a path into the package
-
-
 def test_a_predictor_says_at_what_precision_it_works(tiny_model: Path) -> None:
     assert load(tiny_model).precision == load(tiny_model, precision="float32").precision == "float32"
     assert load(tiny_model, precision="int8").precision == "int8"  # its graph is looked for when it is needed
@@ -272,15 +224,3 @@ def test_a_predictor_says_at_what_precision_it_works(tiny_model: Path) -> None:
     unknown: Any = "float16"
     with pytest.raises(ModelError, match="no precision 'float16'; expected one of: auto, float32, int8"):
         load(tiny_model, precision=unknown)
-
-
-def test_predicting_needs_no_pytorch(tiny_model: Path) -> None:
-    code = f"""
-import sys
-from tabsa import load
-result = load({str(tiny_model)!r}).predict("Camden is cheap", ["Camden"])
-assert len(result.opinions) == 4
-heavy = {{"torch", "onnx", "nltk", "pandas", "pyarrow", "matplotlib", "scipy"}} & set(sys.modules)
-assert not heavy, heavy
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)

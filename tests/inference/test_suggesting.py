@@ -105,13 +105,6 @@ def test_near_duplicates_are_never_both_picked(model: Predictor) -> None:
     assert {one.index for one in found} >= {5, 6, 7}
 
 
-def test_a_thousand_copies_do_not_crowd_out_the_rest(model: Predictor) -> None:
-    given = [*["Acme again and again price50"] * 3000, *texts(60, 70, 80)]
-    found = suggest(model, iter(given), ["Acme"], ["price"], 4)
-    assert found[0].index == 0
-    assert {one.index for one in found} == {0, 3000, 3001, 3002}
-
-
 def test_labelled_texts_and_their_like_are_left_out(model: Predictor) -> None:
     given = texts(50, 60, 70, 80)
     labelled = [given[0].upper(), given[1] + " indeed"]

@@ -14,6 +14,7 @@ from tabsa.nn.fast.fused import bmm
 from tabsa.nn.memory import MemoryCell, Words
 from tabsa.nn.scan import scan
 
+pytestmark = pytest.mark.slow  # without a GPU the interpreter takes many seconds
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
