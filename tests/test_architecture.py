@@ -71,10 +71,6 @@ def own_room(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def test_every_room_has_its_place():
-    assert {own_room(path) for path in SOURCES} <= set(RANK)
-
-
 def lines_of(paths: Iterable[Path]) -> int:
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
 

@@ -136,16 +136,3 @@ def test_every_measurement_is_shown(site, pages):
     words = "".join(page.words)
     assert f"{rates['places int8']:,.0f}" in words
     assert f"{rates['bert-base']:.4g}" in words
-
-
-def test_drawings_are_part_of_their_pages_with_words_for_them(site):
-    drawings = sorted((ROOT / "docs" / "drawings").glob("*.svg"))
-    shown = "".join(path.read_text(encoding="utf-8") for path in (site / "concepts").glob("*.html"))
-    assert drawings
-    assert "drawings/" not in shown
-    assert shown.count('class="drawing"') == shown.count('<svg role="img" aria-label=') == len(drawings)
-    for drawing in drawings:
-        body = re.sub(r"<style>.*?</style>", "", drawing.read_text(encoding="utf-8"), flags=re.S)
-        assert not re.search(r"#[0-9a-fA-F]{3,8}\b|rgb\(", body), (
-            f"{drawing.name}: colours follow the page by variables"
-        )

@@ -159,7 +159,6 @@ def test_examples_are_taken_as_they_are():
 @pytest.mark.parametrize(
     ("frame", "problem"),
     [
-        (3, "is a int; expected a frame"),
         ("text", "is a str"),
         ([FLAT[0], 4], "rows of other kinds"),
         ([Example("1", "x", ())], "no opinion"),
@@ -462,20 +461,14 @@ GOOD = {"target": "Leeds", "aspect": "fun", "polarity": "positive"}
         ([], "{path} holds no rows"),
         ([row(" ", "Leeds")], "line 1: 'text' is empty"),
         ([{"target": "a", "aspect": "b", "polarity": "c"}], "has no column 'text'"),
-        ([row(5)], "line 1: 'text' is a number; expected text"),
         ([row("\ud800")], "line 1: 'text' holds half a character"),
-        ([row(LEEDS, ["Leeds"])], "line 1: 'target' is a list; expected text"),
         ([row(LEEDS, "Leeds", "", "positive")], "line 1: polarity 'positive' has no 'aspect'"),
         ([row(LEEDS, id="1"), row("Hull", id="1")], "line 2: id '1' has another text than in {path} line 1"),
-        ([row(LEEDS, id=True)], "line 1: 'id' is true or false; expected text"),
         ([row(LEEDS, "Leeds", "fun", "pos", asked_only="perhaps")], "line 1: 'asked_only' is 'perhaps'; expected yes"),
         ([row(LEEDS, aspects=["fun", 5])], "line 1: 'aspects' is a number; expected text"),
-        ([row(LEEDS, domain=5)], "line 1: 'domain' is a number; expected text"),
-        ([{"text": LEEDS, "opinions": {}}], "line 1: 'opinions' is an object; expected a list"),
         ([{"text": LEEDS, "opinions": ["fun"]}], "line 1, opinion 1 is text; expected an object"),
         ([{"text": LEEDS, "opinions": [{"aspect": "fun"}]}], "line 1, opinion 1 has no 'target'; it has 'aspect'"),
         ([{"text": LEEDS, "targets": [5], "opinions": []}], "line 1, target 1 is a number; expected an object"),
-        ([{"text": LEEDS, "targets": [" "]}], "line 1, target 1 has an empty name"),
         ([{"text": LEEDS, "targets": ["leeds"], "opinions": [GOOD]}], "line 1: 'Leeds' stands for two targets"),
         (
             [{"text": LEEDS, "targets": [{"name": "a", "mentions": [[0, 1.5]]}], "opinions": []}],

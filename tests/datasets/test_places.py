@@ -4,7 +4,6 @@ import json
 import re
 import warnings
 from collections import Counter
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -63,16 +62,6 @@ def test_records_are_distinct_and_name_known_things_once():
             pattern = rf"(?<!\w){re.escape(target['name'])}(?!\w)"
             expected = [list(match.span()) for match in re.finditer(pattern, record["text"])]
             assert target["mentions"] == expected != [], record["id"]
-
-
-@pytest.mark.parametrize("split", SIZES)
-def test_every_split_has_the_same_mix(split):
-    records = SPLITS[split]
-    several = sum(len(record["targets"]) > 1 for record in records) / len(records)
-    assert sum(map(has_real_names, records)) / len(records) == pytest.approx(0.5, abs=0.03)
-    assert several == pytest.approx(0.37, abs=0.03)
-    assert groups_without_opinion(records) / groups(records) == pytest.approx(0.35, abs=0.03)
-    assert opinion_counts(records).keys() == set(product(ALL_ASPECTS, ("positive", "negative")))
 
 
 def test_no_held_out_sentence_is_a_near_copy_of_a_training_one():

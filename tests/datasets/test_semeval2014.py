@@ -104,13 +104,9 @@ BOMB = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 30))  
     ("content", "line"),
     [
         ("", "{path} is not XML: no element found"),
-        ('<?xml version="1.0" encoding="nonsense"?><sentences/>', "{path} is not XML: "),
         (f'<!DOCTYPE s [<!ENTITY e0 "ha">{BOMB}]><sentences>&e29;</sentences>', "{path} is not XML: "),
-        ("<sentences>caf\N{LATIN SMALL LETTER E WITH ACUTE}</sentences>", "{path} is not XML: not well-formed"),
-        ("<reviews/>", "{path} is not a list of <sentence>s in <sentences>"),
         ("<sentences/>", "{path} is not a list of <sentence>s in <sentences>"),
         ("<sentences><sentence id='1'/></sentences>", "{path} sentence 1 lacks its text"),
-        ("<sentences><sentence><text>a</text></sentence></sentences>", "{path} sentence 1 lacks its id"),
         ("<sentences><sentence id='1'><text>a</text></sentence></sentences>", "sentence 1 has no <aspectCategories>"),
         (f"<sentences>{sentence(category('parking'))}</sentences>", "sentence 1 has the category 'parking'"),
         (f"<sentences>{sentence(category('food', 'none'))}</sentences>", "sentence 1 has the category 'food', 'none'"),

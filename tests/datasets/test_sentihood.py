@@ -108,15 +108,10 @@ def test_opinions_off_the_benchmark_are_left_out_unless_wanted(tmp_path):
     [
         ("", "{path} is not JSON: Expecting value (column 1)"),
         ("[" * 100_000, "{path} is not usable JSON: "),
-        ('{"id": 1}', "{path} is not a list of sentences"),
         ([sentence(), 5], "{path} record 2 is a number; expected an object"),
         ([{"id": 1, "opinions": []}], "{path} record 1 has no 'text'; it has 'id', 'opinions'"),
-        ([sentence(text="\ud800")], "{path} record 1: 'text' holds half a character"),
-        ([{**sentence(), "opinions": {}}], "{path} record 1: 'opinions' is an object; expected a list"),
         ([{**sentence(), "id": True}], "{path} record 1: 'id' is true or false; expected a number"),
-        ([sentence(opinions=["good"])], "{path} record 1, opinion 1 is text; expected an object"),
         ([sentence(opinions=[judged(target="LOCATION2")])], "opinion 1 is 'positive' on 'price' of 'LOCATION2'"),
-        ([sentence(opinions=[judged("prise")])], "opinion 1 is 'positive' on 'prise' of 'LOCATION1'"),
         ([sentence(opinions=[judged(sentiment="Neutral")])], "opinion 1 is 'neutral' on 'price' of 'LOCATION1'"),
     ],
 )

@@ -48,13 +48,6 @@ def test_inflected_words_are_found_by_their_lemma(word, lemma):
     assert matched(table(lemma, word), word) == [word]  # the word itself comes first
 
 
-def test_lemmas_inside_phrases():
-    concepts = table("good_transport_link", "not_safe", "crime_rate")
-    assert matched(concepts, "good transport links") == ["good_transport_link"] * 3
-    assert matched(concepts, "it is n't safe") == ["", "", "not_safe", "not_safe"]
-    assert matched(concepts, "crimes rated") == ["crime_rate"] * 2
-
-
 @pytest.mark.parametrize(
     ("word", "other"), [("evening", "even"), ("news", "new"), ("red", "r"), ("used", "us"), ("bus", "bu")]
 )

@@ -101,14 +101,6 @@ def test_random_vectors_never_change():
     )
 
 
-def test_random_vectors_have_the_scale_asked_for_and_follow_the_seed():
-    result = hashed_vectors([f"w{i}" for i in range(500)], 300, scale=0.25)
-    assert np.sqrt(np.mean(result.matrix.astype(float) ** 2)) == pytest.approx(0.25, rel=0.01)
-    assert abs(result.matrix.mean()) < 0.005
-    assert not np.array_equal(result.matrix, hashed_vectors(result.words, 300, seed=1, scale=0.25).matrix)
-    assert lookup(["posh"], VECTORS).scale == VECTORS.scale
-
-
 def test_coverage_counts_types_and_tokens():
     counts = {"the": 10, "n't": 5, "posh": 3, "grotty": 2}
     assert coverage(lookup(counts, VECTORS), counts | {"Oslo": 5}) == {

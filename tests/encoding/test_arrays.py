@@ -139,18 +139,6 @@ def test_combining_is_a_loop_over_readings(data: st.DataObject) -> None:
                 assert found[seed, group, aspect].tolist() == best
 
 
-@given(st.lists(st.integers(0, 7), max_size=6), st.integers(1, 4))
-def test_every_group_is_asked_exactly_once(counts: list[int], targets: int) -> None:
-    examples = [
-        Example(str(n), "some words", tuple(Target(f"T{i}", implied=True) for i in range(count)))
-        for n, count in enumerate(counts)
-    ]
-    result, _ = encoded(dataset(*examples), targets=targets)
-    groups = result.groups[result.groups >= 0]
-    assert groups.tolist() == list(range(sum(counts)))
-    assert len(result) == sum(-(-count // targets) for count in counts)
-
-
 def test_neighbours_are_those_of_the_layers() -> None:
     torch = pytest.importorskip("torch")
     from tabsa.nn import attention as targets

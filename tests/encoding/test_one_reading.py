@@ -25,23 +25,7 @@ ASPECTS = ("general", "price", "safety", "transit-location")
 LABELS = ("none", "positive", "negative")
 NAMES = ("Camden", "Camden Town", "Leith", "Oslo", "St. Ives", "Yahoo! Inc")
 _WORDS = st.sampled_from(
-    [
-        *NAMES,
-        "is",
-        "not",
-        "dear",
-        "Cheap",
-        "safe,",
-        "far.",
-        "!",
-        "Zebra",
-        "I",
-        "left.",
-        "camden",
-        "\n\n",
-        "isn’t",
-        "東京",
-    ]
+    [*NAMES, "is", "not", "dear", "Cheap", "safe,", "far.", "!", "Zebra", "left.", "camden", "\n\n", "isn’t", "東京"]
 )
 _BOX = open_folder("places")
 # Short texts and long ones, of many sentences and of none.

@@ -24,13 +24,6 @@ def shown(text, found):
     return [text[passage.start : passage.end] for passage in found]
 
 
-def test_a_long_text_is_cut_between_sentences():
-    text = "Camden is dear. I left it. It rained all the time there. Nobody asked. Camden is far."
-    found = cut(text, "Camden")
-    assert shown(text, found) == ["Camden is dear. I left it.", "Nobody asked. Camden is far."]
-    assert [len(passage.tokens) for passage in found] == [8, 7]
-
-
 def test_a_text_without_sentences_is_cut_all_the_same(monkeypatch):
     monkeypatch.setattr(sys.modules["tabsa.encoding.passages"], "_LONGEST", 10)
     text = "word " * 25 + "Camden " + "word " * 9

@@ -1,6 +1,4 @@
 import dataclasses
-import gc
-import weakref
 
 import pytest
 from hypothesis import given
@@ -52,14 +50,6 @@ def test_mentions_are_placeholders_in_the_order_of_first_mention():
     assert passage.gates is None
 
 
-def test_a_mention_may_be_several_words_or_stand_inside_one():
-    text = "thehotel Camden Town's staff"
-    targets = (Target("it", (Span(3, 8),)), Target("Camden Town", (Span(9, 20),)))
-    (passage,) = cut(text, targets)
-    assert spelt(passage.pieces) == "the entity ##1 entity ##2 ' s staff"
-    assert [token.text for token in passage.tokens] == ["the", "hotel", "Camden Town", "'", "s", "staff"]
-
-
 def test_a_mention_inside_another_is_none():
     text = "north hull road is dear"
     long, short = Target("north hull road", (Span(0, 15),)), Target("hull", (Span(6, 10),))
@@ -89,16 +79,6 @@ def test_an_implied_target_comes_last_and_an_absent_one_not_at_all():
 @pytest.mark.parametrize("text", ["", "  ", "\n\t", "​"])
 def test_a_text_without_pieces_is_not_read(text):
     assert cut(text, (Target("", implied=True),)) == []
-
-
-def test_offsets_are_those_of_the_text_in_any_script():
-    text = "ＣＡＭＤＥＮ Zürich—naïve 👍🏽 中文好 e\u0301 Ça"
-    (passage,) = cut(text, (Target("z", (Span(7, 13),)),))
-    tokens = [(token.text, token.target) for token in passage.tokens]
-    assert ("Zürich", 0) in tokens
-    assert ("中", None) in tokens
-    assert all(text[token.start : token.end] == token.text for token in passage.tokens)
-    assert [token.start for token in passage.tokens] == sorted(token.start for token in passage.tokens)
 
 
 WORD = st.sampled_from([*WORDS, "Zürich", "中文好", "Ünknöwn", "👍", "1999", "x.", "didn't", "(so)", "-", "ﬁne"])
@@ -202,14 +182,3 @@ def test_what_is_no_tokeniser_is_refused_in_one_line(content, tmp_path):
         PieceReader.read(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_nothing_of_a_reader_stays_behind():
-    """What it remembers of words is its own: who loads model after model keeps only the last."""
-    reader = piece_reader()
-    reader.words("battery life")
-    reader.placeholder(0)
-    gone = weakref.ref(reader), weakref.ref(reader.wordpieces)
-    del reader
-    gc.collect()
-    assert [one() for one in gone] == [None, None]

@@ -1,7 +1,6 @@
 import dataclasses
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +8,6 @@ from reader_factory import LABELS, WORDS, piece_reader, tokeniser
 from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import AspectTable, Questions, answers_of, encode_questions, joined_questions
-from tabsa.errors import DataError
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
 
 READER = piece_reader()
@@ -90,36 +88,6 @@ def test_texts_and_questions_are_those_of_a_plain_loop(data, longest):
     assert encoded.lengths.tolist() == [len(pieces) + 2 for pieces, _, _ in split(encoded)]
     assert encoded.lengths.max(initial=0) <= longest
     assert encoded.soft_labels is None
-
-
-def test_what_a_text_says_is_learnt_from_the_first_passage_alone():
-    text = "Hull is dear " + "and far " * 10 + "but Camden and Hull is safe"
-    targets = (Target("Hull", (Span(0, 4), Span(text.rindex("Hull"), text.rindex("Hull") + 4))),)
-    targets += (Target("Camden", (Span(text.index("Camden"), text.index("Camden") + 6),)), Target("", implied=True))
-    opinions = (Opinion("Hull", "price", "negative"), Opinion("Camden", "safety", "positive"))
-    opinions += (Opinion("", "safety", "neutral"),)
-    data = dataset(Example("1", text, targets, opinions))
-    encoded = encode_questions(data, READER, AspectTable(READER), LABELS, longest=20)
-    assert len(encoded) == 2
-    (_, _, first), (_, _, last) = split(encoded)
-    assert first == [(0, 0, 2, 0), (0, 1, 0, 1), (0, 2, 0, 2), (-1, 0, 0, 6), (-1, 1, 0, 7), (-1, 2, 3, 8)]
-    assert last == [
-        (0, 0, 0, 3), (0, 1, 0, 4), (0, 2, 1, 5),  # Camden's first passage
-        (1, 0, UNLABELLED, 0), (1, 1, 0, 1), (1, 2, 0, 2),  # silence is known of every passage
-        (-1, 0, 0, 6), (-1, 1, 0, 7), (-1, 2, UNLABELLED, 8),
-    ]  # fmt: skip
-
-
-def test_labels_may_be_more_and_in_another_order_but_not_fewer():
-    data = dataset(
-        Example("1", "Hull", (Target("Hull", (Span(0, 4),)),), (Opinion("Hull", "price", "positive"),)),
-        labels=("none", "positive"),
-    )
-    table = AspectTable(READER)
-    labels = ("none", "negative", "mixed", "positive")
-    assert encode_questions(data, READER, table, labels, longest=9).labels.tolist() == [3, 0, 0]
-    with pytest.raises(DataError, match="made-up train has the polarity 'positive'; expected one of none, negative"):
-        encode_questions(data, READER, table, labels[:2], longest=9)
 
 
 @given(st.lists(st.tuples(datasets(), st.booleans()), min_size=1, max_size=3))

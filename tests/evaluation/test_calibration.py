@@ -31,14 +31,6 @@ def test_the_temperature_that_was_put_in_is_found(temperature):
     assert calibration_error(gold, scaled(probabilities, fitted)) < 0.01
 
 
-def test_scaling_divides_logits():
-    logits = np.array([[[1.0, 2.0, -1.0]]])
-    p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
-    q = np.exp(logits / 2.5) / np.exp(logits / 2.5).sum(-1, keepdims=True)
-    np.testing.assert_allclose(scaled(p, 2.5), q)
-    np.testing.assert_allclose(scaled(p, 1.0), p)
-
-
 def test_calibration_error_by_hand():
     # Two bins of ten are used: 0.95 (right, right) and 0.6 (right, wrong, wrong).
     confidence = np.array([0.95, 0.95, 0.6, 0.6, 0.6])
@@ -84,15 +76,6 @@ def test_the_fit_is_a_minimum_of_the_loss():
         for n in (1, 2):
             moved = tuple(b + (change - 1) * (k == n) for k, b in enumerate(fitted.bias))
             assert loss(fitted.temperature, moved) >= best - 1e-6
-
-
-def test_a_share_of_the_biases_can_be_kept():
-    gold, probabilities = drawn(1.5)
-    whole = fit_calibration(gold, probabilities, classes=True)
-    half = fit_calibration(gold, probabilities, classes=True, share=0.5)
-    assert half.temperature == whole.temperature
-    np.testing.assert_allclose(half.bias, np.array(whole.bias) / 2)
-    assert any(whole.bias)
 
 
 # ---- of presence and of polarities

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prediction_files import write_predictions
+from prediction_files import prediction_rows, write_predictions
 from tabsa.errors import DataError
 from tabsa.evaluation.predictions import read_predictions
 from tabsa.schema import Dataset, Example, Target
@@ -26,16 +26,7 @@ Row = dict[str, Any]
 
 def rows() -> list[Any]:
     """The rows of a good file, in the order of the data."""
-    return [
-        {
-            "id": example.id,
-            "target": target.name,
-            "aspect": aspect,
-            "probabilities": dict(zip(DATA.labels, PROBABILITIES[g, a].tolist(), strict=True)),
-        }
-        for g, (example, target) in enumerate(DATA.groups())
-        for a, aspect in enumerate(DATA.aspects)
-    ]
+    return prediction_rows(DATA, PROBABILITIES)
 
 
 @pytest.fixture

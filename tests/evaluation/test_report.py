@@ -37,15 +37,6 @@ def test_a_polarity_outside_the_labels_is_a_data_error() -> None:
 # ---- the report
 
 
-def test_a_report_has_the_figures_of_the_metrics() -> None:
-    dataset, probabilities = many([1, 2, 2, 1, 3, 1, 1, 2])
-    report = evaluate(dataset, probabilities)
-    expected = metrics.all_metrics(gold_labels(dataset), probabilities)
-    assert report.sun == expected["sun"]
-    assert report.ma == expected["ma"]
-    assert (report.data, report.split) == ("towns", "test")
-
-
 def test_figures_for_each_aspect_by_hand() -> None:
     # Price: found A and D, missed B, invented C; polarity right for A and B only. Safety: found D, which alone has it.
     none = [[0.1, 0.9], [0.8, 0.9], [0.2, 0.9], [0.1, 0.3]]

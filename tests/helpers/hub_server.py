@@ -9,7 +9,7 @@ import json
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from tabsa.inference.predictor import Predictor
 
@@ -46,7 +46,6 @@ class HubServer(ThreadingHTTPServer):
         self.repos: dict[str, Repo] = {}
         self.large: dict[str, bytes] = {}
         self.asked: list[tuple[str, str]] = []
-        self.agents: set[str] = set()
         self.cut: set[str] = set()
         self.down = False
         self.thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -74,22 +73,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing is printed."""
 
     def do_GET(self) -> None:
-        self._answer("GET")
-
-    def do_HEAD(self) -> None:
-        self._answer("HEAD")
-
-    def do_POST(self) -> None:
-        self._answer("POST")
-
-    def do_PUT(self) -> None:
-        self._answer("PUT")
-
-    def _answer(self, method: str) -> None:
         parts = urlsplit(self.path)
         path = [unquote(part) for part in parts.path.strip("/").split("/")]
-        self.server.asked.append((method, parts.path))
-        self.server.agents.add(self.headers.get("User-Agent", ""))
+        self.server.asked.append((self.command, parts.path))
         self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if self.server.down:
             self._error(503, "", "down")
@@ -101,13 +87,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.large[path[1]] = self.body
             self._json({})
         elif path[:2] == ["api", "models"]:
-            self._of_repo("/".join(path[2:4]), path[4:], parse_qs(parts.query))
+            self._of_repo("/".join(path[2:4]), path[4:])
         elif path[2:5] == ["info", "lfs", "objects"]:
             self._large()
         elif len(path) > 4 and path[2] == "resolve":
             self._file("/".join(path[:2]), path[3], "/".join(path[4:]))
         else:
             self._error(404, "", "no such address")
+
+    do_HEAD = do_POST = do_PUT = do_GET
 
     # ---- what is asked of a repository
 
@@ -122,18 +110,15 @@ class _Handler(BaseHTTPRequestHandler):
     def _known(self) -> bool:
         return self.headers.get("Authorization") == f"Bearer {TOKEN}"
 
-    def _of_repo(self, name: str, rest: list[str], query: dict[str, list[str]]) -> None:
+    def _of_repo(self, name: str, rest: list[str]) -> None:
         repo = self._repo(name)
         if repo is None:
             return
         what = rest[0] if rest else ""
         revision = rest[1] if len(rest) > 1 else "main"
         oid = repo.refs.get(revision, revision)
-        if what == "branch":
-            repo.refs.setdefault(revision, repo.refs.get("main", ""))
-            self._json({})
-        elif what == "commit":
-            self._commit(name, repo, revision, "create_pr" in query)
+        if what == "commit":
+            self._commit(name, repo, revision)
         elif what == "preupload":
             names = [file["path"] for file in json.loads(self.body)["files"]]
             modes = [{"path": n, "uploadMode": "lfs" if n.endswith(_LARGE) else "regular"} for n in names]
@@ -184,7 +169,7 @@ class _Handler(BaseHTTPRequestHandler):
             objects.append(asked | actions)
         self._json({"transfer": "basic", "objects": objects})
 
-    def _commit(self, name: str, repo: Repo, branch: str, as_request: bool) -> None:
+    def _commit(self, name: str, repo: Repo, branch: str) -> None:
         files = dict(repo.commits[repo.refs[branch]])
         for line in map(json.loads, self.body.splitlines()):
             value = line["value"]
@@ -194,10 +179,9 @@ class _Handler(BaseHTTPRequestHandler):
                 files[value["path"]] = self.server.large[value["oid"]]
             elif line["key"] == "deletedFile":
                 del files[value["path"]]
-        oid = repo.commit(files, "refs/pr/1" if as_request else branch)
-        address = f"{self.server.url}/{name}"
-        asked = {"pullRequestUrl": f"{address}/discussions/1"} if as_request else {}
-        self._json({"commitUrl": f"{address}/commit/{oid}", "commitOid": oid, "hookOutput": "", **asked})
+        oid = repo.commit(files, branch)
+        address = f"{self.server.url}/{name}/commit/{oid}"
+        self._json({"commitUrl": address, "commitOid": oid, "hookOutput": ""})
 
     # ---- answers
 

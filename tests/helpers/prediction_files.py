@@ -1,18 +1,18 @@
 """Files of predictions, as any system may write them for `tabsa evaluate`."""
 
-import gzip
-import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from table_rows import write_rows
 from tabsa.schema import Dataset
 
 
-def write_predictions(path: Path, dataset: Dataset, probabilities: NDArray[np.float64]) -> Path:
-    """One JSON object a line, in the dataset's order; `probabilities` is (groups, aspects, labels)."""
-    rows = [
+def prediction_rows(dataset: Dataset, probabilities: NDArray[np.float64]) -> list[dict[str, Any]]:
+    """The rows of a file in the dataset's order; `probabilities` is (groups, aspects, labels)."""
+    return [
         {
             "id": example.id,
             "target": target.name,
@@ -22,6 +22,7 @@ def write_predictions(path: Path, dataset: Dataset, probabilities: NDArray[np.fl
         for (example, target), of_group in zip(dataset.groups(), probabilities.tolist(), strict=True)
         for aspect, vector in zip(dataset.aspects, of_group, strict=True)
     ]
-    text = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
-    path.write_bytes(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
-    return path
+
+
+def write_predictions(path: Path, dataset: Dataset, probabilities: NDArray[np.float64]) -> Path:
+    return write_rows(path, prediction_rows(dataset, probabilities))

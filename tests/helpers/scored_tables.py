@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-import pytest
-
-from tabsa.tables.writing import write_table
+from table_rows import write_rows as write
 
 TARGETS = ("Camden", "AC/DC Lane", "Zürich West", "Station Hotel")
 ASPECTS = ("price", "night life", "staff")
@@ -42,15 +40,6 @@ def answered(seed: int, texts: int = 60, targets: tuple[str, ...] = TARGETS) -> 
         day = date(2023, 11, 5) + timedelta(days=chosen.randrange(400))
         found.append(Answered(f"t{number:03}", day.isoformat(), text, said))
     return found
-
-
-def write(path: Path, rows: list[dict[str, object]]) -> Path:
-    """The rows in the format that the name tells."""
-    if path.suffix == ".parquet":
-        pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tabsa[tables]'")
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    kinds = {name: next((type(row[name]) for row in rows if row.get(name) is not None), str) for name in names}
-    return write_table(path, kinds, rows)
 
 
 def long(path: Path, texts: list[Answered], *, every: bool = True, prefix: str = "") -> Path:

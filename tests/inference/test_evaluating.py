@@ -36,16 +36,6 @@ def test_the_command_scores_the_predictors_own_answers_to_the_last_digit_without
     np.testing.assert_array_equal(predict_examples(model, data), answers)
 
 
-def test_evaluate_takes_a_model_a_name_or_a_folder(tiny_model):
-    data = load("places", "dev", aspects=["price", "safety"])
-    found = [
-        tabsa.evaluate(model, data, bootstrap=0) for model in (tabsa.load(tiny_model), tiny_model, str(tiny_model))
-    ]
-    assert found[0].to_dict() == found[1].to_dict() == found[2].to_dict()
-    assert found[0].split == "dev"
-    assert tabsa.evaluate(tiny_model, "places", bootstrap=10).intervals is not None
-
-
 @pytest.mark.parametrize(("field", "value"), [("aspects", ("price", "noise")), ("labels", ("none", "mixed"))])
 def test_what_the_model_does_not_know(tiny_model, field, value):
     values = {"aspects": ("price",), "labels": ("none", "positive")} | {field: value}

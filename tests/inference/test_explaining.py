@@ -44,24 +44,6 @@ def test_weights_are_what_is_lost_without_each_word(tiny_model, label):
         assert weight == pytest.approx(whole.probabilities[label] - opinion.probabilities[label], abs=1e-6)
 
 
-def test_a_model_with_open_aspects_is_asked_too(open_model):  # noqa: F811
-    text = "Camden has good food"
-    evidence = tabsa.load(open_model).predict(text, ["Camden"], ["food"]).evidence("Camden", "food")
-    found = {text[span.start : span.end]: weight for span, weight in evidence.words}
-    # Without `food` it is silent, without `good` neutral; the engine gives what is not said 0.1 / 4.
-    assert found == pytest.approx({"has": 0, "good": 0.9 - 0.025, "food": 0.9 - 0.025})
-    assert evidence.quotes() == ("good food",)
-
-
-def test_an_unnamed_target_and_a_text_of_one_word(tiny_model):
-    model = tabsa.load(tiny_model)
-    for text in ("cheap", "cheap!", "😀 cheap", "..."):
-        evidence = model.predict(text, [Target("", implied=True)], ["price"]).evidence("", "price", "positive")
-        assert len(evidence.words) == sum(word in text for word in ("cheap", "😀"))
-        assert evidence.to_dict()["target"] is None
-        assert evidence.unread == ()
-
-
 def test_a_long_text_is_cut_in_runs_of_words_that_hold_no_mention(open_model):  # noqa: F811
     text = "one Camden " + " ".join(f"word{number}" for number in range(45))
     evidence = tabsa.load(open_model).predict(text, ["Camden"], ["price"]).evidence("Camden", "price")

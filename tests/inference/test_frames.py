@@ -64,14 +64,6 @@ def test_missing_texts_have_no_opinions(model):
     assert list(result["confidence"][1:]) == [1.0] * 3
 
 
-@pytest.mark.parametrize("layout", ["long", "wide"])
-def test_no_opinions_have_the_kinds_of_some(model, frame, layout):
-    """Spark and Parquet take a column of no words for one of numbers, where pandas says so."""
-    some = predict_frame(model, frame, targets=["Camden"], layout=layout, every=True)
-    none = predict_frame(model, frame.iloc[:0], targets=["Camden"], layout=layout, every=True)
-    assert none.dtypes.to_dict() == some.dtypes.to_dict()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -7,23 +7,24 @@ import numpy as np
 import pytest
 import torch
 
-from network_reference import network_probabilities
 from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import ModelFolder, read_folder, write_folder
 from tabsa.embeddings.concepts import ConceptTable
-from tabsa.embeddings.vectors import hashed_vectors
-from tabsa.encoding.arrays import readings
-from tabsa.encoding.passages import Passage
+from tabsa.embeddings.vectors import hashed_vectors, lookup
+from tabsa.encoding.arrays import PADDING, combine, count_words, encode, readings
+from tabsa.encoding.target_words import target_word
 from tabsa.errors import ModelError
+from tabsa.evaluation.calibration import scaled
 from tabsa.inference.predictor import load
 from tabsa.models.base import Vocabulary
 from tabsa.models.export import export
+from tabsa.models.folder_network import load_model
 from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, passage_ngrams
 from tabsa.models.linear.linear_model import LinearModel, read_model, write_model
 from tabsa.models.registry import SYSTEMS
-from tabsa.schema import Dataset, Example, Target
+from tabsa.schema import Dataset, Example
 from tabsa.text.targets import TargetFinder
-from tabsa.text.tokens import tokenise
+from tabsa.training.word_training import reading_probabilities
 from unchecked import unchecked
 
 ASPECTS = ("general", "price", "transit-location")
@@ -57,6 +58,20 @@ def make(kind: str, path: Path) -> ModelFolder:
     folder = write_folder(path, config, arrays, hashed_vectors(WORDS, 12), {}, "# tiny\n", concepts)
     export(folder)
     return folder
+
+
+def network_probabilities(folder: ModelFolder, dataset: Dataset) -> np.ndarray:
+    """The folder's probabilities for a dataset of its own labels, (groups, aspects, labels), by PyTorch."""
+    config = folder.config
+    restricted = dataclasses.replace(dataset, aspects=config.aspects, labels=config.labels)
+    names = [PADDING, *count_words([restricted], targets=config.targets, max_length=config.max_length)]
+    rows = {word: row for row, word in enumerate(names)}
+    matrix = lookup(names, folder.vectors).matrix
+    matrix[0] = 0
+    model = load_model(folder, matrix, tuple(rows[target_word(slot)] for slot in range(config.targets)))
+    data = encode(restricted, rows, targets=config.targets, max_length=config.max_length, concepts=folder.concepts)
+    answers = combine(data, scaled(reading_probabilities(model, data)[0], config.temperature, config.bias))
+    return answers[:, [config.aspects.index(aspect) for aspect in dataset.aspects]]
 
 
 def dataset(texts: tuple[str, ...], names: tuple[str, ...] = NAMES) -> Dataset:
@@ -98,15 +113,6 @@ def test_a_neural_system_predicts_as_in_training(kind: str, tmp_path: Path) -> N
         np.testing.assert_allclose(predicted(folder, alone), network_probabilities(folder, alone), atol=1e-5)
 
 
-def test_concepts_count(tmp_path: Path) -> None:
-    engine = load(make("sentic-lstm", tmp_path).path).engine
-    first = (*tokenise("it is not nice"), dataclasses.replace(tokenise("Camden")[0], target=1))
-    passages = [Passage(0, 1, first, NAMES), Passage(0, 1, tuple(tokenise("cheap")), NAMES)]
-    inputs = engine.inputs(passages)  # type: ignore[attr-defined]
-    np.testing.assert_array_equal(inputs["concepts"], [[0, 0, 2, 2, 0], [1, 0, 0, 0, 0]])
-    np.testing.assert_array_equal(inputs["slots"], [[-1, -1, -1, -1, 1], [-1] * 5])
-
-
 def test_a_graph_that_reads_concepts_needs_a_folder_that_has_them(tmp_path: Path) -> None:
     folder = make("sentic-lstm", tmp_path)
     (unchecked(folder.path) / "concepts.safetensors").unlink()
@@ -114,17 +120,6 @@ def test_a_graph_that_reads_concepts_needs_a_folder_that_has_them(tmp_path: Path
         load(folder.path).predict(TEXTS[0], NAMES)
     with pytest.raises(ModelError, match=r"has no concepts\.safetensors, without which a sentic-lstm cannot read"):
         export(read_folder(folder.path))
-
-
-@pytest.mark.parametrize("kind", [*KINDS, "lr"])
-def test_every_system_reads_a_text_for_what_it_implies(kind: str, tmp_path: Path) -> None:
-    folder = make_linear(tmp_path) if kind == "lr" else make(kind, tmp_path)
-    text = "It is nice, and cheap, but not safe."
-    model = load(folder.path)
-    implied = model.predict(text, ["Camden"], implied=True)
-    assert implied.opinions == model.predict(text, [Target("Camden", implied=True)]).opinions
-    assert implied.unmentioned() == ()
-    assert all(0 < opinion.probabilities["none"] < 1 for opinion in implied.opinions)
 
 
 # ---- the linear model

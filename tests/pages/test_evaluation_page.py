@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scored_data import DATA, GOLD, many, one_hot, own_aspects
+from scored_data import DATA, GOLD, many, one_hot
 from seen_page import Page
 from tabsa.evaluation.report import Report, evaluate
 from tabsa.pages.evaluation_page import evaluation_page
@@ -111,13 +111,6 @@ def test_fifty_mistakes_at_most_and_no_words_without_evidence(report: Report) ->
     assert "Carried by" not in source
 
 
-def test_a_very_long_text_is_cut_after_its_target() -> None:
-    ((_, quoted),) = Page(evaluation_page(one_mistake("so " * 2000 + "Camden" + " on" * 2000))).all("blockquote")
-    assert "Camden" in quoted
-    assert quoted.endswith("…")
-    assert len(quoted) < 6500
-
-
 # ---- odd data
 
 
@@ -126,27 +119,11 @@ def test_no_mistakes_at_all() -> None:
     assert "Every answer is right." in page.all("section", id="mistakes")[0][1]
 
 
-@pytest.mark.parametrize("row", [[0.1, 0.9], [1.0, 0.0], [0.1, 0.45, 0.45], [1.0, 0.0, 0.0]])
-def test_data_with_one_label_only(row: list[float]) -> None:
-    example = Example("1", "fine", (Target("it", implied=True),), (Opinion("it", "price", "positive"),))
-    data = Dataset("mine", "all", ("price",), DATA.labels[: len(row)], [example] * 5)
-    found = evaluate(data, np.array([[row]] * 5))
-    source = evaluation_page(found)
-    assert "nan" not in source.lower().replace("nance", "")
-    ((_, note),) = Page(source).all("p", class_="warning")
-    assert note == "5 opinions: too few to tell models apart by a few points"
-
-
 def test_data_where_nothing_is_judged() -> None:
     silent = replace(DATA, examples=DATA.examples[1:2])
     source = evaluation_page(evaluate(silent, one_hot([[0, 1]])))
     assert ">nan" not in source.lower()
     assert len(Page(source).all("svg")) == 1  # of no opinion's polarity can anything be said
-
-
-def test_very_many_aspects_are_cut_to_the_commonest() -> None:
-    found = evaluate(*own_aspects(1, 60, 80), bootstrap=0)
-    assert f"The 30 of {len(found.aspects)} aspects with most opinions" in evaluation_page(found)
 
 
 def test_how_training_went(report: Report) -> None:

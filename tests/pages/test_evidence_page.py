@@ -28,13 +28,6 @@ def test_opinions_stand_in_a_table_of_targets_by_aspects():
     assert (table.count("Camden"), table.count("0.850"), table.count("0.895")) == (3, 3, 3)
 
 
-def test_what_is_unsure_is_outlined():
-    prediction = made_up(found={("Camden", "price"): "negative"})
-    opinions = [replace(o, probabilities=o.probabilities | {"negative": 0.54}) for o in prediction.opinions]
-    page = Page(evidence_page([replace(prediction, opinions=tuple(opinions))]))
-    assert [text.split() for _, text in page.all("td", class_="negative unsure")] == [["▼", "negative", "54%"]]
-
-
 @pytest.mark.parametrize(
     ("prediction", "message"),
     [
@@ -82,14 +75,6 @@ def test_every_gate_is_there_as_a_shade_and_as_text():
     words = [token.text for token in passage.tokens]
     for label, values in expected.items():
         assert found[label] == [(w, f"--w:{v:.3f}", f"{v:.2f}") for w, v in zip(words, np.asarray(values), strict=True)]
-
-
-def test_chains_are_named_by_what_they_follow():
-    labels = list(shades(Page(evidence_page([made_up(text="Croydon is far.", tied=2, found={})]))))
-    assert labels[1:4] == ["→ Croydon", "→ target 2, unused", "→ free 1"]
-    labels = list(shades(Page(evidence_page([made_up(directions=1, tied=0, found={})]))))
-    assert labels == ["mean of all", "chain 1", "chain 2", "chain 3"]
-    assert not shades(Page(evidence_page([made_up(directions=0)])))
 
 
 def test_a_long_text_has_its_passages_and_several_texts_are_numbered():

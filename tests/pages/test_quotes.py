@@ -63,21 +63,9 @@ def test_the_same_words_count_once_and_the_surer_stays(tmp_path: Path) -> None:
     assert (quote.id, quote.probability) == ("1", 0.9)
 
 
-def test_without_probabilities_short_texts_go_first(tmp_path: Path) -> None:
-    found = quotes_of(tmp_path / "t.csv", [{"text": "x " * n, "Camden/price": "negative"} for n in (9, 3, 5)], most=2)
-    assert [(one.probability, len(one.sentence)) for one in found] == [(None, 5), (None, 9)]
-
-
 def test_a_column_of_evidence_is_shown(tmp_path: Path) -> None:
     text = {"text": "Camden. It is dear."}
     long = {"target": "Camden", "aspect": "price", "polarity": "negative", "evidence": "It is dear."}
     for answer in (long, {"Camden/price": "negative", "Camden/price/evidence": "It is dear."}):
         (quote,) = quotes_of(tmp_path / "t.csv", [text | answer])
         assert quote.sentence == "It is dear."
-
-
-def test_a_very_long_text_does_not_fill_the_memory(tmp_path: Path) -> None:
-    rows = [{"text": "so " * 30_000 + "Camden is fine.", "Camden/price": "positive"}]
-    cell = summarise(made.write(tmp_path / "t.csv", rows)).cell("Camden", "price")
-    assert cell.quotes[0].sentence.endswith("Camden is fine.")
-    assert [len(one.text) <= 4000 for one in cell.collected._best["Camden", "price", "positive"]] == [True]

@@ -114,13 +114,6 @@ def test_own_targets_and_no_target_at_all(tmp_path: Path, tiny_model: Path) -> N
     assert {target for target, _ in found[0]} == {"Camden", "Brixton"}
 
 
-def test_a_cell_with_several_answers_needs_to_know_whose(tmp_path: Path) -> None:
-    path = made.write(tmp_path / "t.csv", [{"text": "a b", "x": "u;v", "y": "p;q", "price": "positive;negative"}])
-    with pytest.raises(DataError, match="no column tells whose they are"):
-        summarise(path)
-    assert summarise(path, columns=ColumnNames(target="y")).targets == ("p", "q")
-
-
 def test_many_tables_are_one(tmp_path: Path) -> None:
     texts = made.answered(3)
     folder = tmp_path / "scored"
@@ -173,16 +166,6 @@ def test_silence_is_known_where_the_table_holds_it(tmp_path: Path) -> None:
     assert summary.to_dict()["silent"] == silent
     few = summarise(made.long(tmp_path / "u.jsonl", quiet, every=False))
     assert few.to_dict()["silent"] == {"texts": None, "targets": [], "aspects": []}
-
-
-def test_polarities_of_ones_own(tmp_path: Path) -> None:
-    rows = [ANSWER | {"polarity": polarity, "confidence": 0.5} for polarity in ("net", "bad", "none")]
-    summary = summarise(made.write(tmp_path / "t.csv", rows))
-    assert summary.polarities == ("positive", "negative", "bad", "net")
-    cell = summary.cell("x", "y")
-    assert (cell.tally.n, cell.unsure, cell.tally.share, cell.tally.verdict) == (2, 2, None, "unclear")
-    (row,) = csv.DictReader(summary.write_csv(tmp_path / "r.csv").open(encoding="utf-8", newline=""))
-    assert (row["polarity net"], row["net"], row["share_positive"]) == ("1", "0.0", "")
 
 
 def test_the_table_of_numbers_holds_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

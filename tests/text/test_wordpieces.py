@@ -36,20 +36,3 @@ def test_the_marks_of_models_are_plain_text_in_a_text():
     assert ours.cut("a [SEP] b") == OURS.cut("a [SEP] b")
     assert len(ours.cut("a [SEP] b")) > 3
     assert OURS.around == tuple(LIBRARY.encode("").ids)
-
-
-def test_a_full_cache_changes_nothing(monkeypatch):
-    monkeypatch.setattr("tabsa.text.wordpieces._CACHED", 3)
-    ours = WordPieces.of(json.loads(LIBRARY.to_str()))
-    for text in (
-        "",
-        " ",
-        "cheap",
-        "rooms",
-        "dear",
-        "cheap ROOMS!",
-        *("x" * n for n in (99, 100, 101)),
-        "naïve É",
-        "$1.50",
-    ):
-        assert [tuple(piece) for piece in ours.cut(text)] == both(text)[0]
