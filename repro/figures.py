@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tabsa.evaluation.metrics import FAMILIES, METRICS
-from tabsa.evaluation.published import OTHERS, PUBLISHED
+from tabsa.evaluation.published import PUBLISHED, PublishedFigures
 from tabsa_repro.experiments import PAPER
 from tabsa_repro.paper_tables import markdown, table_of
 
@@ -20,6 +20,13 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "repro" / "results"
 Table = Callable[[Path], str | None]  # from the folder of results
 _SHORT = "| | strict | F1 | aspect AUC | sentiment accuracy | sentiment AUC |"
+
+# Later systems that the package does not have, for comparison.
+OTHERS = {
+    "BERT-pair-QA-M": PublishedFigures(0.794, 0.864, 0.970, 0.936, 0.964, "Sun et al. (2019)"),
+    "BERT-pair-QA-B": PublishedFigures(0.792, 0.879, 0.971, 0.933, 0.970, "Sun et al. (2019)"),
+    "QACG-BERT": PublishedFigures(0.809, 0.897, 0.978, 0.938, 0.978, "Wu and Ong (2021)"),
+}
 
 
 def _percent(value: float | None) -> str:

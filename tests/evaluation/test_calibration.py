@@ -3,13 +3,13 @@ import pytest
 
 from tabsa.encoding.answers import PresenceCalibration
 from tabsa.evaluation.calibration import (
+    Calibration,
     calibration_error,
     fit_calibration,
     fit_presence_calibration,
     fit_temperature,
     polarity_reliability,
     presence_reliability,
-    scaled,
 )
 
 
@@ -28,7 +28,7 @@ def test_the_temperature_that_was_put_in_is_found(temperature):
     gold, probabilities = drawn(temperature)
     fitted = fit_temperature(gold, probabilities)
     assert fitted == pytest.approx(temperature, rel=0.06)
-    assert calibration_error(gold, scaled(probabilities, fitted)) < 0.01
+    assert calibration_error(gold, Calibration(fitted).apply(probabilities)) < 0.01
 
 
 def test_calibration_error_by_hand():
@@ -67,7 +67,7 @@ def test_the_fit_is_a_minimum_of_the_loss():
     fitted = fit_calibration(gold, probabilities, classes=True)
 
     def loss(temperature, bias):
-        after = scaled(probabilities, temperature, bias)
+        after = Calibration(temperature, bias).apply(probabilities)
         return -np.log(np.take_along_axis(after, gold[..., None], -1)).mean()
 
     best = loss(fitted.temperature, fitted.bias)

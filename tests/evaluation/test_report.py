@@ -195,7 +195,7 @@ def test_mistakes_are_the_wrong_answers_the_most_wrong_first():
     wrong = [answer for answer in report.answers if answer.predicted != answer.gold]
     by_hand = sorted((a.probabilities[a.predicted] - a.probabilities[a.gold] for a in wrong), reverse=True)
     assert [error.wrongness for error in report.errors] == pytest.approx(by_hand)
-    assert {(e.id, e.target.name, e.aspect, e.gold, e.predicted) for e in report.errors} == {
+    assert {(e.example.id, e.target.name, e.aspect, e.gold, e.predicted) for e in report.errors} == {
         (a.example.id, a.target.name, a.aspect, a.gold, a.predicted) for a in wrong
     }
     assert all(error.probability == error.probabilities[error.predicted] for error in report.errors)
@@ -291,7 +291,7 @@ def test_every_wrong_answer_is_a_row(tmp_path, name):
     for row, error in zip(rows, report.errors, strict=True):
         assert list(row) == COLUMNS
         names = [row[column] for column in COLUMNS[:6]]
-        assert names == [error.id, error.text, error.target.name, error.aspect, error.gold, error.predicted]
+        assert names == [error.example.id, error.text, error.target.name, error.aspect, error.gold, error.predicted]
         assert float(row["probability"]) == pytest.approx(error.probability, abs=1e-6)
         shares = [float(row[label]) for label in COLUMNS[7:]]
         assert shares == pytest.approx(list(error.probabilities.values()), abs=1e-6)

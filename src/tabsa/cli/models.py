@@ -1,5 +1,6 @@
 """`tabsa models`: what there is to ask and to train; `tabsa export`: a folder made ready for use without PyTorch."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -72,7 +73,7 @@ def _systems() -> list[dict[str, Any]]:
             "paper": system.paper,
             "open_aspects": system.open_aspects,
             "needs": list(system.needs),
-            "published": PUBLISHED[system.name].to_dict() if system.name in PUBLISHED else None,
+            "published": asdict(PUBLISHED[system.name]) if system.name in PUBLISHED else None,
         }
         for system in SYSTEMS.values()
     ]

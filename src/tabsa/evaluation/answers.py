@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
-from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -29,13 +29,7 @@ class AnsweredQuestion:
     gold: Polarity
     predicted: Polarity
     probabilities: dict[str, float]
-    evidence: WordWeights = ()
-    """The words that carry the answer, in the order of the text (`Prediction.evidence`), where they were looked for."""
-
-    @property
-    def id(self) -> str:
-        """The text's."""
-        return self.example.id
+    evidence: WordWeights = ()  # the words that carry the answer (`Prediction.evidence`), where they were looked for
 
     @property
     def text(self) -> str:
@@ -58,26 +52,66 @@ class AnsweredQuestion:
         return self.probabilities[self.predicted] - self.probabilities[self.gold]
 
 
-class QuestionRows(NamedTuple):
-    """Each group's questions side by side. Where texts have aspects of their own, a group's columns are those."""
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Every question with its answer, each group's side by side; flat ones in the order of `Dataset.questions`.
 
-    gold: IntArray  # (groups, columns), UNLABELLED where a group has no more questions
-    probabilities: FloatArray  # (groups, columns, labels)
-    aspects: IntArray  # places among the dataset's, -1 where there is no question, (groups, columns)
+    Where texts have aspects of their own, a group's columns are those.
+    """
+
+    dataset: Dataset
+    group_gold: IntArray  # (groups, columns), UNLABELLED where a group has no more questions
+    group_probabilities: FloatArray  # (groups, columns, labels)
+    group_aspects: IntArray  # places among the dataset's, -1 where there is no question, (groups, columns)
+
+    @property
+    def gold(self) -> IntArray:
+        """The right labels, as places among the dataset's: (questions,)."""
+        return self.group_gold[self.group_gold >= 0]
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """Of each label: (questions, labels)."""
+        return self.group_probabilities[self.group_gold >= 0]
+
+    @property
+    def predicted(self) -> IntArray:
+        """The likeliest labels, as places: (questions,)."""
+        return predicted_labels(self.probabilities)
+
+    @property
+    def texts(self) -> IntArray:
+        """The number of the example that each question is about: (questions,)."""
+        groups = [len(example.targets) for example in self.dataset.examples]
+        return np.repeat(np.arange(len(groups)), groups)[np.nonzero(self.group_gold >= 0)[0]]
 
     def by_aspect(self) -> Iterator[tuple[int, AspectRows]]:
         """Yield the rows on each aspect that some text has, by its place among the dataset's."""
-        group, column = np.nonzero(self.aspects >= 0)
-        aspects = self.aspects[group, column]
+        group, column = np.nonzero(self.group_aspects >= 0)
+        aspects = self.group_aspects[group, column]
         order = np.argsort(aspects, kind="stable")
         names, starts = np.unique(aspects[order], return_index=True)
         for name, places in zip(names.tolist(), np.split(order, starts[1:]), strict=True):
             at = group[places], column[places]
-            yield name, AspectRows(self.gold[at][:, None], self.probabilities[at][:, None], group[places])
+            rows = AspectRows(self.group_gold[at][:, None], self.group_probabilities[at][:, None], group[places])
+            yield name, rows
+
+    def __len__(self) -> int:
+        return len(self.gold)
+
+    def __iter__(self) -> Iterator[AnsweredQuestion]:
+        labels = self.dataset.labels
+        given = zip(self.dataset.questions(), self.predicted.tolist(), self.probabilities.tolist(), strict=True)
+        for (example, target, aspect, gold), label, row in given:
+            yield AnsweredQuestion(example, target, aspect, gold, labels[label], dict(zip(labels, row, strict=True)))
+
+    def mistakes(self) -> tuple[AnsweredQuestion, ...]:
+        """Return the wrong answers, the most wrong first."""
+        return tuple(sorted((one for one in self if one.predicted != one.gold), key=lambda one: -one.wrongness))
 
 
-def question_rows(dataset: Dataset, probabilities: FloatArray) -> QuestionRows:
-    """Return the rows of probabilities in a dataset's order: (groups, aspects, labels), or (questions, labels)."""
+def arrange_answers(dataset: Dataset, probabilities: FloatArray) -> Answers:
+    """Return the answers of probabilities in a dataset's order: (groups, aspects, labels), or (questions, labels)."""
     place = {aspect: number for number, aspect in enumerate(dataset.aspects)}
     of_groups = [
         [place[aspect] for aspect in (dataset.aspects if example.aspects is None else example.aspects)]
@@ -98,50 +132,7 @@ def question_rows(dataset: Dataset, probabilities: FloatArray) -> QuestionRows:
     spread[there] = probabilities if probabilities.shape == flat else probabilities[there.nonzero()[0], aspects[there]]
     gold = np.full(aspects.shape, UNLABELLED, np.int64)
     gold[there] = label_indices(dataset, (polarity for *_, polarity in dataset.questions()))
-    return QuestionRows(gold, spread, aspects)
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """Every question with its answer, in the order of `Dataset.questions`."""
-
-    dataset: Dataset
-    rows: QuestionRows
-
-    @property
-    def gold(self) -> IntArray:
-        """The right labels, as places among the dataset's: (questions,)."""
-        return self.rows.gold[self.rows.gold >= 0]
-
-    @property
-    def probabilities(self) -> FloatArray:
-        """Of each label: (questions, labels)."""
-        return self.rows.probabilities[self.rows.gold >= 0]
-
-    @property
-    def predicted(self) -> IntArray:
-        """The likeliest labels, as places: (questions,)."""
-        return predicted_labels(self.probabilities)
-
-    @property
-    def texts(self) -> IntArray:
-        """The number of the example that each question is about: (questions,)."""
-        groups = [len(example.targets) for example in self.dataset.examples]
-        text_of_group: IntArray = np.repeat(np.arange(len(groups)), groups)
-        return text_of_group[np.nonzero(self.rows.gold >= 0)[0]]
-
-    def __len__(self) -> int:
-        return int((self.rows.gold >= 0).sum())
-
-    def __iter__(self) -> Iterator[AnsweredQuestion]:
-        labels = self.dataset.labels
-        given = zip(self.dataset.questions(), self.predicted.tolist(), self.probabilities.tolist(), strict=True)
-        for (example, target, aspect, gold), label, row in given:
-            yield AnsweredQuestion(example, target, aspect, gold, labels[label], dict(zip(labels, row, strict=True)))
-
-    def mistakes(self) -> tuple[AnsweredQuestion, ...]:
-        """Return the wrong answers, the most wrong first."""
-        return tuple(sorted((one for one in self if one.predicted != one.gold), key=lambda one: -one.wrongness))
+    return Answers(dataset, gold, spread, aspects)
 
 
 def worst_of_each(errors: Sequence[AnsweredQuestion], most: int) -> list[AnsweredQuestion]:

@@ -5,20 +5,22 @@ models both are scored on what was drawn (Efron and Tibshirani, 1993; Koehn, 200
 texts, so a difference is far surer than the two figures are.
 """
 
+import json
 import math
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
+from rich.console import Group
 
 from tabsa.errors import DataError
 from tabsa.evaluation import metrics
 from tabsa.evaluation.answers import Answers
 from tabsa.evaluation.metrics import FAMILIES, FloatArray, Score
+from tabsa.evaluation.report_tables import comparison_tables
+from tabsa.schema import Example, Target
 
 if TYPE_CHECKING:
-    from rich.console import Group
-
     from tabsa.evaluation.report import Report
 
 SECTIONS: Final = (*FAMILIES, "questions")  # of figures: the two families, and those of single questions
@@ -38,9 +40,7 @@ class Resampled:
 
     def intervals(self) -> dict[str, dict[str, tuple[float, float]]]:
         """Return the 95% interval of each figure, by section."""
-        return {
-            section: {name: middle(values) for name, values in found.items()} for section, found in self.figures.items()
-        }
+        return {section: {name: middle(found[name]) for name in found} for section, found in self.figures.items()}
 
 
 def middle(values: FloatArray) -> tuple[float, float]:
@@ -54,8 +54,8 @@ class TextScorer:
     """The figures of answers for any weighting of their texts."""
 
     def __init__(self, answers: Answers) -> None:
-        self.rows, examples = answers.rows, answers.dataset.examples
-        self.columns = list(self.rows.by_aspect())
+        self.answers, examples = answers, answers.dataset.examples
+        self.columns = list(answers.by_aspect())
         self.texts = len(examples)
         self.text_of_group = np.repeat(np.arange(self.texts), [len(example.targets) for example in examples])
         of_question = answers.texts
@@ -69,18 +69,16 @@ class TextScorer:
         """Return every figure by section; `times`, (..., texts), says how often each text counts."""
         weights = None if times is None else times[..., self.text_of_group]
         columns = [column for _, column in self.columns]
-        families = metrics.all_metrics(self.rows.gold, self.rows.probabilities, weights, columns)
+        gold, probabilities = self.answers.group_gold, self.answers.group_probabilities
+        families = metrics.all_metrics(gold, probabilities, weights, columns)
         once = np.ones(self.texts) if times is None else times
         questions = {name: metrics.divide(once @ part, once @ whole) for name, (part, whole) in self.counts.items()}
         return {**{str(family): figures for family, figures in families.items()}, "questions": questions}
 
     def resampled(self, count: int, seed: int) -> Resampled:
-        """Return the figures of `count` resamples of the texts.
-
-        The same seed draws the same texts, whatever the answers are: two models can be compared resample by resample.
-        """
+        """Return the figures of `count` resamples; the same seed draws the same texts, whatever the answers are."""
         rng = np.random.default_rng(seed)
-        step = max(1, _WEIGHTS_AT_ONCE // max(1, len(self.rows.gold)))
+        step = max(1, _WEIGHTS_AT_ONCE // max(1, len(self.text_of_group)))
         parts = []
         for start in range(0, count, step):
             drawn = rng.integers(0, self.texts, (min(step, count - start), self.texts))
@@ -99,14 +97,10 @@ class Difference:
 
     first: float
     second: float
-    difference: float
-    """The first less the second."""
-    interval: tuple[float, float]
-    """The middle 95% of the difference over resamples; NaN where there was no bootstrap."""
-    better: float
-    """The share of resamples in which the first is better; equal ones count half."""
-    p: float
-    """Two-sided, of the bootstrap: small where hardly a resample turns the difference round."""
+    difference: float  # the first less the second
+    interval: tuple[float, float]  # the middle 95% of the difference over resamples; NaN where there was no bootstrap
+    better: float  # the share of resamples in which the first is better; equal ones count half
+    p: float  # two-sided, of the bootstrap: small where hardly a resample turns the difference round
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,18 +117,17 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON: undefined figures are None."""
-        plain: dict[str, Any] = plain_data(self)
-        return plain
+        return plain_data(self)
 
-    def __rich__(self) -> "Group":
-        from tabsa.evaluation.report_tables import comparison_tables
-
+    def __rich__(self) -> Group:
         return comparison_tables(self)
 
 
 def compare(first: "Report", second: "Report", *, bootstrap: int = 1000, seed: int = 0) -> Comparison:
     """Compare two models; see `Report.compare`."""
-    _check_same(first.answers, second.answers)
+    questions = [list(map(_identity, report.answers.dataset.questions())) for report in (first, second)]
+    if questions[0] != questions[1] or first.answers.dataset.labels != second.answers.dataset.labels:
+        raise DataError("the two were not asked the same, or scored against other labels; give both the same data")
     values = [_resampled(report, bootstrap, seed) for report in (first, second)]
     figures = {
         section: {
@@ -172,24 +165,12 @@ def _difference(
     return Difference(first, second, first - second, middle(apart), better, p)
 
 
-def _check_same(first: Answers, second: Answers) -> None:
-    questions = [
-        [(e.id, e.text, len(e.targets), t.name, aspect, gold) for e, t, aspect, gold in answers.dataset.questions()]
-        for answers in (first, second)
-    ]
-    if questions[0] != questions[1] or first.dataset.labels != second.dataset.labels:
-        raise DataError("the two were not asked the same, or scored against other labels; give both the same data")
+def _identity(question: tuple[Example, Target, str, str]) -> tuple[object, ...]:
+    example, target, aspect, gold = question
+    return example.id, example.text, len(example.targets), target.name, aspect, gold
 
 
-def plain_data(value: Any) -> Any:
+def plain_data(value: object) -> dict[str, Any]:
     """Return the same as plain data: None for each NaN, lists for tuples, mappings for dataclasses."""
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
-    match value:
-        case float() if math.isnan(value):
-            return None
-        case dict():
-            return {key: plain_data(item) for key, item in value.items()}
-        case tuple() | list():
-            return [plain_data(item) for item in value]
-    return value
+    plain: dict[str, Any] = json.loads(json.dumps(value, default=asdict), parse_constant=lambda _: None)
+    return plain

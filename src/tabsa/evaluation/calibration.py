@@ -1,11 +1,7 @@
 """Probabilities that mean what they say, fitted on dev (Guo et al., 2017): one temperature, and a bias for each class.
 
-The biases are for models that were trained on other shares of the classes than there are: with classes made equal in
-training, a model says `none` too rarely. A temperature alone changes no decision; biases do.
-
-A reader's answers are calibrated in two parts (`PresenceCalibration`): whether a text speaks of an aspect at all, and
-how. What is rare in one set of aspects is common in another, so the two are not bent by one temperature.
-
+The biases are for models that were trained on other shares of the classes than there are. A reader's answers are
+calibrated in two parts (`PresenceCalibration`): whether a text speaks of an aspect at all, and how.
 Shapes as in `metrics`: `gold` (groups, aspects), `probabilities` (groups, aspects, labels).
 """
 
@@ -32,12 +28,8 @@ class Calibration:
 
     def apply(self, probabilities: FloatArray) -> FloatArray:
         """Return calibrated probabilities."""
-        return scaled(probabilities, self.temperature, self.bias)
-
-
-def scaled(probabilities: FloatArray, temperature: float, bias: tuple[float, ...] = ()) -> FloatArray:
-    """Return the probabilities after dividing their logits by `temperature` and adding a `bias`."""
-    return softmax(np.log(np.maximum(probabilities, _LEAST)) / temperature + (np.asarray(bias) if bias else 0.0))
+        logits = np.log(np.maximum(probabilities, _LEAST)) / self.temperature
+        return softmax(logits + (np.asarray(self.bias) if self.bias else 0.0))
 
 
 def fit_presence_calibration(gold: IntArray, probabilities: FloatArray) -> PresenceCalibration:
@@ -57,7 +49,7 @@ def fit_temperature(gold: IntArray, probabilities: FloatArray) -> float:
     """Return the temperature that makes the gold labels likeliest, between 0.05 and 20."""
 
     def loss(log_temperature: float) -> float:
-        after = scaled(probabilities, math.exp(log_temperature))
+        after = Calibration(math.exp(log_temperature)).apply(probabilities)
         chosen = np.take_along_axis(after, gold[..., None], axis=-1)
         return float(-np.log(np.maximum(chosen, _LEAST)).mean())
 
@@ -112,8 +104,7 @@ class ReliabilityBin:
 class Reliability:
     """Confidence against accuracy (Guo et al., 2017)."""
 
-    error: float
-    """The distance of confidence from accuracy, on average over answers; NaN where there are none."""
+    error: float  # the distance of confidence from accuracy, on average over answers; NaN where there are none
     bins: tuple[ReliabilityBin, ...]
 
 

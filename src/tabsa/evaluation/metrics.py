@@ -51,10 +51,7 @@ def all_metrics(
     weights: FloatArray | None = None,
     aspects: Sequence[AspectRows] | None = None,
 ) -> dict[Family, dict[str, Score]]:
-    """Return the five metrics in both families: `{"sun": {"strict_accuracy": ..., ...}, "ma": {...}}`.
-
-    `aspects` gives the rows on each, where the columns are not the aspects.
-    """
+    """Return the five metrics in both families; `aspects` gives the rows on each, where the columns are not these."""
     if gold.shape != probabilities.shape[:-1]:
         raise ValueError(f"gold has shape {gold.shape}, probabilities {probabilities.shape}")
     predicted = predicted_labels(probabilities)
@@ -80,7 +77,7 @@ def all_metrics(
 def strict_accuracy(gold: IntArray, predicted: IntArray, family: Family, weights: FloatArray | None = None) -> Score:
     """Return the share of groups that are right as a whole.
 
-    `sun`: the labels of all aspects are right. `ma`: the set of aspects with an opinion is right.
+    `sun`: the labels of all aspects are right. `ma`: the set of aspects with an opinion is.
     """
     same = gold == predicted if family == "sun" else (gold > 0) == (predicted > 0)
     right = np.asarray((same | (gold < 0)).all(axis=1))
@@ -132,10 +129,7 @@ def sentiment_auc(gold: IntArray, probabilities: FloatArray, weights: FloatArray
 
 
 def polarity_shares(probabilities: FloatArray) -> NDArray[np.float64]:
-    """Return each polarity's share of the probability of all polarities, as in P(neg) / (P(pos) + P(neg)).
-
-    Equal shares where every polarity has probability 0.
-    """
+    """Return each polarity's share of the probability of all polarities; equal ones where all have probability 0."""
     values = np.asarray(probabilities[..., 1:], dtype=np.float64)
     totals = values.sum(axis=-1, keepdims=True)
     equal = np.full_like(values, 1 / values.shape[-1])
@@ -143,13 +137,9 @@ def polarity_shares(probabilities: FloatArray) -> NDArray[np.float64]:
 
 
 def sentiment_labels(probabilities: FloatArray) -> IntArray:
-    """Return the label of each row if it must be a polarity.
-
-    Two polarities: the second (negative) where its share exceeds 0.5. More: the likeliest, the first of those
-    equally likely.
-    """
+    """Return the label of each row if it must be a polarity: the likeliest, the first of those equally likely."""
     shares = polarity_shares(probabilities)
-    if shares.shape[-1] == 2:
+    if shares.shape[-1] == 2:  # by the share of the second, as both families define it
         return np.where(shares[..., 1] > 0.5, 2, 1)
     return np.asarray(1 + shares.argmax(axis=-1))
 
@@ -167,10 +157,7 @@ def detection(gold: IntArray, predicted: IntArray) -> tuple[float, float, float]
 
 
 def roc_auc(scores: FloatArray, positive: BoolArray, weights: FloatArray | None = None) -> Score:
-    """Return the chance that a positive row scores above a negative one, equal scores counting half.
-
-    Our own, because using a model should not need scikit-learn installed.
-    """
+    """Return the chance that a positive row scores above a negative one, equal scores counting half."""
     if weights is None:
         weights = np.ones(len(scores))
     if not len(scores):
@@ -211,24 +198,17 @@ def _ratio(part: NDArray[Any], whole: NDArray[Any], weights: FloatArray | None) 
     return divide(weights @ part, weights @ whole)
 
 
-class QuestionCounts(NamedTuple):
-    """A figure of single questions: the sum of one count of each question over the sum of another."""
-
-    part: IntArray  # (questions,)
-    whole: IntArray  # (questions,)
-
-
-def question_counts(gold: IntArray, probabilities: FloatArray) -> dict[str, QuestionCounts]:
-    """Return what the figures of `question_metrics` are made of; no question has the label -1."""
+def question_counts(gold: IntArray, probabilities: FloatArray) -> dict[str, tuple[IntArray, IntArray]]:
+    """Return the two counts of each question whose sums' quotient is a figure of `question_metrics`; none is -1."""
     predicted = probabilities.argmax(-1)
     there, found = gold > 0, predicted > 0
     both = there.astype(np.int64) + found
     polarity = 1 + probabilities[:, 1:].argmax(-1)
     return {
-        "opinion_f1": QuestionCounts(2 * (there & (predicted == gold)), both),
-        "presence_f1": QuestionCounts(2 * (there & found), both),
-        "polarity_accuracy": QuestionCounts(1 * (there & (polarity == gold)), 1 * there),
-        "false_opinions": QuestionCounts(1 * (found & ~there), 1 * ~there),
+        "opinion_f1": (2 * (there & (predicted == gold)), both),
+        "presence_f1": (2 * (there & found), both),
+        "polarity_accuracy": (1 * (there & (polarity == gold)), 1 * there),
+        "false_opinions": (1 * (found & ~there), 1 * ~there),
     }
 
 

@@ -19,11 +19,7 @@ _SERIES: Final = {"presence": (TEAL, "o"), "polarity": (AMBER, "s")}
 
 
 def new_figure(width: float, height: float, **options: Any) -> "Figure":
-    """Return an empty figure, which belongs to no window: `figure.savefig(...)` writes it.
-
-    Raises:
-        OutputError: matplotlib is missing.
-    """
+    """Return an empty figure, which belongs to no window: `figure.savefig(...)` writes it."""
     try:
         from matplotlib.figure import Figure
     except ImportError as e:
@@ -68,7 +64,8 @@ def _draw_aspects(axes: "Axes", report: "Report") -> None:
     title = "By aspect (opinions)" if len(ranked) == len(report.aspects) else f"The {len(ranked)} commonest aspects"
     axes.set(xlim=(0, 1), title=title)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=2, frameon=False, fontsize=8)
-    _percents(axes, axes.xaxis)
+    axes.xaxis.set_major_formatter("{x:.0%}")
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _draw_reliability(axes: "Axes", report: "Report") -> None:
@@ -83,14 +80,8 @@ def _draw_reliability(axes: "Axes", report: "Report") -> None:
             axes.scatter(sure, right, sizes, color=colour, marker=marker, alpha=0.5)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="how sure", ylabel="how often so", title="How sure it is")
     axes.legend(loc="upper left", frameon=False, fontsize=8)
-    _percents(axes, axes.xaxis, axes.yaxis)
-
-
-def _percents(axes: "Axes", *scales: Any) -> None:
-    from matplotlib.ticker import PercentFormatter
-
-    for scale in scales:
-        scale.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.xaxis.set_major_formatter("{x:.0%}")
+    axes.yaxis.set_major_formatter("{x:.0%}")
     axes.spines[["top", "right"]].set_visible(False)
 
 

@@ -24,15 +24,9 @@ _KINDS: Final = {"id": str | int, "target": str, "aspect": str, "probabilities":
 
 
 def read_predictions(path: Path, dataset: Dataset, *, skip: Collection[str] = ()) -> NDArray[np.float64]:
-    """Read the probabilities in a file: (groups, aspects, labels), in the order of `dataset`.
+    """Read the probabilities in a file: (groups, aspects, labels), in the order of `dataset`; each row must be there.
 
-    Args:
-        path: the file.
-        dataset: what the file must have every row of.
-        skip: aspects whose rows are passed over, such as those that a benchmark leaves out.
-
-    Raises:
-        DataError: the file cannot be read, a line is no row of `dataset`, or a row is missing or repeated.
+    Rows on aspects in `skip` are passed over, such as those that a benchmark leaves out.
     """
     named = f"{dataset.name} {dataset.split}"
     groups = list(dataset.groups())
@@ -51,8 +45,10 @@ def read_predictions(path: Path, dataset: Dataset, *, skip: Collection[str] = ()
             targets = numbers.get(str(row["id"]))
             if targets is None:
                 raise DataError(f"the id {_short(row['id'])} is not in {named}", code="id_unknown")
-            target_name, aspect = _known("target", row, targets), _known("aspect", row, dataset.aspects)
-            place = targets[target_name], dataset.aspects.index(aspect)
+            for key, names in (("target", targets), ("aspect", dataset.aspects)):
+                if row[key] not in names:
+                    raise DataError(f"unknown {key} {_short(row[key])}; expected one of {', '.join(names)}")
+            place = targets[row["target"]], dataset.aspects.index(row["aspect"])
             if lines[place]:
                 raise DataError(f"repeats the row of line {lines[place]}; expected each row once")
             lines[place] = number
@@ -76,17 +72,9 @@ def _checked(row: Values) -> dict[str, Any]:
     checked: dict[str, Any] = {**row, "target": UNNAMED if row["target"] is None else row["target"]}
     for key, kind in _KINDS.items():
         if not isinstance(checked[key], kind) or isinstance(checked[key], bool):
-            raise DataError(
-                f"{_short(checked[key])} is no {key}; expected id, target and aspect as texts, and an object"
-            )
+            expected = "expected id, target and aspect as texts, and an object"
+            raise DataError(f"{_short(checked[key])} is no {key}; {expected}")
     return checked
-
-
-def _known(key: str, row: dict[str, Any], names: Collection[str]) -> str:
-    name: str = row[key]
-    if name not in names:
-        raise DataError(f"unknown {key} {_short(name)}; expected one of {', '.join(names)}")
-    return name
 
 
 def _vector(given: dict[str, Any], labels: tuple[str, ...]) -> list[float]:

@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from rich.console import Group
 
 from tabsa.errors import DataError
 from tabsa.evaluation import metrics
-from tabsa.evaluation.answers import AnsweredQuestion, Answers, question_rows
+from tabsa.evaluation.answers import AnsweredQuestion, Answers, arrange_answers
 from tabsa.evaluation.bootstrap import Comparison, Resampled, TextScorer, compare, plain_data
 from tabsa.evaluation.calibration import Reliability, polarity_reliability, presence_reliability, reliability
 from tabsa.evaluation.metrics import AspectRows, FloatArray
+from tabsa.evaluation.report_tables import report_tables, write_errors
 from tabsa.schema import Dataset
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from rich.console import Group
 
 FEW: Final = 100  # opinions; with fewer, figures of two models are hardly ever told apart
 TAGS: Final = ("kind", "domain")  # what a text may be marked with (`Example.tags`)
@@ -30,10 +31,8 @@ _NOT_IN_JSON: Final = ("errors", "answers", "history", "resamples")
 class AspectReport:
     """One aspect's figures."""
 
-    support: dict[str, int]
-    """Rows of each polarity in the gold data."""
-    precision: float
-    """Precision, recall and F1 of finding an opinion, whatever its polarity."""
+    support: dict[str, int]  # rows of each polarity in the gold data
+    precision: float  # precision, recall and F1 of finding an opinion, whatever its polarity
     recall: float
     f1: float
     aspect_auc: float
@@ -45,8 +44,7 @@ class AspectReport:
 class LabelReport:
     """One label's figures, `none` and each polarity against all others."""
 
-    gold: int
-    """The number of questions that it is right for."""
+    gold: int  # the number of questions that it is right for
     predicted: int
     right: int
     precision: float
@@ -73,37 +71,22 @@ class Report:
 
     data: str
     split: str
-    sun: dict[str, float]
-    """The five metrics as Sun et al. (2019) define them."""
-    ma: dict[str, float]
-    """The five metrics as Ma et al. (2018) define them."""
-    row_accuracy: float
-    """Share of rows with the right label, `none` included."""
-    questions: dict[str, float]
-    """F1 of opinions with their polarity and of their presence, and more (`metrics.question_metrics`)."""
-    counts: dict[str, int]
-    """Of examples, groups, groups without an opinion, rows, and opinions."""
+    sun: dict[str, float]  # the five metrics as Sun et al. (2019) define them
+    ma: dict[str, float]  # the five metrics as Ma et al. (2018) define them
+    row_accuracy: float  # share of rows with the right label, `none` included
+    questions: dict[str, float]  # F1 of opinions, with their polarity and without, and more (`question_metrics`)
+    counts: dict[str, int]  # of examples, groups, groups without an opinion, rows, and opinions
     aspects: dict[str, AspectReport]
-    intervals: dict[str, dict[str, tuple[float, float]]] | None
-    """95% bootstrap interval of each figure of `sun`, `ma` and `questions`; None without a bootstrap."""
-    confusion: dict[str, dict[str, int]]
-    """Counts of each label predicted for each that is right: `confusion[gold][predicted]`."""
-    labels: dict[str, LabelReport]
-    """The figures of each polarity, and of `none`."""
-    tags: dict[str, dict[str, TagReport]]
-    """The figures by `kind` and by `domain` of text, where the data has such marks."""
-    reliability: dict[str, Reliability]
-    """Confidence against accuracy: of each `answer`, of `presence`, of `polarity`."""
-    notes: tuple[str, ...]
-    """Warnings to readers, such as that the figures rest on few opinions."""
-    model: str = ""
-    """The name of what was scored."""
-    errors: tuple[AnsweredQuestion, ...] = field(default=(), repr=False, compare=False)
-    """The wrong answers, the most wrong first."""
-    answers: Answers = field(repr=False, compare=False, kw_only=True)
-    """Every question with its gold label and the probabilities given."""
-    history: Sequence[Mapping[str, Any]] = field(default=(), repr=False, compare=False)
-    """The figures of training after each epoch, where the model's folder has them."""
+    intervals: dict[str, dict[str, tuple[float, float]]] | None  # 95% of the figures of `sun`, `ma` and `questions`
+    confusion: dict[str, dict[str, int]]  # `confusion[gold][predicted]`: how many questions
+    labels: dict[str, LabelReport]  # the figures of each polarity, and of `none`
+    tags: dict[str, dict[str, TagReport]]  # the figures by `kind` and by `domain` of text, where the data has them
+    reliability: dict[str, Reliability]  # confidence against accuracy: of each `answer`, of `presence`, of `polarity`
+    notes: tuple[str, ...]  # warnings to readers, such as that the figures rest on few opinions
+    model: str = ""  # the name of what was scored
+    errors: tuple[AnsweredQuestion, ...] = field(default=(), repr=False, compare=False)  # the most wrong first
+    answers: Answers = field(repr=False, compare=False, kw_only=True)  # every question
+    history: Sequence[Mapping[str, Any]] = field(default=(), repr=False, compare=False)  # of training, by epoch
     resamples: Resampled | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -117,36 +100,23 @@ class Report:
         """Return plain data for JSON: undefined figures are None. Single questions and mistakes are not in it."""
         shown = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_IN_JSON}
         first = {key: shown.pop(key) for key in ("sun", "ma", "data", "split")}
-        plain: dict[str, Any] = plain_data(first | shown)
-        return plain
+        return plain_data(first | shown)
 
     def compare(self, other: "Report", *, bootstrap: int = 1000, seed: int = 0) -> Comparison:
-        """Compare this model with another on the same questions, by a paired bootstrap over texts.
-
-        Raises:
-            DataError: the two were not asked the same questions.
-        """
+        """Compare this model with another on the same questions, by a paired bootstrap over texts."""
         return compare(self, other, bootstrap=bootstrap, seed=seed)
 
     def plot(self) -> "Figure":
-        """Draw a matplotlib figure: confusion matrix, aspects, reliability; needs `tabsa[plot]`.
-
-        Raises:
-            OutputError: matplotlib is missing.
-        """
+        """Draw a matplotlib figure: confusion matrix, aspects, reliability; needs `tabsa[plot]`."""
         from tabsa.evaluation.plot import draw_report
 
         return draw_report(self)
 
     def write_errors(self, path: str | Path) -> Path:
         """Write every wrong answer as a row: .csv, .tsv, .jsonl or .parquet, by the name."""
-        from tabsa.evaluation.report_tables import write_errors
-
         return write_errors(self.errors, self.answers.dataset.labels, path)
 
-    def __rich__(self) -> "Group":
-        from tabsa.evaluation.report_tables import report_tables
-
+    def __rich__(self) -> Group:
         return report_tables(self)
 
 
@@ -163,10 +133,8 @@ def evaluate(
 
     Args:
         dataset: the questions and their gold labels.
-        probabilities: in the order of the dataset; (groups, aspects, labels), or (questions, labels) of its questions
-            alone (`Dataset.questions`), which is far less where each text has aspects of its own.
-        bootstrap: resamples of the examples for the 95% intervals (0: none), each with all its groups, because targets
-            of one text are not independent.
+        probabilities: in the order of the dataset; (groups, aspects, labels), or (questions, labels).
+        bootstrap: resamples of the texts for the 95% intervals; 0: none.
         seed: the same gives the same intervals.
         model: the name of what gave the probabilities.
         history: the figures of its training after each epoch.
@@ -175,13 +143,13 @@ def evaluate(
         raise DataError(f"{dataset.name} {dataset.split} has no opinions; expected some to compare predictions with")
     if not np.isfinite(probabilities).all():
         raise ValueError("probabilities hold NaN or infinite values")
-    answers = Answers(dataset, question_rows(dataset, probabilities))
+    answers = arrange_answers(dataset, probabilities)
     scorer = TextScorer(answers)
     figures = {
         section: {name: float(score) for name, score in found.items()} for section, found in scorer.figures().items()
     }
     resamples = scorer.resampled(bootstrap, seed) if bootstrap else None
-    present, confused = answers.rows.gold > 0, confusion(answers)
+    present, confused = answers.group_gold > 0, confusion(answers)
     opinions = int(present.sum())
     few = f"{opinions} opinion{'s' * (opinions != 1)}: too few to tell models apart by a few points"
     gold, shares = answers.gold, answers.probabilities
@@ -218,8 +186,7 @@ def evaluate(
 
 def confusion(answers: Answers) -> dict[str, dict[str, int]]:
     """Count how often each label was predicted for each that is right: gold, then predicted."""
-    labels = answers.dataset.labels
-    size = len(labels)
+    labels, size = answers.dataset.labels, len(answers.dataset.labels)
     counts = np.bincount(answers.gold * size + answers.predicted, minlength=size * size).reshape(size, size)
     return {gold: dict(zip(labels, row, strict=True)) for gold, row in zip(labels, counts.tolist(), strict=True)}
 
@@ -229,14 +196,9 @@ def label_reports(counts: dict[str, dict[str, int]]) -> dict[str, LabelReport]:
     reports = {}
     for label, row in counts.items():
         gold, predicted, right = sum(row.values()), sum(other[label] for other in counts.values()), row[label]
-        reports[label] = LabelReport(
-            gold=gold,
-            predicted=predicted,
-            right=right,
-            precision=right / predicted if predicted else math.nan,
-            recall=right / gold if gold else math.nan,
-            f1=2 * right / (gold + predicted) if gold + predicted else math.nan,
-        )
+        precision, recall = (right / whole if whole else math.nan for whole in (predicted, gold))
+        f1 = 2 * right / (gold + predicted) if gold + predicted else math.nan
+        reports[label] = LabelReport(gold, predicted, right, precision, recall, f1)
     return reports
 
 
@@ -256,12 +218,9 @@ def _tag_reports(answers: Answers, tag: str) -> dict[str, TagReport]:
 
 def _aspect_report(dataset: Dataset, column: AspectRows) -> AspectReport:
     gold, probabilities, _ = column
-    precision, recall, f1 = metrics.detection(gold, metrics.predicted_labels(probabilities))
     return AspectReport(
-        support={polarity: int((gold == label).sum()) for label, polarity in enumerate(dataset.polarities, start=1)},
-        precision=precision,
-        recall=recall,
-        f1=f1,
+        {polarity: int((gold == label).sum()) for label, polarity in enumerate(dataset.polarities, start=1)},
+        *metrics.detection(gold, metrics.predicted_labels(probabilities)),
         aspect_auc=float(metrics.aspect_auc(gold, probabilities)),
         sentiment_accuracy=float(metrics.sentiment_accuracy(gold, probabilities)),
         sentiment_auc=float(metrics.sentiment_auc(gold, probabilities)),

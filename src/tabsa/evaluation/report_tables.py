@@ -5,15 +5,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from rich.box import SIMPLE_HEAD
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
 from tabsa.evaluation.answers import AnsweredQuestion
 from tabsa.evaluation.metrics import FAMILIES, METRICS
-from tabsa.schema import UNNAMED
 
 if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
     from tabsa.evaluation.bootstrap import Comparison
     from tabsa.evaluation.report import Report
     from tabsa.tables.reading import Values
@@ -68,7 +68,7 @@ def p_value(p: float) -> str:
     return "–" if math.isnan(p) else f"{p:.3f}".removeprefix("0")
 
 
-def report_tables(report: "Report") -> "Group":
+def report_tables(report: "Report") -> Group:
     """Return all of a report."""
     counts = report.counts
     who = f"{report.model} on " if report.model else ""
@@ -95,10 +95,8 @@ def report_tables(report: "Report") -> "Group":
     return _group([families, questions, labels, _aspects_table(report)], report.notes)
 
 
-def comparison_tables(comparison: "Comparison") -> "Group":
+def comparison_tables(comparison: "Comparison") -> Group:
     """Return two models side by side."""
-    from rich.text import Text
-
     rows: list[list[str | Text]] = []
     for section, name, words in COMPARED:
         one = comparison.figures[section][name]
@@ -115,7 +113,7 @@ def comparison_tables(comparison: "Comparison") -> "Group":
     return _group([table], comparison.notes)
 
 
-def _aspects_table(report: "Report") -> "Table":
+def _aspects_table(report: "Report") -> Table:
     shown = list(report.aspects.items())
     caption = ""
     if len(shown) > _MOST_ASPECTS:
@@ -134,10 +132,8 @@ def _aspects_table(report: "Report") -> "Table":
     return _table(title, [*headings, "sent.\nacc.", "sent.\nAUC"], rows, caption)
 
 
-def _figure(report: "Report", section: str, name: str, style: str = "") -> "Text":
+def _figure(report: "Report", section: str, name: str, style: str = "") -> Text:
     """Return a figure with its interval, where there is one."""
-    from rich.text import Text
-
     cell = Text(percent(getattr(report, section)[name]), style=style)
     if report.intervals:
         low, high = map(percent, report.intervals[section][name])
@@ -145,12 +141,8 @@ def _figure(report: "Report", section: str, name: str, style: str = "") -> "Text
     return cell
 
 
-def _table(title: str, headings: Sequence[str], rows: "Iterable[Sequence[str | Text]]", caption: str = "") -> "Table":
+def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str | Text]], caption: str = "") -> Table:
     """Return a table whose first column is to the left; names of the data are no markup."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(
         title=Text(title, style="bold"),
         title_justify="left",
@@ -167,10 +159,7 @@ def _table(title: str, headings: Sequence[str], rows: "Iterable[Sequence[str | T
     return table
 
 
-def _group(tables: "list[Table]", notes: Sequence[str]) -> "Group":
-    from rich.console import Group
-    from rich.text import Text
-
+def _group(tables: list[Table], notes: Sequence[str]) -> Group:
     return Group(*tables, *(Text(f"note: {note}", style="yellow") for note in notes))
 
 
@@ -183,13 +172,10 @@ def write_errors(errors: Sequence[AnsweredQuestion], labels: Sequence[str], path
 
     column = {label: f"p_{label}" if label in (*_ERROR_COLUMNS, "probability") else label for label in labels}
     types = dict.fromkeys(_ERROR_COLUMNS, str) | dict.fromkeys(("probability", *column.values()), float)
-    rows: list[Values] = [
-        {
-            **dict(zip(_ERROR_COLUMNS, (one.id, one.text, target, one.aspect, one.gold, one.predicted), strict=True)),
-            "probability": round(one.probability, 6),
-            **{column[label]: round(share, 6) for label, share in one.probabilities.items()},
-        }
-        for one in errors
-        for target in [None if one.target.name == UNNAMED else one.target.name]
-    ]
+    rows: list[Values] = []
+    for one in errors:
+        question = (one.example.id, one.text, one.target.name or None, one.aspect, one.gold, one.predicted)
+        shares = {column[label]: round(share, 6) for label, share in one.probabilities.items()}
+        row = dict(zip(_ERROR_COLUMNS, question, strict=True))
+        rows.append({**row, "probability": round(one.probability, 6), **shares})
     return write_table(path, types, rows)

@@ -89,7 +89,7 @@ def _mistake(mistake: AnsweredQuestion) -> dict[str, Any]:
     return {
         "one": mistake,
         "text": cut(mistake.text, marks, most),
-        "marks": [mark for mark in (mistake.id, *mistake.example.tags.values()) if mark],
+        "marks": [mark for mark in (mistake.example.id, *mistake.example.tags.values()) if mark],
         "carrying": [item for item in words[:3] if item[1] >= _LEAST],
         "opposed": [item for item in words[:-3:-1] if item[1] <= -_OPPOSED],
     }
