@@ -89,6 +89,6 @@ def _line(request: CorrectionRequest, aspect: str) -> str:
         row["withdrawn"] = True
     # As a browser writes a probability, which knows no 1.0.
     probability = int(request.probability) if request.probability in (0, 1) else request.probability
-    row |= {"said": request.said, "probability": probability, "model": request.model, "time": request.time}
+    row |= {"said": request.predicted, "probability": probability, "model": request.model, "time": request.time}
     there = {name: value for name, value in row.items() if value is not None or name in ("target", "polarity")}
     return json.dumps(there, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -87,7 +87,7 @@ async def evidence(request: schema.EvidenceRequest, service: TheService) -> Resp
     if not service.evidence_places.acquire(blocking=False):
         raise busy("too many requests for evidence are waiting")
     try:
-        # The cell alone is asked for, of the text read as for all; where the client leaves, evidence is not begun.
+        # The cell alone, of the text read as for all; where the client leaves, evidence is not begun.
         (answer,) = await service.batcher.ask([question._replace(aspects=(aspect,), explain=True)])
         found = service.evidence.submit(answer.prediction(service.predictor).evidence, target or UNNAMED, aspect)
         return Response(_dump((await asyncio.wrap_future(found)).to_dict()), media_type="application/json")
@@ -119,7 +119,7 @@ async def correct(request: schema.CorrectionRequest, service: TheService) -> dic
         raise invalid("target", f"the text does not name '{request.target}'; null is what it is about without a name")
     (aspect,) = choose_aspects([request.aspect], service.predictor, "aspect")
     labels = service.predictor.labels
-    for field, given in (("polarity", request.polarity), ("said", request.said)):
+    for field, given in (("polarity", request.polarity), ("said", request.predicted)):
         if given is not None and given not in labels:
             raise invalid(field, f"'{given}' is no label of the model; expected {', '.join(labels)}")
     try:

@@ -52,7 +52,8 @@ class _Strict(BaseModel):
     @classmethod
     def _refuse_unknown(cls, data: Any) -> Any:
         """Refuse unknown fields in one error, however many there are: pydantic would build one for each."""
-        unknown = [str(key) for key in data if key not in cls.model_fields] if isinstance(data, dict) else []
+        known = {field.alias or name for name, field in cls.model_fields.items()}
+        unknown = [str(key) for key in data if key not in known] if isinstance(data, dict) else []
         if len(unknown) > 1:
             raise ValueError(f"{len(unknown):,} unknown fields, the first: {', '.join(unknown[:10])}")
         return data
@@ -147,7 +148,7 @@ class CorrectionRequest(_Strict):
     polarity: Name | None = Field(
         description="What is right: one of the model's labels, `none` where the text is silent; null takes it back."
     )
-    said: Name | None = Field(None, description="The model's answer.")
+    predicted: Name | None = Field(None, alias="said", description="The model's answer.")
     probability: float | None = Field(None, ge=0, le=1, allow_inf_nan=False, description="How sure it was of that.")
     model: Name | None = None
     time: str | None = Field(None, pattern=_TIME)
