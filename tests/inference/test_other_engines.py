@@ -14,7 +14,7 @@ from tabsa.embeddings.vectors import hashed_vectors, lookup
 from tabsa.encoding.arrays import PADDING, combine, count_words, encode, readings
 from tabsa.encoding.target_words import target_word
 from tabsa.errors import ModelError
-from tabsa.evaluation.calibration import scaled
+from tabsa.evaluation.calibration import Calibration
 from tabsa.inference.predictor import load
 from tabsa.models.base import Vocabulary
 from tabsa.models.export import export
@@ -70,7 +70,7 @@ def network_probabilities(folder: ModelFolder, dataset: Dataset) -> np.ndarray:
     matrix[0] = 0
     model = load_model(folder, matrix, tuple(rows[target_word(slot)] for slot in range(config.targets)))
     data = encode(restricted, rows, targets=config.targets, max_length=config.max_length, concepts=folder.concepts)
-    answers = combine(data, scaled(reading_probabilities(model, data)[0], config.temperature, config.bias))
+    answers = combine(data, Calibration(config.temperature, config.bias).apply(reading_probabilities(model, data)[0]))
     return answers[:, [config.aspects.index(aspect) for aspect in dataset.aspects]]
 
 
