@@ -92,7 +92,7 @@ def main() -> None:
     weights = random_weights(shape, np.random.default_rng(0))
     model = Reader(ReaderConfig(), shape, weights, LABELS, range(options.seeds)).cuda()
     generators = [torch.Generator("cuda").manual_seed(n) for n in range(options.seeds)]
-    optimiser = optimisers.optimiser("adamw", model.parameters(), rate=1e-6, fused=True)
+    optimiser = optimisers.optimiser("adamw", {1.0: [*model.parameters()]}, rate=1e-6, fused=True)
     ema = [parameter.detach().clone() for parameter in model.parameters()]
 
     from tabsa.nn.context import Context

@@ -144,13 +144,13 @@ def main() -> None:
     rows: dict[str, dict[str, float]] = {}
     eager = trainer(prepared, "step", "float32")
     own = batches(eager, 24)
-    rows["eager, float32"] = measured(eager.learn, own[:6])
+    rows["eager, float32"] = measured(eager.learn_batch, own[:6])
     graphed = trainer(prepared, "step", "tf32")
     alike = [replace(batch.padded(WORDS), live=(128,) * WORDS) for batch in own]
-    rows["graphed, tf32"] = measured(Graphs(graphed.learn, graphed.draws, WORDS).learn, alike[:6])
+    rows["graphed, tf32"] = measured(Graphs(graphed.learn_batch, graphed.draws, WORDS).learn, alike[:6])
     for precision in ("float32", "tf32", "bf16"):
         fused = trainer(prepared, "fused", precision)
-        rows[f"fused, no graph, {precision}"] = measured(fused.learn, own)
+        rows[f"fused, no graph, {precision}"] = measured(fused.learn_batch, own)
         rows[f"fused, {precision}"] = measured(fused.graphs.learn, own)
     last = trainer(prepared, "fused", "bf16")
     epoch_seconds(last)

@@ -32,7 +32,7 @@ from tabsa.training.run_config import RunConfig, Selection, TrainingConfig
 
 Batch = TypeVar("Batch")
 Figures = dict[str, dict[str, float]]  # family, metric
-_POOL = 16  # batches that are sorted by length together
+POOL = 16  # batches that are sorted by length together
 
 
 @dataclass
@@ -285,11 +285,13 @@ def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None, soft: 
     return each.flatten(1).sum(1) / share.flatten(1).sum(1).clamp(min=1e-12)
 
 
-def length_batches(lengths: NDArray[np.integer], order: NDArray[np.int64], batch_size: int) -> list[NDArray[np.int64]]:
+def length_batches(
+    lengths: NDArray[np.integer], order: NDArray[np.int64], batch_size: int, pool_size: int = POOL
+) -> list[NDArray[np.int64]]:
     """The rows of `order` in batches of like length: a pool of several batches is sorted by length and cut."""
     batches: list[NDArray[np.int64]] = []
-    for start in range(0, len(order), batch_size * _POOL):
-        pool = order[start : start + batch_size * _POOL]
+    for start in range(0, len(order), batch_size * pool_size):
+        pool = order[start : start + batch_size * pool_size]
         pool = pool[np.argsort(-lengths[pool], kind="stable")]
         batches += [pool[i : i + batch_size] for i in range(0, len(pool), batch_size)]
     return batches

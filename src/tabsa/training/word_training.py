@@ -26,6 +26,7 @@ from tabsa.nn.context import EVALUATION, ScanPath
 from tabsa.nn.fast.graphs import Batch, Graphs
 from tabsa.nn.fast.packed import live_rows
 from tabsa.training.loop import (
+    POOL,
     Loop,
     SeedScore,
     class_weights,
@@ -52,6 +53,7 @@ class Sampler:
 
     def __init__(self, data: Encoded, balance: Balance, batch_size: int, *, seed: int) -> None:
         self.data, self.balance, self.batch_size = data, balance, batch_size
+        self.pool = POOL  # which a benchmark changes
         labelled = np.argwhere(data.labels != UNLABELLED)  # (pairs, 3): row, target, aspect
         classes = data.labels[tuple(labelled.T)]
         pairs = [labelled[classes == label] for label in np.unique(classes)]
@@ -103,7 +105,7 @@ class Sampler:
         return Drawn(rows, labels)
 
     def _sentences(self, rng: np.random.Generator) -> Iterator[Drawn]:
-        batches = length_batches(self.data.lengths, rng.permutation(len(self.data)), self.batch_size)
+        batches = length_batches(self.data.lengths, rng.permutation(len(self.data)), self.batch_size, self.pool)
         # The one short batch stays last, so that all seeds of a group have batches of the same size.
         full = [rows for rows in batches if len(rows) == self.batch_size]
         short = [rows for rows in batches if len(rows) < self.batch_size]
