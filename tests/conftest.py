@@ -8,11 +8,15 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from command_line import CommandLine, tabsa
 from tabsa.cli import console
 
 _REPOSITORY = Path(__file__).parents[1]
+# How long an example takes is the machine's affair.
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
@@ -158,20 +157,6 @@ def test_the_unit_says_what_it_should() -> None:
     command = service["ExecStart"].split()[1:]
     assert "KEY" not in service["ExecStart"]
     assert CliRunner().invoke(app, [command[0], "--help"]).exit_code == 0
-
-
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
-def test_systemd_understands_the_unit_and_finds_it_safe(tmp_path: Path) -> None:
-    (text,) = re.findall(r"^```ini\n(.*?)^```", DOCS, re.MULTILINE | re.DOTALL)
-    file = tmp_path / "tabsa.service"
-    file.write_text(text.replace("/opt/tabsa/bin/tabsa", sys.executable), encoding="utf-8")
-    verified = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", str(file)], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert [line for line in verified.stderr.splitlines() if "tabsa.service" in line] == []
-    security = ["systemd-analyze", "security", "--offline=yes", "--threshold=20", str(file)]  # of 100, the worst
-    judged = subprocess.run(security, capture_output=True, text=True, timeout=60, check=False)
-    assert judged.returncode == 0, judged.stdout[-500:]
 
 
 def test_every_test_that_a_promise_names_is_there() -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from table_rows import write_rows
-from tabsa.datasets.checking import CODES, POLARITIES, DataCheck, Finding, check, nearest_polarity, nearest_words
+from tabsa.datasets.checking import CODES, POLARITIES, DataCheck, check, nearest_polarity, nearest_words
 from tabsa.datasets.loading import load
-from tabsa.datasets.records import Columns
 from tabsa.errors import DataWarning
 
 CAMDEN = "Camden is dear, but safer than Brixton."
@@ -103,16 +102,6 @@ def test_pairs_are_what_was_asked(tmp_path):
     found = check_records(tmp_path, *single)
     assert (found.texts, found.pairs, found.opinions, found.left_empty) == (1, 2, 2, 2)
     assert not {"conflicting", "repeated"} & {finding.code for finding in found.findings}
-
-
-def test_parquet_and_other_columns(tmp_path):
-    rows = [*PLAIN, row(CAMDEN, "Leeds", "price", None), dict.fromkeys(PLAIN[0])]
-    found = check(write_rows(tmp_path / "my.parquet", rows))
-    assert (found.unit, found.rows, found.texts, found.left_empty) == ("row", 21, 21, 1)
-    assert found.findings == (Finding("target_not_in_text", 21, "'Leeds' is not in the text"),)
-    names = {"id": "key", "text": "review", "target": "brand", "aspect": "topic", "polarity": "mood"}
-    renamed = [{names[name]: value for name, value in one.items()} for one in PLAIN]
-    assert check(write_rows(tmp_path / "my.csv", renamed), Columns(**names)).opinions == 20
 
 
 def test_a_file_without_a_column_of_targets_is_a_finding(tmp_path):

@@ -18,7 +18,6 @@ from tabsa.datasets.locate import (
     RESOURCE,
     Entry,
     File,
-    cache_folder,
     catalogue,
     data_folders,
     entry,
@@ -64,9 +63,7 @@ def test_the_first_folder_that_has_the_file_wins(tmp_path, monkeypatch):
     ("relative", "advice"),
     [
         ("sentihood-original/sentihood-dev.json", "get it with `tabsa data fetch sentihood-original`"),
-        ("glove/glove.42B.300d.zip", "get it with `tabsa data fetch glove-42b`"),
         ("senticnet/senticnet4.tsv", "put a copy of it in one of them"),
-        ("mine/a.txt", "put a copy of it in one of them"),
     ],
 )
 def test_absent_data_is_one_line_with_the_places_and_what_to_do(tmp_path, relative, advice):
@@ -74,15 +71,6 @@ def test_absent_data_is_one_line_with_the_places_and_what_to_do(tmp_path, relati
         find(relative, tmp_path)
     cache = tmp_path / "cache" / "tabsa"
     assert str(caught.value) == f"no {relative} in {tmp_path}, ../shared/data, {cache}; {advice}"
-
-
-def test_a_tilde_is_the_home_folder_and_a_relative_cache_does_not_count(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("TABSA_DATA", "~/named")
-    assert data_folders(Path("~"))[:2] == [tmp_path, tmp_path / "named"]
-    for named in ("relative", ""):
-        monkeypatch.setenv("XDG_CACHE_HOME", named)
-        assert cache_folder() == tmp_path / ".cache" / "tabsa"
 
 
 # ---- the catalogue

@@ -156,19 +156,6 @@ def test_examples_are_taken_as_they_are():
     assert frame_dataset(data) is data
 
 
-@pytest.mark.parametrize(
-    ("frame", "problem"),
-    [
-        ("text", "is a str"),
-        ([FLAT[0], 4], "rows of other kinds"),
-        ([Example("1", "x", ())], "no opinion"),
-    ],
-)
-def test_what_is_no_frame_is_refused(frame, problem):
-    with pytest.raises(DataError, match=problem):
-        frame_dataset(frame)
-
-
 # ---- what rows mean
 
 
@@ -328,26 +315,6 @@ def test_nothing_but_the_pairs_was_asked(tmp_path, name):
     assert questions(nested) == pairs[:2]
     (example,) = load_rows(tmp_path, *(only(BOTH, name, "price", "none") for name in ("Camden", "Brixton"))).examples
     assert ([target.name for target in example.targets], example.aspects) == (["Camden", "Brixton"], ("price",))
-
-
-def test_single_questions_beside_whole_rows_and_lists(tmp_path):
-    rows = [row(BOTH, "Camden", "price", "negative"), only(BOTH, "Brixton", "nightlife", "positive")]
-    dataset = load_rows(tmp_path, *rows, row(SAFE, "Camden", "safety", "positive"))
-    assert [one[1:] for one in questions(dataset) if one[0] == BOTH] == [
-        ("Camden", "price", "negative"),
-        ("Camden", "nightlife", "none"),
-        ("Camden", "safety", "none"),
-        ("Brixton", "nightlife", "positive"),
-    ]
-    listed = load_rows(
-        tmp_path, rows[0] | {"aspects": ["price", "noise"]}, only(BOTH, "Camden", "nightlife", "none"), rows[1]
-    )
-    assert [one[1:] for one in questions(listed)] == [
-        ("Camden", "price", "negative"),
-        ("Camden", "noise", "none"),
-        ("Camden", "nightlife", "none"),
-        ("Brixton", "nightlife", "positive"),
-    ]
 
 
 def test_a_withdrawn_row_takes_back_earlier_ones(tmp_path):

@@ -68,7 +68,7 @@ class Recorder:
         return [PassageAnswer(share, None) for share in shares]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(example=examples(), max_length=st.sampled_from([0, 3, 10, 50]))
 @pytest.mark.parametrize("box", [False, True])
 def test_training_and_the_predictor_read_the_same(tiny_model, box, example, max_length):
@@ -103,7 +103,7 @@ def test_training_and_the_predictor_read_the_same(tiny_model, box, example, max_
                 np.testing.assert_array_equal(inputs["neighbours"][row, :length], expected[row, :length])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(example=examples(), max_length=st.sampled_from([0, 6, 50]))
 def test_evaluating_is_asking_the_predictor(tiny_model, example, max_length):
     folder = read_folder(tiny_model)
@@ -115,7 +115,7 @@ def test_evaluating_is_asking_the_predictor(tiny_model, example, max_length):
     assert evaluated.reshape(-1, 3).tolist() == [list(opinion.probabilities.values()) for opinion in single.opinions]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(example=examples(), max_length=st.sampled_from([0, 6, 50]))
 def test_combining_in_training_is_combining_in_use(tiny_model, example, max_length):
     folder = read_folder(tiny_model)

@@ -33,16 +33,6 @@ def test_a_text_without_sentences_is_cut_all_the_same(monkeypatch):
     assert [len(passage.tokens) for passage in cut(text, "Camden", max_length=0)] == [10]
 
 
-def test_targets_beyond_the_models_number_are_words_in_the_other_readings():
-    text = "Camden, Brixton and Stoke Newington."
-    first, second = cut(text, "Stoke Newington", "Brixton", "Camden")
-    assert (first.targets, second.targets) == (("Camden", "Brixton"), ("Stoke Newington",))
-    assert [token.text for token in first.tokens] == ["Camden", ",", "Brixton", "and", "Stoke", "Newington", "."]
-    assert [token.target for token in first.tokens] == [0, None, 1, None, None, None, None]
-    assert [token.text for token in second.tokens] == ["Camden", ",", "Brixton", "and", "Stoke Newington", "."]
-    assert [token.target for token in second.tokens] == [None, None, None, None, 0, None]
-
-
 @given(
     st.lists(
         st.sampled_from(["Camden", "Leith", "Oslo", "is", "dear", ".", "!", "\n\n", "東京", "’s", "…"]), max_size=40

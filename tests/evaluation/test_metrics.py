@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
@@ -163,7 +163,6 @@ def test_random_predictions_give_what_the_slow_implementation_gives(first: int) 
         lambda rows: len({positive for _, positive in rows}) == 2
     )
 )
-@settings(deadline=None)
 def test_auc_is_that_of_scikit_learn(rows: list[tuple[float, bool]]) -> None:
     sklearn_metrics = pytest.importorskip("sklearn.metrics")
     scores, positive = np.array([score for score, _ in rows]), np.array([label for _, label in rows])

@@ -111,12 +111,6 @@ def test_a_light_word_between_two_that_carry_is_part_of_their_phrase():
     assert evidence_of(("good", 0.6), ("is", -0.2), ("fine", 0.3)).quotes() == ("good", "fine")
 
 
-def test_silence_and_words_that_weigh_nothing_are_carried_by_no_phrase():
-    assert evidence_of(("good", 0.6), polarity="none").quotes() == ()
-    assert evidence_of(("good", 0.001), ("x", -0.5)).quotes() == ()
-    assert Evidence("", "it", "price", "positive", 0.9, (), (), ()).quotes() == ()
-
-
 # ---- of a report
 
 
@@ -146,13 +140,3 @@ def test_the_worst_mistakes_get_evidence_and_nothing_else_changes(tiny_model, da
         assert [w for _, w in error.evidence] == pytest.approx([w for _, w in evidence.words], abs=1e-6)
         assert "Camden" not in words(error.text, error.evidence)
     assert all(error.evidence for error in explain_mistakes(plain, model).errors[:50])
-
-
-def test_labels_that_the_data_lacks_are_treated_as_in_the_figures(open_model):  # noqa: F811
-    """Where data has no `neutral`, what is neutral is `none`: so is what its words carry."""
-    text = "Camden has food"
-    example = Example("1", text, (Target("Camden", (Span(0, 6),)),), (Opinion("Camden", "food", "positive"),))
-    report = tabsa.evaluate(tabsa.load(open_model), Dataset("mine", "all", ("food",), LABELS, [example]), evidence=5)
-    (error,) = report.errors
-    assert (error.predicted, error.probability) == ("none", pytest.approx(0.925))  # none and neutral
-    assert dict(error.evidence)[Span(11, 15)] == pytest.approx(0, abs=1e-6)  # silent without it, and just as sure

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scored_data import DATA, GOLD, many, one_hot
+from scored_data import DATA, many, one_hot
 from seen_page import Page
 from tabsa.evaluation.report import Report, evaluate
 from tabsa.pages.evaluation_page import evaluation_page
@@ -112,11 +112,6 @@ def test_fifty_mistakes_at_most_and_no_words_without_evidence(report: Report) ->
 
 
 # ---- odd data
-
-
-def test_no_mistakes_at_all() -> None:
-    page = Page(evaluation_page(evaluate(DATA, one_hot(GOLD))))
-    assert "Every answer is right." in page.all("section", id="mistakes")[0][1]
 
 
 def test_data_where_nothing_is_judged() -> None:

@@ -88,7 +88,7 @@ def test_it_can_be_read_aloud_on_paper_and_at_night(page_of: Maker, tmp_path: Pa
 
 
 @makers
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.characters(codec="utf-8"), min_size=1, max_size=40), name=st.text(min_size=1, max_size=12))
 def test_any_text_makes_a_well_formed_page(page_of: Maker, tmp_path: Path, text: str, name: str) -> None:
     if name.strip() and name.isprintable():

@@ -100,13 +100,6 @@ def test_the_column_of_dates_is_found_by_its_name(tmp_path: Path, column: str) -
     assert (times_of(path).column, times_of(path).undated) == (column, 1)
 
 
-def test_a_column_of_dates_by_any_name(tmp_path: Path) -> None:
-    assert times_of(made.write(tmp_path / "t.csv", rows("x", ["2024-01-01", "2024-02-01"]))).column == "x"
-    for values in (["12", "13"], ["20240101", "20240201"], ["1712145600", "1712145601"], ["2024", "2023"]):
-        assert summarise(made.write(tmp_path / "t.csv", rows("x", values))).times is None
-    assert times_of(tmp_path / "t.csv", ColumnNames(date="x")).starts[0].year == 2023
-
-
 @pytest.mark.parametrize(
     ("written", "day_first"),
     [(["3/4/2024", "13/4/2024"], True), (["3/4/2024", "4/13/2024"], False), (["3/4/2024"], None), (["3.4.2024"], True)],

@@ -3,7 +3,6 @@
 import csv
 import json
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -96,24 +95,6 @@ def test_what_score_writes(tmp_path: Path, tiny_model: Path, layout: Layout, nam
     assert summary.columns == {"text": "text", "id": "id", "date": "posted"}
 
 
-def test_own_targets_and_no_target_at_all(tmp_path: Path, tiny_model: Path) -> None:
-    model = load(tiny_model, threads=1)
-    texts = {"Camden;Brixton": "Camden is nice but dear, and Brixton awful.", "Brixton": "Brixton is safe. Very cheap."}
-    made.write(tmp_path / "in.csv", [{"text": text, "who": who} for who, text in texts.items()])
-    found = []
-    for layout in Layout:
-        out = tmp_path / f"{layout}.csv"
-        score_table(tmp_path / "in.csv", out, model, Request(target_column="who", layout=layout, every=True))
-        found.append(counts(summarise(out)))
-        out = tmp_path / f"unnamed-{layout}.csv"
-        score_table(
-            tmp_path / "in.csv", out, model, Request(targets={}, implied=True, layout=layout, text_column="text")
-        )
-        assert summarise(out).to_dict()["targets"] == [None]
-    assert found[0] == found[1]
-    assert {target for target, _ in found[0]} == {"Camden", "Brixton"}
-
-
 def test_many_tables_are_one(tmp_path: Path) -> None:
     texts = made.answered(3)
     folder = tmp_path / "scored"
@@ -156,16 +137,6 @@ def test_what_no_score_wrote_is_one_clear_line(tmp_path: Path) -> None:
             summarise(tmp_path / name)
     with pytest.raises(DataError, match=r"unknown column of .*'txt'; did you mean 'text'"):
         summarise(tmp_path / "plain.csv", columns=ColumnNames(text="txt"))
-
-
-def test_silence_is_known_where_the_table_holds_it(tmp_path: Path) -> None:
-    silence = {("Nowhere", "price"): ("none", 1.0), ("Camden", "wifi"): ("none", 1.0)}
-    quiet = [replace(one, said=one.said | silence) for one in made.answered(1, targets=made.TARGETS[:2])]
-    summary = summarise(made.long(tmp_path / "t.jsonl", quiet))
-    silent = {"texts": summary.texts - summary.texts_with_opinion, "targets": ["Nowhere"], "aspects": ["wifi"]}
-    assert summary.to_dict()["silent"] == silent
-    few = summarise(made.long(tmp_path / "u.jsonl", quiet, every=False))
-    assert few.to_dict()["silent"] == {"texts": None, "targets": [], "aspects": []}
 
 
 def test_the_table_of_numbers_holds_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

