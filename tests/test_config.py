@@ -185,10 +185,7 @@ def test_a_run_of_every_kind_survives_toml(kind: str) -> None:
     assert run_config(tomllib.loads(to_toml(config))) == config
 
 
-@pytest.mark.parametrize(
-    "cls",
-    [*SECTIONS, *dict.fromkeys(system.config_class for system in SYSTEMS.values())],
-)
+@pytest.mark.parametrize("cls", [*SECTIONS, *dict.fromkeys(system.config_class for system in SYSTEMS.values())])
 def test_every_option_has_one_line_of_help_and_a_good_default(cls: type) -> None:
     fields = dataclasses.fields(cls)
     assert fields

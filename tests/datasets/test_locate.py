@@ -13,17 +13,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from tabsa.datasets.loading import DATASETS
-from tabsa.datasets.locate import (
-    DATASET,
-    RESOURCE,
-    Entry,
-    File,
-    catalogue,
-    data_folders,
-    entry,
-    fetch,
-    find,
-)
+from tabsa.datasets.locate import DATASET, RESOURCE, Entry, File, catalogue, data_folders, entry, fetch, find
 from tabsa.errors import DataNotFoundError, FetchError
 from tabsa.files import sha256
 

@@ -3,14 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabsa.encoding.arrays import (
-    PADDING,
-    UNLABELLED,
-    Encoded,
-    combine,
-    count_words,
-    encode,
-)
+from tabsa.encoding.arrays import PADDING, UNLABELLED, Encoded, combine, count_words, encode
 from tabsa.encoding.passages import passages
 from tabsa.encoding.target_words import aspect_words, neighbours, passage_words, target_word
 from tabsa.schema import Dataset, Example, Opinion, Span, Target

@@ -130,11 +130,7 @@ def assert_same(fast: dict[metrics.Family, dict[str, metrics.Score]], slow: dict
         for name, score in scores.items():
             expected = slow[family][name]
             assert_allclose(
-                score,
-                np.nan if expected is None else expected,
-                rtol=0,
-                atol=1e-12,
-                err_msg=f"{family} {name}",
+                score, np.nan if expected is None else expected, rtol=0, atol=1e-12, err_msg=f"{family} {name}"
             )
 
 

@@ -26,11 +26,7 @@ DATA = Dataset(
             "3",
             "D is safe but dear, and the food is good",
             (Target("D"),),
-            (
-                Opinion("D", "safety", "positive"),
-                Opinion("D", "price", "negative"),
-                Opinion("D", "food", "positive"),
-            ),
+            (Opinion("D", "safety", "positive"), Opinion("D", "price", "negative"), Opinion("D", "food", "positive")),
         ),
     ),
 )

@@ -52,13 +52,7 @@ def test_any_words_are_asked_once_and_in_order(model: Predictor) -> None:
     assert result.opinions[0].confidence == pytest.approx(SURE)
 
 
-@pytest.mark.parametrize(
-    ("aspects", "message"),
-    [
-        ([], "no aspect is asked for"),
-        ("price", r"such as \['price'\]"),
-    ],
-)
+@pytest.mark.parametrize(("aspects", "message"), [([], "no aspect is asked for"), ("price", r"such as \['price'\]")])
 def test_what_is_no_aspect_is_refused_before_anything_is_read(
     model: Predictor, aspects: list[str], message: str
 ) -> None:
