@@ -23,7 +23,7 @@ from tabsa.models.reader.reader_config import EncoderShape, ReaderConfig
 from tabsa.models.reader.reader_network import QuestionBatch, Reader
 from tabsa.training import optimisers
 from tabsa.training.loop import cross_entropy
-from tabsa.training.question_graphs import QuestionGraphs
+from tabsa.training.question_training import QuestionGraphs
 
 RESULTS = Path(__file__).parent / "results" / "gpu_reader.json"
 QUESTIONS, ASPECTS, WORDS, LABELS = 16, 192, 8, 5

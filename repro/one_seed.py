@@ -19,7 +19,7 @@ from tabsa.training.fit import choose_device, fit, train_seeds
 from tabsa.training.loop import TrainingProgress
 from tabsa.training.run_config import RunConfig
 from tabsa.training.word_data import Prepared, prepare
-from tabsa.training.word_result import write_result
+from tabsa.training.word_training import write_result
 from tabsa_repro.experiments import EXPERIMENTS, config_of
 from tabsa_repro.records import commit
 from tabsa_repro.seed_runs import prepared_file

@@ -27,7 +27,7 @@ from tabsa.training.question_data import PreparedQuestions
 from tabsa.training.run_config import DistillationConfig, RunConfig, read_config
 from tabsa.training.word_data import Prepared
 from tabsa.training.word_data import prepare as prepare_words
-from tabsa.training.word_result import write_result
+from tabsa.training.word_training import write_result
 from tabsa_repro.experiments import TAUGHT, Variant, config_of
 from tabsa_repro.seed_runs import train as train_seeds
 

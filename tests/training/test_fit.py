@@ -15,8 +15,7 @@ from tabsa.training.callbacks import Callback
 from tabsa.training.fit import choose_device, fit, train_seeds
 from tabsa.training.run_config import run_config
 from tabsa.training.word_data import prepare
-from tabsa.training.word_result import write_result
-from tabsa.training.word_training import reading_probabilities
+from tabsa.training.word_training import reading_probabilities, write_result
 from unchecked import unchecked
 
 CONFIG = {

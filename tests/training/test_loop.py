@@ -14,8 +14,7 @@ from tabsa.evaluation.metrics import all_metrics
 from tabsa.models.registry import SYSTEMS
 from tabsa.training.loop import cross_entropy, rate_factor, selected
 from tabsa.training.run_config import TrainingConfig
-from tabsa.training.word_result import write_result
-from tabsa.training.word_training import Trainer, build_model, moved, reading_probabilities
+from tabsa.training.word_training import Trainer, build_model, moved, reading_probabilities, write_result
 
 NEURAL = [name for name, system in SYSTEMS.items() if system.neural and not system.open_aspects]
 

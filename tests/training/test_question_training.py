@@ -21,8 +21,16 @@ from tabsa.models.reader.reader_network import QuestionBatch
 from tabsa.nn.context import EVALUATION
 from tabsa.schema import Dataset, Example, Opinion
 from tabsa.text.targets import TargetFinder
-from tabsa.training.question_graphs import Room, more_room, padded, room_of
-from tabsa.training.question_training import Batches, ReaderTrainer, held_figures, probabilities_of
+from tabsa.training.question_training import (
+    Batches,
+    ReaderTrainer,
+    Room,
+    held_figures,
+    more_room,
+    padded,
+    probabilities_of,
+    room_of,
+)
 from tabsa.training.run_config import run_config
 
 SIZES = {"vocabulary": VOCABULARY, "longest": 64}

@@ -20,8 +20,7 @@ from tabsa.inference.evaluating import predict_questions
 from tabsa.inference.predictor import Predictor
 from tabsa.training.callbacks import Callback
 from tabsa.training.fit import fit
-from tabsa.training.question_graphs import QuestionGraphs
-from tabsa.training.question_training import ReaderTrainer, probabilities_of
+from tabsa.training.question_training import QuestionGraphs, ReaderTrainer, probabilities_of
 from tabsa.training.reader_run import start
 from tabsa.training.run_config import run_config
 

@@ -25,8 +25,7 @@ from tabsa.training.loop import Loop
 from tabsa.training.run_config import RunConfig, teachers_config
 from tabsa.training.run_folder import Fitted, FittedRow, RunFolder, train_to_the_end
 from tabsa.training.word_data import Prepared, prepare
-from tabsa.training.word_result import write_result
-from tabsa.training.word_training import Trainer, reading_probabilities
+from tabsa.training.word_training import Trainer, reading_probabilities, write_result
 
 _TEACHERS: Final = "teachers-1"  # their folder in a run's
 _APART: Final = 1000  # between the seeds of a student and of its teachers
