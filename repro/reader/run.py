@@ -96,7 +96,7 @@ def prepared_for(ready: Path, name: str, kind: str) -> PreparedQuestions:
 def network(config: RunConfig, prepared: PreparedQuestions, encoder: Path, seeds: list[int]) -> Reader:
     """The untrained model."""
     shape, weights = read_encoder(encoder)
-    model: Reader = config.system.network_class()(config.model, shape, weights, len(prepared.labels), seeds)  # type: ignore[call-arg, arg-type]
+    model: Reader = config.system.network_class()(config.model, shape, weights, len(prepared.labels), seeds)
     return model
 
 

@@ -85,15 +85,15 @@ def refused(folder, read=read_encoder):
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"model_type": "roberta"}, "describes a 'roberta'; expected a bert or an mpnet"),
-        ({"model_type": None}, "describes a 'None'"),
+        ({"model_type": "roberta"}, "'kind' is 'roberta'; expected a bert or an mpnet"),
+        ({"model_type": None}, "'kind' is 'None'"),
         ({"hidden_act": "relu"}, "its activation is 'relu'; expected gelu"),
         ({"position_embedding_type": "relative_key"}, "its positions are 'relative_key'; expected absolute ones"),
         ({"hidden_size": "wide"}, "does not describe an encoder"),
         ({"hidden_size": None}, "does not describe an encoder"),
-        ({"hidden_size": 26}, "a size that its heads divide"),
-        ({"num_attention_heads": 0}, "expected at least 1"),
-        ({"num_hidden_layers": -2}, "expected at least 1"),
+        ({"hidden_size": 26}, "heads of 26 numbers are of no encoder"),
+        ({"num_attention_heads": 0}, "expected a whole number from 1"),
+        ({"num_hidden_layers": -2}, "expected a whole number from 1"),
         ({"layer_norm_eps": []}, "does not describe an encoder"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -75,10 +75,3 @@ class Model(Network):
     def forward(self, tokens: Tensor, lengths: Tensor, *, context: Context) -> ModelOutput:
         """Read sentences `tokens` (S, B, T), rows of `words`, of `lengths` (S, B)."""
         raise NotImplementedError
-
-
-class ModelClass(Protocol):
-    """A subclass of `Model`: called with a configuration of its own kind, it makes the model."""
-
-    def __call__(self, config: Any, vocabulary: Vocabulary, seeds: Sequence[int]) -> Model:
-        """Make the model."""

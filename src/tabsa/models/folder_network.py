@@ -35,7 +35,7 @@ def load_model(folder: ModelFolder, words: NDArray[np.float32], targets: tuple[i
     aspects = torch.from_numpy(aspect_matrix(config.aspects, folder.vectors))
     vocabulary = Vocabulary(torch.from_numpy(words), targets, aspects, len(config.labels), concepts)
     try:
-        model = system.network_class()(build(system.config_class, config.model, "model."), vocabulary, (0,))
+        model: Model = system.network_class()(build(system.config_class, config.model, "model."), vocabulary, (0,))
     except ConfigError as e:
         raise ModelError(f"{folder.path / 'config.json'}: {e}") from e
     expected = {name: tuple(parameter.shape[1:]) for name, parameter in model.named_parameters()}

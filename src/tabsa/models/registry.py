@@ -6,15 +6,12 @@ compares names. Parts are named here and imported when they are needed: networks
 
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tabsa.checkpoint.model_folder import ModelFolder, Precision
 from tabsa.config import nearest
 from tabsa.encoding.answers import Engine
 from tabsa.errors import ModelError
-
-if TYPE_CHECKING:
-    from tabsa.models.base import ModelClass
 
 _SAEIDI, _MA, _LIU = "Saeidi et al. (2016)", "Ma et al. (2018)", "Liu, Cohn and Baldwin (2018)"
 _PYTORCH: Final = "PyTorch"
@@ -51,10 +48,10 @@ class System:
         found: type[Any] = _part(self.config)
         return found
 
-    def network_class(self) -> "ModelClass":
+    def network_class(self) -> type[Any]:
         """Import the network's class; needs PyTorch."""
-        network: ModelClass = _part(self.network)
-        return network
+        found: type[Any] = _part(self.network)
+        return found
 
     def build_graph(self, folder: ModelFolder, precision: Precision, *, half: bool) -> Any:
         """Build an `onnx.ModelProto` of a model folder, its constants in float16 if `half`; needs onnx."""

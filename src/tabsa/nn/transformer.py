@@ -76,16 +76,9 @@ def block(
     learnt = linear(attend(query, key, value, mask, heads), weights["out"], weights["out_bias"])
     states = states + dropout(learnt, rate, context, shape=shape)
     states = layer_norm(states, weights["norm"], weights["norm_bias"], epsilon)
-    return feed_forward(states, weights, epsilon=epsilon, rate=rate, context=context)
-
-
-def feed_forward(
-    states: Tensor, weights: Mapping[str, Tensor], *, epsilon: float, rate: float, context: Context
-) -> Tensor:
-    """The second half of a layer, over `states` (S, B, T, d)."""
     inner = functional.gelu(linear(states, weights["inner"], weights["inner_bias"]))
     inner = linear(inner, weights["outer"], weights["outer_bias"])
-    states = states + dropout(inner, rate, context, shape=states.shape[1:])
+    states = states + dropout(inner, rate, context, shape=shape)
     return layer_norm(states, weights["last_norm"], weights["last_norm_bias"], epsilon)
 
 

@@ -1,7 +1,7 @@
 """A reader's run from a configuration to a model folder; `fit` calls it."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -62,8 +62,7 @@ def start(config: RunConfig, seeds: Sequence[int], data_dir: Path | None, *, tea
     shape, weights = read_encoder(folder)
     if config.data.max_length > shape.longest:
         raise ConfigError(f"'data.max_length' is {config.data.max_length}; the encoder reads {shape.longest} at once")
-    network: Callable[..., Reader] = config.system.network_class()  # type: ignore[assignment]
-    model = network(config.model, shape, weights, len(prepared.labels), seeds)
+    model: Reader = config.system.network_class()(config.model, shape, weights, len(prepared.labels), seeds)
     return ReaderRun(config, prepared, model.encoder.shape, model, reader, tokenizer)
 
 

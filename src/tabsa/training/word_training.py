@@ -133,7 +133,8 @@ def build_model(config: RunConfig, prepared: Prepared, seeds: Sequence[int]) -> 
         len(prepared.labels),
         None if prepared.concepts is None else torch.from_numpy(prepared.concepts),
     )
-    return config.system.network_class()(config.model, vocabulary, seeds)
+    model: Model = config.system.network_class()(config.model, vocabulary, seeds)
+    return model
 
 
 class Trainer(Loop[Sequence[Drawn]]):

@@ -8,14 +8,7 @@ from torch import Tensor
 
 from tabsa.models.base import Model, ModelOutput, Vocabulary
 from tabsa.models.lstm.lstm_config import LSTMConfig, LSTMTASAConfig, SenticLSTMConfig
-from tabsa.nn.attention import (
-    live_words,
-    mean_over,
-    mentions,
-    mentions_or_all,
-    sentence_attention,
-    target_attention,
-)
+from tabsa.nn.attention import live_words, mean_over, mentions, mentions_or_all, sentence_attention, target_attention
 from tabsa.nn.context import Context, constant, dropout, normal, parameter, xavier
 from tabsa.nn.lstm import BiLSTM, LSTMStates, SenticBiLSTM, dropout_alike
 

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tabsa.checkpoint.model_folder import ModelFolder, Precision
 
-OPSET = 18
+_OPSET = 18
 Shape = Sequence[int | str]
 _SMALL = 16  # numbers in a constant that is looked for among those before it
 
@@ -44,17 +44,15 @@ class Graph:
         self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
         return name
 
-    def default(self, name: str, value: NDArray[Any], shape: Shape = ()) -> str:
+    def default(self, name: str, value: NDArray[np.float32]) -> str:
         """Declare an input that may be left out, and is then `value`."""
-        dimensions = shape or [f"{name}_{axis}" for axis in range(value.ndim)]
-        kind = helper.np_dtype_to_tensor_dtype(value.dtype)
         self.constants.append(numpy_helper.from_array(value, name))
-        return self.input(name, dimensions, kind)
+        return self.input(name, [f"{name}_{axis}" for axis in range(value.ndim)])
 
-    def output(self, value: str, name: str, shape: Shape, kind: int = TensorProto.FLOAT) -> None:
+    def output(self, value: str, name: str, shape: Shape) -> None:
         """Declare that `value` is the output called `name`."""
         self.nodes.append(helper.make_node("Identity", [value], [name]))
-        self.outputs.append(helper.make_tensor_value_info(name, kind, shape))
+        self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
 
     def constant(self, array: NDArray[Any] | Sequence[int] | float) -> str:
         """A constant: whole numbers as int64, others as float32."""
@@ -122,7 +120,7 @@ class Graph:
 
     def model(self) -> onnx.ModelProto:
         """Finish the graph as a checked model."""
-        versions = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
+        versions = [helper.make_opsetid("", _OPSET), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(self.proto(), opset_imports=versions, producer_name="tabsa")
         model.ir_version = 9  # what every onnxruntime since 1.17 reads
         own = len(model.graph.input)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeVar
@@ -69,12 +70,18 @@ def batches_of(lengths: Sequence[int], threads: int, *, most: int, least: int, r
         start += count
 
 
-def side_by_side(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> list[Result]:
-    """Compute the results in order, each by one of so many threads."""
-    if min(threads, len(items)) <= 1:
-        return [function(item) for item in items]
-    with ThreadPoolExecutor(min(threads, len(items))) as pool:
-        return list(pool.map(function, items))
+def in_batches(
+    function: Callable[[list[Item]], list[Result]], items: Sequence[Item], batches: Sequence[list[int]], threads: int
+) -> list[Result]:
+    """Compute the items' results in order, each batch of their numbers by one of so many threads."""
+    chosen = [[items[number] for number in batch] for batch in batches]
+    if min(threads, len(chosen)) <= 1:
+        answers = [function(batch) for batch in chosen]
+    else:
+        with ThreadPoolExecutor(min(threads, len(chosen))) as pool:
+            answers = list(pool.map(function, chosen))
+    found = dict(zip(chain(*batches), chain(*answers), strict=True))
+    return [found[number] for number in range(len(items))]
 
 
 def open_session(folder: ModelFolder, name: str, remedy: str, *, weights: str = "") -> Any:

@@ -16,7 +16,7 @@ from tabsa.encoding.passages import Passage
 from tabsa.encoding.passages import passages as cut_passages
 from tabsa.encoding.target_words import neighbours, passage_words
 from tabsa.errors import ModelError
-from tabsa.models.onnx.session import batches_of, cores, open_session, running, shares, side_by_side
+from tabsa.models.onnx.session import batches_of, cores, in_batches, open_session, running, shares
 from tabsa.schema import Target
 from tabsa.text.tokens import Token
 
@@ -27,8 +27,7 @@ _UNKNOWN, _END = -1, -2  # in place of a word's row: it has none; the passage ha
 # Words outside the vectors whose fallbacks are cached: so many, and none that is long.
 _REMEMBERED, _LONGEST_REMEMBERED = 10_000, 40
 _COMPANY = Passage(0, 1, (Token(".", 0, 1),), ())  # read with a passage that would be read alone
-_NEEDED = frozenset({"words", "lengths"})  # what every graph reads
-_OFFERED = _NEEDED | {"slots", "neighbours", "concepts"}  # what a graph may read
+_OFFERED = {"words", "lengths", "slots", "neighbours", "concepts"}  # what a graph may read; all read the first two
 
 
 class WordEngine:
@@ -54,25 +53,21 @@ class WordEngine:
     @cached_property
     def session(self) -> Any:
         """The onnxruntime session, made at first use, or the network where the folder was made without a graph."""
-        without = not self._path.exists() and not self.folder.files.lists(self._path.name)
-        if self.precision == "float32" and without:
-            session = self._network()
-        else:
-            session = open_session(self.folder, self._path.name, self._remedy)
-        self._check(session)
-        return session
+        folder, name = self.folder, self._path.name
+        if self.precision != "float32" or self._path.exists() or folder.files.lists(name):
+            session = open_session(folder, name, self._remedy)
+        elif find_spec("torch"):
+            from tabsa.models.folder_network import NetworkSession
 
-    def _network(self) -> Any:
-        where = self.folder.path
-        if not find_spec("torch"):
+            warnings.warn(f"{folder.path} has no graph: PyTorch runs its network, which is slower", stacklevel=2)
+            session = NetworkSession(folder)
+        else:
             raise ModelError(
-                f"{where} has no {self._path.name}: make it with `{self._remedy}`, or have PyTorch run its network; "
+                f"{folder.path} has no {name}: make it with `{self._remedy}`, or have PyTorch run its network; "
                 f"both need pip install 'tabsa[train]'"
             )
-        from tabsa.models.folder_network import NetworkSession
-
-        warnings.warn(f"{where} has no graph: PyTorch runs its network, which is slower", stacklevel=2)
-        return NetworkSession(self.folder)
+        self._check(session)
+        return session
 
     def _check(self, session: Any) -> None:
         """Refuse a graph that was not made from this folder."""
@@ -81,8 +76,7 @@ class WordEngine:
         outputs = {value.name: list(value.shape) for value in session.get_outputs()}
         answers = [config.targets, len(config.aspects), len(config.labels)]
         fits = (
-            set(inputs) >= _NEEDED
-            and set(inputs) <= _OFFERED
+            {"words", "lengths"} <= set(inputs) <= _OFFERED
             and inputs["words"][2:] == [vectors.dim]
             and ("concepts" not in inputs or self.folder.concepts is not None)
             and outputs.get("probabilities", [])[1:] == answers
@@ -151,13 +145,8 @@ class WordEngine:
             return []
         batches = list(_batches([len(passage.tokens) for passage in passages], self.threads))
         read = partial(self._read_batch, self.session, gates=gates)  # first, because it checks that the files fit
-        answers = side_by_side(read, [[passages[n] for n in batch] for batch in batches], self.threads)
-        numbers = (number for batch in batches for number in batch)
-        found = dict(zip(numbers, (answer for batch in answers for answer in batch), strict=True))
-        ordered = (found[number] for number in range(len(passages)))
-        return [
-            one._replace(probabilities=one.probabilities[:, own]) for one, own in zip(ordered, columns, strict=True)
-        ]
+        pairs = zip(in_batches(read, passages, batches, self.threads), columns, strict=True)
+        return [one._replace(probabilities=one.probabilities[:, own]) for one, own in pairs]
 
     def opened(self, passage: Passage) -> None:  # noqa: ARG002
         """Return None: a word that is to be hidden has to be left out of the reading."""

@@ -14,8 +14,6 @@ from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.config import option
 from tabsa.errors import ModelError
 
-_MOST: Final = 1 << 20  # of anything that is counted: more than any encoder has
-_MOST_LAYERS: Final = 1 << 10
 _FAR: Final = 128  # the distance from which MPNet's relative positions are all alike
 _NORMS: Final = ("norm", "last_norm")
 
@@ -37,7 +35,7 @@ class ReaderConfig:
 
 @dataclass(frozen=True)
 class EncoderShape:
-    """The sizes of an encoder."""
+    """The sizes of an encoder; a ValueError where none is like that."""
 
     kind: str  # bert or mpnet
     size: int  # d
@@ -48,6 +46,19 @@ class EncoderShape:
     positions: int
     epsilon: float
     buckets: int = 0  # of MPNet's relative positions
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("bert", "mpnet"):
+            raise ValueError(f"'kind' is {shown(self.kind)}; expected a bert or an mpnet")
+        if type(self.epsilon) is not float or not 0 < self.epsilon < 1:
+            raise ValueError(f"'epsilon' is {shown(self.epsilon)}; expected a small number")
+        least = {"positions": 8, "buckets": 8 if self.kind == "mpnet" else 0}
+        for name in ("size", "layers", "heads", "inner", "vocabulary", "positions", "buckets"):
+            value, low, high = getattr(self, name), least.get(name, 1), 1 << (10 if name == "layers" else 20)
+            if type(value) is not int or not low <= value <= high:
+                raise ValueError(f"'{name}' is {shown(value)}; expected a whole number from {low} to {high}")
+        if self.size % self.heads:
+            raise ValueError(f"{self.heads} heads of {self.size} numbers are of no encoder")
 
     @property
     def first_position(self) -> int:
@@ -134,31 +145,16 @@ def reader_options(config: ReaderConfig, shape: EncoderShape) -> dict[str, Any]:
 
 def reader_shape(folder: ModelFolder) -> ReaderShape:
     """Read a reader's sizes from config.json; raises a one-line ModelError where no reader is like that."""
-    model, path = folder.config.model, folder.path / "config.json"
-    shape = model.get("shape")
-    if not isinstance(shape, dict):
-        raise ModelError(f"{path}: 'model' has no 'shape'; expected the sizes of a reader's encoder")
-
-    def count(values: Mapping[str, Any], name: str, low: int = 1) -> int:
-        value, high = values.get(name), _MOST_LAYERS if name in ("layers", "late_interaction") else _MOST
-        if type(value) is not int or not low <= value <= high:
-            raise ModelError(f"{path}: '{name}' of the model is {shown(value)}; expected a whole number from {low}")
-        return value
-
-    kind: Any = shape.get("kind")
-    epsilon: Any = shape.get("epsilon")
-    if not isinstance(kind, str) or kind not in ("bert", "mpnet"):
-        raise ModelError(f"{path}: the encoder is a {shown(kind)}; expected a bert or an mpnet")
-    if type(epsilon) not in (int, float) or not 0 < epsilon < 1:
-        raise ModelError(f"{path}: 'epsilon' of the model is {shown(epsilon)}; expected a small number")
-    sizes = {name: count(shape, name) for name in ("size", "layers", "heads", "inner", "vocabulary", "positions")}
-    if sizes["size"] % sizes["heads"] or sizes["positions"] < 8:
-        raise ModelError(f"{path}: {sizes['heads']} heads of {sizes['size']} numbers are of no encoder")
-    buckets = count(shape, "buckets", 8) if kind == "mpnet" else 0
-    encoder = EncoderShape(kind=kind, epsilon=float(epsilon), buckets=buckets, **sizes)
-    late, untied = count(model, "late_interaction"), model.get("untied") is True
-    if late > encoder.layers:
-        raise ModelError(f"{path}: 'late_interaction' of the model is {late}; its encoder has {encoder.layers} layers")
-    if not 4 <= folder.config.max_length <= encoder.longest:
-        raise ModelError(f"{path}: 'max_length' is {folder.config.max_length}; expected 4 to {encoder.longest}")
-    return ReaderShape(encoder, late, len(folder.config.labels), untied)
+    config, path = folder.config, folder.path / "config.json"
+    late, untied = config.model.get("late_interaction"), config.model.get("untied") is True
+    try:
+        encoder = EncoderShape(**config.model["shape"])
+        if type(late) is not int or not 1 <= late <= encoder.layers:
+            raise ValueError(
+                f"'late_interaction' is {shown(late)}; its encoder has {encoder.layers} layers"
+            )
+        if not 4 <= config.max_length <= encoder.longest:
+            raise ValueError(f"'max_length' is {config.max_length}; expected 4 to {encoder.longest}")
+    except (KeyError, TypeError, ValueError) as e:
+        raise ModelError(f"{path} does not describe a reader ({e})") from e
+    return ReaderShape(encoder, late, len(config.labels), untied)

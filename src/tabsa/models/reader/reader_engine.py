@@ -17,7 +17,7 @@ from tabsa.encoding.answers import PassageAnswer, PresenceCalibration
 from tabsa.encoding.passages import Passage
 from tabsa.encoding.pieces import NO_SLOT, PiecePassage, PieceReader, wording
 from tabsa.errors import ModelError
-from tabsa.models.onnx.session import batches_of, cores, load_onnxruntime, open_session, running, shares, side_by_side
+from tabsa.models.onnx.session import batches_of, cores, in_batches, load_onnxruntime, open_session, running, shares
 from tabsa.models.reader.reader_config import reader_shape
 from tabsa.models.reader.reader_storage import (
     ATTENTION_BIAS,
@@ -144,10 +144,8 @@ class ReaderEngine:
         vectors, row = self.aspect_vectors(wordings), {aspect: n for n, aspect in enumerate(wordings)}
         answer = partial(self._answer_batch, {own: vectors[[row[aspect] for aspect in own]] for own in lists})
         batches = list(_batches([len(passage.pieces) + 2 for passage in read], self.threads))
-        answers = side_by_side(answer, [[(read[n], requested[n]) for n in batch] for batch in batches], self.threads)
-        pairs = (zip(batch, found, strict=True) for batch, found in zip(batches, answers, strict=True))
-        by_number = dict(pair for batch in pairs for pair in batch)
-        return [PassageAnswer(by_number[n], None) for n in range(len(read))]
+        answers = in_batches(answer, [*zip(read, requested, strict=True)], batches, self.threads)
+        return [PassageAnswer(found, None) for found in answers]
 
     def opened(self, passage: Passage) -> "ReaderPassage | None":
         """Open a passage: read once and ready for questions with parts of it masked."""
