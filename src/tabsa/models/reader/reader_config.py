@@ -150,9 +150,7 @@ def reader_shape(folder: ModelFolder) -> ReaderShape:
     try:
         encoder = EncoderShape(**config.model["shape"])
         if type(late) is not int or not 1 <= late <= encoder.layers:
-            raise ValueError(
-                f"'late_interaction' is {shown(late)}; its encoder has {encoder.layers} layers"
-            )
+            raise ValueError(f"'late_interaction' is {shown(late)}; its encoder has {encoder.layers} layers")
         if not 4 <= config.max_length <= encoder.longest:
             raise ValueError(f"'max_length' is {config.max_length}; expected 4 to {encoder.longest}")
     except (KeyError, TypeError, ValueError) as e:
