@@ -155,9 +155,7 @@ def _add_splits(one: dict[str, Any], data_dir: Path | None) -> None:
 def fetch(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What to fetch; `tabsa data` lists the names.")],
-    data_dir: Annotated[
-        Path | None, options.optional("DIR", "Put it here. [default: `$TABSA_DATA`, or your cache]")
-    ] = None,
+    data_dir: Annotated[Path | None, options.optional("DIR", "[default: `$TABSA_DATA`, or your cache]")] = None,
 ) -> None:
     """Download a dataset or word vectors from their public home, and check their sha256.
 

@@ -10,7 +10,7 @@ import typer
 
 from tabsa.cli import options
 from tabsa.cli.console import note, out, print_json
-from tabsa.cli.options import optional
+from tabsa.cli.options import option, optional
 from tabsa.errors import ModelError
 
 if TYPE_CHECKING:
@@ -27,28 +27,15 @@ _ASPECTS = (
 
 
 def command(
-    predictions: Annotated[
-        str, typer.Argument(metavar=_ONE, help="A predictions file (.jsonl, .jsonl.gz), or a model by name or folder.")
-    ],
+    predictions: Annotated[str, typer.Argument(metavar=_ONE, help="Predictions (.jsonl, .jsonl.gz), or a model.")],
     data: Annotated[str, typer.Option(help="A dataset's name, or your own file or folder.")] = "sentihood",
-    split: Annotated[
-        str | None, optional("PART", "The part of the dataset to score on; all: a whole file. [default: test]")
-    ] = None,
+    split: Annotated[str | None, optional("PART", "Of the dataset; all: a whole file. [default: test]")] = None,
     aspects: Annotated[list[str] | None, optional("LIST|FILE|A,B", _ASPECTS)] = None,
     single: Annotated[list[str] | None, optional("ASPECT", "An aspect to score; repeatable.", "--aspect", "-a")] = None,
-    bootstrap: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Resamples for the 95% intervals; 0: none, which is faster.")
-    ] = 1000,
-    against: Annotated[
-        str | None, optional(_ONE, "Another to compare with on the same questions, by a paired bootstrap over texts.")
-    ] = None,
-    page: Annotated[
-        Path | None,
-        optional("FILE.html", "Write a page: figures, confusion, reliability, the worst mistakes.", "--report"),
-    ] = None,
-    errors: Annotated[
-        Path | None, optional("FILE", "Write every wrong answer as a row: .csv, .jsonl or .parquet.")
-    ] = None,
+    bootstrap: Annotated[int, option("N", "Resamples for the 95% intervals; 0 is faster.", min=0)] = 1000,
+    against: Annotated[str | None, optional(_ONE, "Another, compared on the same questions with intervals.")] = None,
+    page: Annotated[Path | None, optional("FILE.html", "Write figures and mistakes as a page.", "--report")] = None,
+    errors: Annotated[Path | None, optional("FILE", "Write wrong answers: .csv, .jsonl or .parquet.")] = None,
     text_column: options.LabelledText = None,
     target_column: options.LabelledTarget = None,
     aspect_column: options.LabelledAspect = None,

@@ -81,9 +81,7 @@ def _systems() -> list[dict[str, Any]]:
 
 def export_command(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model folder.")],
-    precision: Annotated[
-        Literal["float32", "int8"], typer.Option(help="Of the products; int8 is a second, faster graph.")
-    ] = "float32",
+    precision: Annotated[Literal["float32", "int8"], typer.Option(help="int8 is a second, faster graph.")] = "float32",
 ) -> None:
     """Write a model folder's `model.onnx`, which is what `predict` and `score` run.
 

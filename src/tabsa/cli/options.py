@@ -17,6 +17,11 @@ def optional(metavar: str, about: str, *names: str, **limits: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=about, show_default=False, **limits)
 
 
+def option(metavar: str, about: str, *names: str, **limits: Any) -> Any:
+    """Declare an option whose default stands in the signature, and in the help."""
+    return typer.Option(*names, metavar=metavar, help=about, **limits)
+
+
 def flag(name: str, about: str) -> Any:
     """Declare an option without a value, which is off unless it is given."""
     return typer.Option(name, metavar="", help=about, show_default=False)
@@ -26,6 +31,7 @@ _MODEL = "The model: a name of `tabsa models`, a folder, or hub:OWNER/NAME. [def
 _IMPLIED = "Take a text that does not name a target to be about it. [default: as the model was taught]"
 _ASPECT = "An aspect: any words if the model is open, else one that it knows; repeatable. [default: the model's own]"
 _ASPECTS = "Several: everyday, places, restaurants, hotels, phones or laptops; or a file, one a line; or A,B."
+_SETTING = "Change one option of the configuration; repeatable."
 _PRECISION = "Of the model's products: int8 is faster and needs a graph exported in it."
 _ESCAPE = "In CSV, put an apostrophe before text that a spreadsheet would take for a formula."
 _TARGET = "Who may be judged, with other names for it; repeatable. In a name write `\\=`, in an alias `\\,`."
@@ -39,9 +45,7 @@ Aspects: TypeAlias = Annotated[list[str] | None, optional("ASPECT", _ASPECT, "--
 AspectLists: TypeAlias = Annotated[list[str] | None, optional("LIST|FILE|A,B", _ASPECTS, "--aspects")]
 DataDir: TypeAlias = Annotated[Path | None, optional("DIR", "Look for data here first.", "--data-dir")]
 AsJson: TypeAlias = Annotated[bool, flag("--json", "Print JSON, figures as fractions.")]
-Setting: TypeAlias = Annotated[
-    list[str] | None, optional("SECTION.KEY=VALUE", "Change one option of the configuration; repeatable.", "--set")
-]
+Setting: TypeAlias = Annotated[list[str] | None, optional("SECTION.KEY=VALUE", _SETTING, "--set")]
 Device: TypeAlias = Annotated[str, typer.Option("--device", help="cpu, cuda, or auto: cuda where there is one.")]
 Overwrite: TypeAlias = Annotated[bool, flag("--overwrite", "Replace what is there.")]
 EscapeFormulas: TypeAlias = Annotated[bool, flag("--escape-formulas", _ESCAPE)]
@@ -49,19 +53,13 @@ EscapeFormulas: TypeAlias = Annotated[bool, flag("--escape-formulas", _ESCAPE)]
 # Columns of one's own labelled file; `labelled_columns` puts them together.
 _Column: TypeAlias = str | None
 LabelledText: TypeAlias = Annotated[_Column, optional("C", "Of texts. [default: text]", "--text-column")]
-LabelledTarget: TypeAlias = Annotated[
-    _Column, optional("C", "Of targets, if any. [default: target]", "--target-column")
-]
+LabelledTarget: TypeAlias = Annotated[_Column, optional("C", "Of targets. [default: target]", "--target-column")]
 LabelledAspect: TypeAlias = Annotated[_Column, optional("C", "Of aspects. [default: aspect]", "--aspect-column")]
-LabelledPolarity: TypeAlias = Annotated[
-    _Column, optional("C", "Of polarities. [default: polarity]", "--polarity-column")
-]
+LabelledPolarity: TypeAlias = Annotated[_Column, optional("C", "[default: polarity]", "--polarity-column")]
 LabelledId: TypeAlias = Annotated[_Column, optional("C", "Of ids, if any. [default: id]", "--id-column")]
 
 # Columns and targets of a table that is to be read.
-TextColumn: TypeAlias = Annotated[
-    _Column, optional("C", "The column to read. [default: text, or that with most words]", "--text-column")
-]
+TextColumn: TypeAlias = Annotated[_Column, optional("C", "[default: text, or with most words]", "--text-column")]
 TargetsFile: TypeAlias = Annotated[Path | None, optional("FILE", _TARGETS, "--targets")]
 Targets: TypeAlias = Annotated[list[str] | None, optional("NAME[=ALIAS,...]", _TARGET, "--target", "-t")]
 TargetColumn: TypeAlias = Annotated[_Column, optional("C", _OWN_TARGETS, "--target-column")]

@@ -24,22 +24,15 @@ _BAR = 12  # characters
 
 
 def command(
-    text: Annotated[
-        str | None, typer.Argument(metavar="TEXT", help="What to read; `-`, or nothing, reads standard input.")
-    ] = None,
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="`-`, or nothing, reads standard input.")] = None,
     targets: options.Targets = None,
     implied: options.Implied = None,
     aspects: options.Aspects = None,
     aspect_lists: options.AspectLists = None,
     model: options.ModelName = None,
     as_json: Annotated[bool, options.flag("--json", "Print JSON, every pair with its probabilities.")] = False,
-    explain: Annotated[
-        Path | None,
-        options.optional("FILE.html", "Write a page: the words shaded by what carries each answer, and memory gates."),
-    ] = None,
-    evidence: Annotated[
-        bool, typer.Option("--evidence", "-e", help="Say which words carry each answer, as measured on the model.")
-    ] = False,
+    explain: Annotated[Path | None, options.optional("FILE.html", "Write what carries each answer as a page.")] = None,
+    evidence: Annotated[bool, typer.Option("--evidence", "-e", help="Say which words carry each answer.")] = False,
     every: Annotated[bool, options.flag("--all", "Show every pair, also where the text is silent.")] = False,
     precision: options.Precision = "auto",
 ) -> None:

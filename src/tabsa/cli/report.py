@@ -13,30 +13,15 @@ from tabsa.errors import OutputError
 
 
 def command(
-    scored: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SCORED", help="What `tabsa score` wrote, wide or long, in any format; or a folder or 'pattern'."
-        ),
-    ],
-    page: Annotated[
-        Path | None, optional("FILE.html", "Write the page, and beside it all numbers as FILE.csv.", "--out")
-    ] = None,
+    scored: Annotated[Path, typer.Argument(metavar="SCORED", help="What `tabsa score` wrote; a table or a folder.")],
+    page: Annotated[Path | None, optional("FILE.html", "Write the page, and its numbers as FILE.csv.", "--out")] = None,
     title: Annotated[str | None, optional("TEXT", "What it is called. [default: the file's name]")] = None,
     text_column: Annotated[str | None, optional("C", "The column of texts. [default: text, or the longest]")] = None,
     id_column: Annotated[str | None, optional("C", "What tells texts apart. [default: id, else row]")] = None,
-    date_column: Annotated[
-        str | None, optional("C", "The column of dates. [default: that which is called so, or holds dates]")
-    ] = None,
-    target_column: Annotated[
-        str | None, optional("C", "Of a wide table whose rows name their own targets, the column that does.")
-    ] = None,
-    prefix: Annotated[
-        str | None, optional("TEXT", "What the columns of answers begin with, where it cannot be told.")
-    ] = None,
-    day_first: Annotated[
-        bool | None, optional("", "How to read 3/4/2024. [default: as other rows tell]", "--day-first/--month-first")
-    ] = None,
+    date_column: Annotated[str | None, optional("C", "[default: that which is called so, or holds dates]")] = None,
+    target_column: Annotated[str | None, optional("C", "Of a wide table whose rows name their own targets.")] = None,
+    prefix: Annotated[str | None, optional("TEXT", "What the columns of answers begin with.")] = None,
+    day_first: Annotated[bool | None, optional("", "How to read 3/4/2024.", "--day-first/--month-first")] = None,
     as_json: Annotated[bool, options.flag("--json", "Print all of it as JSON, shares as fractions.")] = False,
     escape_formulas: options.EscapeFormulas = False,
     overwrite: options.Overwrite = False,

@@ -33,10 +33,7 @@ def command(
         Path | None, optional("FOLDER", f"Where results go. [default: {_OUT}; {_QUICK_OUT} with --quick]", "--out")
     ] = None,
     again: Annotated[bool, flag("--again", "Run what is there already, too, and replace it.")] = False,
-    draw: Annotated[bool, flag("--draw", "Train nothing: tables and pictures of what is there already.")] = False,
-    prepare: Annotated[
-        Path | None, optional("FOLDER", "Write the data as files for a machine that has none, and stop.")
-    ] = None,
+    prepare: Annotated[Path | None, optional("FOLDER", "Write the data for a machine that has none.")] = None,
     prepared: Annotated[Path | None, optional("FOLDER", "Train from files of --prepare.")] = None,
     settings: Setting = None,
     device: Device = "auto",
@@ -45,7 +42,8 @@ def command(
     """Train what a table or figure of the paper shows, with several seeds, and compare.
 
     States are selected on dev; test is looked at once a seed, at the end. Every finished part is saved, so that the
-    same command goes on where it was stopped. On two machines: `--prepare` where the data is, `--prepared` at the GPU.
+    same command goes on where it was stopped, or shows and draws what is there. On two machines: `--prepare` where the
+    data is, `--prepared` at the GPU.
 
     Examples:
     - `tabsa reproduce delayed-entnet --seeds 1 --quick`
@@ -83,42 +81,26 @@ def command(
         return
     if quick:
         warn(_QUICK)
-    _reproduce(request, draw=draw)
+    _reproduce(request)
 
 
-def _reproduce(request: "ReproduceRequest", *, draw: bool) -> None:
+def _reproduce(request: "ReproduceRequest") -> None:
     """Run, write and show."""
     from tabsa.cli.progress import ProgressBar
+    from tabsa_repro.paper_figures import write_pictures
     from tabsa_repro.records import ResultStore, read_json
-    from tabsa_repro.running import combine, run
+    from tabsa_repro.running import run
 
-    store = ResultStore(request.out)
-    if draw:
-        combine(store, request.experiment)
-        records = store.records(request.experiment)
-        if not records:
-            raise OutputError(f"{request.out} has nothing of {request.experiment} yet; leave --draw out")
-    else:
-        records = run(request, [ProgressBar()], note)
+    records = run(request, [ProgressBar()], note)
     if not records:
         return
-    path = store.combined(request.experiment)
-    pictures = _pictures(request, read_json(path), must=draw)
-    _show(request.experiment, list(records.values()))
-    typer.echo(f"written: {', '.join(map(str, [path, *pictures]))}")
-
-
-def _pictures(request: "ReproduceRequest", content: Any, *, must: bool) -> list[Path]:
-    """Draw; where matplotlib is absent and no picture was requested, say how to draw later."""
-    from tabsa_repro.paper_figures import write_pictures
-
+    written = [ResultStore(request.out).combined(request.experiment)]
     try:
-        return write_pictures(request.experiment, content, request.out)
-    except OutputError as e:
-        if must:
-            raise
-        warn(f"{e}; then `tabsa reproduce {request.experiment} --draw --out {request.out}`")
-        return []
+        written += write_pictures(request.experiment, read_json(written[0]), request.out)
+    except OutputError as e:  # the results are there, and only matplotlib is not
+        warn(f"{e}; then the same command draws")
+    _show(request.experiment, list(records.values()))
+    typer.echo(f"written: {', '.join(map(str, written))}")
 
 
 def _show(experiment: str, records: list[dict[str, Any]]) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from tabsa.cli import options
 from tabsa.cli.console import Show, note, progress_bar, warn
-from tabsa.cli.options import flag, optional
+from tabsa.cli.options import flag, option, optional
 from tabsa.pages.tally import plural
 
 if TYPE_CHECKING:
@@ -40,38 +40,25 @@ def command(
     aspects: options.Aspects = None,
     aspect_lists: options.AspectLists = None,
     model: options.ModelName = None,
-    layout: Annotated[
-        Literal["wide", "long"],
-        typer.Option(help="wide: the input with a column a target-aspect pair; long: a row an opinion."),
-    ] = "wide",
+    layout: Annotated[Literal["wide", "long"], typer.Option(help="A column a pair, or a row an opinion.")] = "wide",
     probabilities: Annotated[bool, flag("--probabilities", "Add each label's probability to the wide layout.")] = False,
     every: Annotated[bool, flag("--all", "In the long layout, write `none` as well.")] = False,
     evidence: Annotated[bool, flag("--evidence", "Add the sentence that carries each opinion; slower.")] = False,
-    keep: Annotated[
-        list[str] | None, optional("C", "A column of IN to keep, beside id and text; repeatable. [default: all]")
-    ] = None,
-    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Goes before the name of each new column.")] = "",
+    keep: Annotated[list[str] | None, optional("C", "A column of IN to keep; repeatable. [default: all]")] = None,
+    prefix: Annotated[str, option("TEXT", "Goes before the name of each new column.")] = "",
     escape_formulas: options.EscapeFormulas = False,
     rejects: Annotated[Path | None, optional("FILE", "Where bad rows go. [default: OUT.rejects.jsonl]")] = None,
     resume: Annotated[bool, flag("--resume", "Go on where a run into OUT was stopped.")] = False,
     overwrite: options.Overwrite = False,
-    threads: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Of the model; 0 is one a core, or with workers one each.")
-    ] = 0,
+    threads: Annotated[int, option("N", "Of the model; 0: one a core, or with workers one each.", min=0)] = 0,
     precision: options.Precision = "auto",
-    chunk: Annotated[
-        int, typer.Option(min=1, metavar="ROWS", help="Rows scored and saved together; a kill loses at most these.")
-    ] = 1024,
+    chunk: Annotated[int, option("ROWS", "Scored and saved together; a kill loses at most these.", min=1)] = 1024,
     form: Annotated[
-        str | None, optional("F", "Of many tables' results: csv, jsonl.gz ... [default: as each is]", "--format")
+        str | None, optional("F", "Of many tables: csv, jsonl.gz ... [default: its own]", "--format")
     ] = None,
-    engine: Annotated[
-        Literal["local", "ray"], typer.Option(help="This machine, or a Ray cluster, which splits Parquet files.")
-    ] = "local",
+    engine: Annotated[Literal["local", "ray"], typer.Option(help="This machine, or a Ray cluster.")] = "local",
     ray_address: Annotated[str | None, optional("A", "The cluster. [default: $RAY_ADDRESS, or this machine]")] = None,
-    workers: Annotated[
-        int | None, optional("N", "That score many tables, a model each. [default: all CPUs]", min=1)
-    ] = None,
+    workers: Annotated[int | None, optional("N", "For many tables, a model each. [default: all CPUs]", min=1)] = None,
 ) -> None:
     """Ask a model about every row of a table, or of many.
 

@@ -10,7 +10,7 @@ import typer
 
 from tabsa.cli import options
 from tabsa.cli.console import note, warn
-from tabsa.cli.options import optional
+from tabsa.cli.options import option, optional
 from tabsa.errors import ConfigError
 from tabsa.files import read_text
 
@@ -22,19 +22,13 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 def command(
     host: Annotated[str, typer.Option(metavar="NAME", help="Where to listen; 0.0.0.0 is every network.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="N", envvar="TABSA_PORT", help="0 takes any free one.")
-    ] = 8000,
+    port: Annotated[int, option("N", "0 takes any free one.", min=0, max=65535, envvar="TABSA_PORT")] = 8000,
     model: options.ModelName = None,
     workers: Annotated[int, typer.Option(min=1, metavar="N", help="Processes, each with the model.")] = 1,
     cors: Annotated[list[str] | None, optional("ORIGIN", "Let web pages of this origin in; repeatable.")] = None,
     allow_host: Annotated[list[str] | None, optional("NAME", "Answer to this name too; repeatable.")] = None,
-    corrections: Annotated[
-        str | None, optional("FILE", "A .jsonl that corrections made on the page are added to, as training data.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None, optional("KEY=VALUE", "Any other setting; see docs/serving.md.", "--set")
-    ] = None,
+    corrections: Annotated[str | None, optional("FILE", "A .jsonl that corrections on the page are added to.")] = None,
+    settings: Annotated[list[str] | None, optional("KEY=VALUE", "Another setting: docs/serving.md.", "--set")] = None,
     access_log: Annotated[bool, options.flag("--access-log", "Print a line for each request.")] = False,
 ) -> None:
     """Start the page and the API.

@@ -10,15 +10,10 @@ from tabsa.cli.console import note, progress_bar
 
 
 def command(
-    source: Annotated[
-        Path,
-        typer.Argument(metavar="TABLE", help="Texts: .csv, .tsv or .jsonl, each also with .gz, .xlsx or .parquet."),
-    ],
+    source: Annotated[Path, typer.Argument(metavar="TABLE", help="Texts, in any format of `tabsa score`.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Where the questions go, in any of these formats.")],
     n: Annotated[int, typer.Option("--n", "-n", min=1, metavar="N", help="How many texts.")] = 50,
-    questions: Annotated[
-        int, typer.Option(min=0, metavar="N", help="How many questions a text, the least sure; 0 is all.")
-    ] = 3,
+    questions: Annotated[int, options.option("N", "Questions a text, the least sure; 0 is all.", min=0)] = 3,
     targets: options.TargetsFile = None,
     names: options.Targets = None,
     target_column: options.TargetColumn = None,
@@ -27,9 +22,7 @@ def command(
     aspect_lists: options.AspectLists = None,
     model: options.ModelName = None,
     text_column: options.TextColumn = None,
-    labelled: Annotated[
-        Path | None, options.optional("FILE", "Your labelled data so far: nothing like its texts is picked again.")
-    ] = None,
+    labelled: Annotated[Path | None, options.optional("FILE", "Your labels so far, not to be picked again.")] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Pick the texts whose labels would teach the model most, as a table to fill in.

@@ -9,7 +9,7 @@ import typer
 
 from tabsa.cli import options
 from tabsa.cli.console import note, out
-from tabsa.cli.options import flag, optional
+from tabsa.cli.options import flag, option, optional
 from tabsa.errors import TabsaError
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ def command(
     folder: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the model folder is written.")],
     base: Annotated[str | None, optional("NAME|FOLDER", "The reader to start from. [default for DATA: reader]")] = None,
     kind: Annotated[str | None, optional("SYSTEM", "Instead, train this system from nothing: lr, ...")] = None,
-    full: Annotated[
-        bool, flag("--full", "Train the encoder too, not only what answers: slower, for much data.")
-    ] = False,
+    full: Annotated[bool, flag("--full", "Train the encoder too: slower, for much data.")] = False,
     minutes: Annotated[float | None, optional("N", "Be done in about this time.", min=0.1)] = None,
     epochs: Annotated[int | None, optional("N", "How often the texts are read.", min=1)] = None,
     more: Annotated[Path | None, optional("FILE", "A second table of labels to learn from.")] = None,
@@ -37,9 +35,7 @@ def command(
     aspect_column: options.LabelledAspect = None,
     polarity_column: options.LabelledPolarity = None,
     id_column: options.LabelledId = None,
-    seeds: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Seeds to train side by side; the best on dev wins.")
-    ] = 1,
+    seeds: Annotated[int, option("N", "Trained side by side; the best on dev wins.", min=1)] = 1,
     resume: Annotated[bool, flag("--resume", "Go on where a run into this folder stopped.")] = False,
     settings: options.Setting = None,
     device: options.Device = "auto",
