@@ -112,7 +112,7 @@ def train(ready: Path, store: Path, names: list[str]) -> None:
     for name, config in ((name, configs()[name]) for name in names):
         started = time.perf_counter()
         prepared = Prepared.read(ready / f"{name}-words.safetensors")
-        asked = Questions.of(load_file(store / f"{name}.safetensors"))
+        asked = Questions(**load_file(store / f"{name}.safetensors"))
         if asked.soft_labels is None:
             raise SystemExit(f"{store / name} has no answers")
         taught = with_answers(prepared, prepared.train, asked, asked.soft_labels.astype(np.float32))

@@ -119,7 +119,7 @@ def train(ready: Path, store: Path, name: str, args: argparse.Namespace) -> None
                     tensor.copy_(value[[n % len(value) for n in range(len(seeds))]])
     pool = None
     if args.pool:
-        pool = Questions.of(load_arrays(store / f"{args.pool}.safetensors"))
+        pool = Questions(**load_arrays(store / f"{args.pool}.safetensors"))
         if kind == "mpnet":
             pool = replace(pool, pieces=load_arrays(ready / "mpnet-pieces.safetensors")["rows"][pool.pieces])
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -192,7 +192,7 @@ def soften(ready: Path, store: Path, name: str, args: argparse.Namespace) -> Non
     prepared = prepared_for(ready, data, kind)
     given = ready / f"{name}.safetensors"
     if given.exists():
-        pool = Questions.of(load_arrays(given))
+        pool = Questions(**load_arrays(given))
     else:
         plain = repeated(PreparedQuestions.read(ready / f"{data}.safetensors"), args.repeats)
         pool = Drawer(config, plain).pool(args.draws, extra=args.extra, dropped=0.1)

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabsa.embeddings.concepts import LEXICON, ConceptTable, load_concepts, read_concepts
-from tabsa.embeddings.word_forms import forms
+from tabsa.embeddings.concepts import LEXICON, ConceptTable, forms, load_concepts, read_concepts
 from tabsa.errors import DataError, DataNotFoundError
 
 

@@ -41,7 +41,7 @@ def test_the_published_file_is_read_exactly(glove):
         pytest.skip("this is the full GloVe file; the figures are of the 35,001 rows at hand")
     assert vectors.matrix.shape == (35_001, 300)
     assert len(set(vectors.words)) == 35_001
-    assert "at\xa0name@domain.com" in vectors
+    assert "at\xa0name@domain.com" in vectors.index
     _check_against_plain_reading(vectors, glove)
 
 
@@ -57,7 +57,7 @@ def _check_against_plain_reading(vectors: WordVectors, glove: Path) -> None:
 
 def test_coverage_of_sentihood(glove, token_counts):
     vectors = read_vectors(glove, {spelling for word in token_counts for spelling in candidates(word)})
-    own = sum(count for word, count in token_counts.items() if word in vectors)
+    own = sum(count for word, count in token_counts.items() if word in vectors.index)
     if own > 0.99 * token_counts.total():
         pytest.skip("this is the full GloVe file; the figures are of the 35,001 rows at hand")
     report = coverage(lookup(token_counts, vectors), token_counts)

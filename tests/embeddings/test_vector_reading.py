@@ -41,7 +41,7 @@ def test_all_words_are_read_with_spaces_in_words(write):
     assert vectors.matrix.dtype == np.float32
     np.testing.assert_array_equal(vectors.matrix, MATRIX)
     assert (vectors.source.name, vectors.source.sha256) == ("vectors.txt", sha256(path))
-    assert ("London" in vectors, "london" in vectors) == (True, False)
+    assert ("London" in vectors.index, "london" in vectors.index) == (True, False)
     np.testing.assert_array_equal(vectors["London"], MATRIX[3])
     assert vectors.scale == pytest.approx(np.sqrt((MATRIX**2).mean()), rel=0.01)
 

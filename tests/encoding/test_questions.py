@@ -118,8 +118,7 @@ def test_soft_labels_are_joined_where_all_have_them_and_arrays_come_back():
     both = joined_questions([soft, soft])
     np.testing.assert_array_equal(both.soft_labels, np.tile(soft.soft_labels, (2, 1)))
     for one in (plain, both):
-        arrays = one.arrays("x.") | {"y.pieces": np.zeros(1)}
-        again = Questions.of(arrays, "x.")
+        again = Questions(**one.arrays())
         assert set(again.arrays()) == set(one.arrays())
         for name, array in one.arrays().items():
             np.testing.assert_array_equal(getattr(again, name), array)

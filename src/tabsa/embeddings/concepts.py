@@ -5,16 +5,15 @@
     table.matrix[rows]
 
 A source of concepts is a table of tab-separated columns, named in its first line: `concept` (words joined with _) and
-numbers, which make the vector. SenticNet has this form. Its moods, polarity label and related concepts are no numbers
-and not part of the vector.
+numbers, which make the vector. SenticNet has this form.
 
-`lexicon.tsv` is the package's own: some 900 words and phrases that people judge places, food and service by, grouped
-by sense, each with SenticNet's four affective dimensions and a polarity as its writer felt them. Nothing in it was
-copied or measured. It lets everything run without other data; it is no substitute for a real resource.
+`lexicon.tsv` is the package's own: some 900 words and phrases that people judge places, food and service by, with
+SenticNet's four affective dimensions and a polarity as its writer felt them. Nothing in it was copied or measured.
+It lets everything run without other data; it is no substitute for a real resource.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.embeddings.vectors import VectorSource
-from tabsa.embeddings.word_forms import forms
 from tabsa.errors import DataError
 from tabsa.files import read_text, sha256
+from tabsa.text.tokens import cache_short
 
 LEXICON: Final = Path(__file__).parent / "lexicon.tsv"
 _NAME: Final = "concept"
@@ -127,3 +126,60 @@ def _number(path: Path, row: int, column: str, text: str) -> float:
     if not abs(number) < 65_504:  # what float16 holds; false for NaN, too
         raise DataError(f"{path}, row {row}: '{column}' is {text!r}; expected a number below 65,504")
     return number
+
+
+# A word may be looked up by what it may be an inflection of: English, by rule. A rule may give a form that is no word,
+# which does no harm; a form that is another word does (`evening` is no form of `even`): the commonest are listed.
+_SHORTEST: Final = 3  # letters of a stem: `red` is no past of `r`
+_OTHER_WORDS: Final = (
+    "news always perhaps towards does this thus plus bus gas during evening morning wedding something nothing number "
+    "corner dinner summer letter latter matter offer tower shower flower counter order paper super former interest "
+    "forest honest modest harvest rather either sever hundred need indeed"
+)
+_NOT_INFLECTED: Final = frozenset(_OTHER_WORDS.split())
+# A lemma and its forms, which no rule finds.
+_IRREGULAR_FORMS: Final = """
+    bad worse worst; begin began begun; break broke broken; bring brought; build built; buy bought; catch caught;
+    child children; choose chose chosen; come came; do did done does; drink drank drunk; drive drove driven;
+    eat ate eaten; fall fell fallen; far further farther furthest; feel felt; fight fought; find found; foot feet;
+    forget forgot forgotten; get got gotten; give gave given; go went gone; good better best; grow grew grown;
+    have had has; hear heard; keep kept; know knew known; leave left; lose lost; make made; man men; mean meant;
+    meet met; mouse mice; pay paid; person people; see saw seen; sell sold; shoot shot; sleep slept;
+    speak spoke spoken; spend spent; steal stole stolen; take took taken; teach taught; tell told; thief thieves;
+    think thought; wear wore worn; win won; woman women; write wrote written; be am is are was were been being;
+    not n't
+"""
+_LEMMAS: Final = {
+    form: lemma for lemma, *inflected in (entry.split() for entry in _IRREGULAR_FORMS.split(";")) for form in inflected
+}
+
+
+@cache_short(entries=1 << 15, longest=40)
+def forms(word: str) -> tuple[str, ...]:
+    """Return the forms of a word in lower case, itself first: `cheaper` -> cheaper, cheape, cheap, ..."""
+    found = [word]
+    if "-" in word.strip("-"):
+        found += [word.replace("-", "_"), word.replace("-", "")]
+    if word in _LEMMAS:
+        found.append(_LEMMAS[word])
+    elif word.isalpha() and word not in _NOT_INFLECTED:
+        found += [stem for stem in _stems(word) if len(stem) >= _SHORTEST]
+    return tuple(dict.fromkeys(found))
+
+
+def _stems(word: str) -> Iterator[str]:
+    """Yield what the word may be a plural, a past, a participle or a comparative of, the likeliest first."""
+    for ending, put in (("ies", "y"), ("ied", "y"), ("ier", "y"), ("iest", "y"), ("ves", "f"), ("ves", "fe")):
+        if word.endswith(ending):
+            yield word.removesuffix(ending) + put
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        yield word.removesuffix("s")
+        if word.endswith(("ses", "xes", "zes", "ches", "shes", "oes")):
+            yield word.removesuffix("es")
+    for ending in ("ed", "ing", "er", "est"):
+        if word.endswith(ending):
+            stem = word.removesuffix(ending)
+            yield stem + "e"  # rated: rate, not rat
+            if stem[-1:] == stem[-2:-1] and stem[-1:] not in "aeiou":
+                yield stem[:-1]  # bigger: big
+            yield stem

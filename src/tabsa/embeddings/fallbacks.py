@@ -16,7 +16,7 @@ The ways, in the order they are tried:
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -26,13 +26,12 @@ How: TypeAlias = Literal["exact", "case", "clitic", "number", "punctuation", "pa
 WAYS: Final[tuple[How, ...]] = get_args(How)
 
 
-def random_vector(word: str, dim: int, *, seed: int, scale: float) -> NDArray[np.float32]:
-    """Return a vector that depends on the word, the seed and the scale alone; different words get different ones.
+def random_vector(word: str, dim: int, *, scale: float) -> NDArray[np.float32]:
+    """Return a vector that depends on the word and the scale alone, the same with every version of numpy.
 
-    Its elements are uniform with mean 0 and root mean square `scale`, taken from SHAKE-256 and plain arithmetic, so
-    that they are the same on every machine and with every version of numpy.
+    Its elements are uniform with mean 0 and root mean square `scale`; different words get different ones.
     """
-    key = f"{seed}\0{word}".encode("utf-8", "surrogatepass")
+    key = f"0\0{word}".encode("utf-8", "surrogatepass")
     bits = np.frombuffer(hashlib.shake_256(key).digest(4 * dim), dtype="<u4")
     unit = (bits + 0.5) / 2**31 - 1.0  # uniform in (-1, 1)
     return (unit * (scale * math.sqrt(3.0))).astype(np.float32)
@@ -40,24 +39,16 @@ def random_vector(word: str, dim: int, *, seed: int, scale: float) -> NDArray[np
 
 def candidates(word: str) -> list[str]:
     """Return every spelling that `word` may be looked up by, itself first."""
-    found = [spelling for _, spelling in spellings(word)]
-    for part in parts(word):
-        found += [spelling for _, spelling in spellings(part)]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(spelling for part in (word, *parts(word)) for _, spelling in spellings(part)))
 
 
 def spellings(word: str) -> Iterator[tuple[How, str]]:
     """Yield the spellings of one word in the order they are tried, each with the way that led to it."""
     yield "exact", word
-    rules: tuple[tuple[How, Callable[[str], Iterator[str]]], ...] = (
-        ("case", _cases),
-        ("clitic", _clitics),
-        ("number", _numbers),
-        ("punctuation", _punctuation),
-    )
-    for way, variants in rules:
-        for spelling in variants(word):
-            yield way, spelling
+    yield from (("case", variant) for variant in (word.lower(), word.capitalize(), word.upper()))
+    yield from (("clitic", variant) for variant in _clitics(word))
+    yield from (("number", variant) for variant in _numbers(word))
+    yield from (("punctuation", variant) for variant in _punctuation(word))
 
 
 def parts(word: str) -> list[str]:
@@ -72,10 +63,6 @@ def parts(word: str) -> list[str]:
 
 
 _JOINTS: Final = re.compile(r"[^\w'’]+|_+")
-
-
-def _cases(word: str) -> Iterator[str]:
-    yield from (word.lower(), word.capitalize(), word.upper())
 
 
 _APOSTROPHES: Final = str.maketrans(dict.fromkeys("‘’‛ʼ＇`´", "'"))

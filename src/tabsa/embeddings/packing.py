@@ -22,7 +22,6 @@ BLOCK: Final = 32  # numbers of a row that share a scale in four bits
 NARROW: Final = 16  # a matrix with fewer rows or columns is not worth rounding
 _LOWEST, _HIGHEST = -8, 7  # in four bits
 _SHRUNK: Final = np.linspace(1.0, 0.65, 8)  # scales that are tried, as shares of the one that cuts nothing off
-_ROWS_AT_ONCE: Final = 4096
 
 
 def pack(matrix: NDArray[np.float32], storage: Storage) -> dict[str, NDArray[Any]]:
@@ -103,23 +102,17 @@ def pack_table(table: NDArray[Any]) -> tuple[NDArray[np.uint8], NDArray[np.float
     The number furthest from zero is the lowest step, so a scale may be negative; of several scales the one with the
     least squared error is taken.
     """
-    packed = np.empty((len(table), table.shape[1] // 2), np.uint8)
-    scales = np.empty((len(table), table.shape[1] // BLOCK), np.float16)
-    for start in range(0, len(table), _ROWS_AT_ONCE):
-        blocks = table[start : start + _ROWS_AT_ONCE].astype(np.float32)
-        blocks = blocks.reshape(len(blocks), -1, BLOCK)
-        furthest = np.take_along_axis(blocks, np.abs(blocks).argmax(-1, keepdims=True), -1)
-        best = np.full(furthest.shape, np.inf, np.float32)
-        scale = np.zeros(furthest.shape, np.float16)
-        for share in _SHRUNK:
-            tried = (furthest / _LOWEST * share).astype(np.float16)
-            error = np.square(blocks - _steps(blocks, tried) * tried.astype(np.float32)).sum(-1, keepdims=True)
-            scale = np.where(error < best, tried, scale)
-            best = np.minimum(error, best)
-        codes = (_steps(blocks, scale) - _LOWEST).astype(np.uint8).reshape(len(blocks), -1)
-        packed[start : start + len(blocks)] = codes[:, ::2] | (codes[:, 1::2] << 4)
-        scales[start : start + len(blocks)] = scale[..., 0]
-    return packed, scales
+    blocks = table.astype(np.float32).reshape(len(table), -1, BLOCK)
+    furthest = np.take_along_axis(blocks, np.abs(blocks).argmax(-1, keepdims=True), -1)
+    best = np.full(furthest.shape, np.inf, np.float32)
+    scale = np.zeros(furthest.shape, np.float16)
+    for share in _SHRUNK:
+        tried = (furthest / _LOWEST * share).astype(np.float16)
+        error = np.square(blocks - _steps(blocks, tried) * tried.astype(np.float32)).sum(-1, keepdims=True)
+        scale = np.where(error < best, tried, scale)
+        best = np.minimum(error, best)
+    codes = (_steps(blocks, scale) - _LOWEST).astype(np.uint8).reshape(table.shape)
+    return np.bitwise_or(codes[:, ::2], codes[:, 1::2] << 4, dtype=np.uint8), scale[..., 0]
 
 
 def _steps(blocks: NDArray[np.float32], scale: NDArray[np.float16]) -> NDArray[np.float32]:
@@ -129,17 +122,12 @@ def _steps(blocks: NDArray[np.float32], scale: NDArray[np.float16]) -> NDArray[n
 
 def unpack_table(packed: NDArray[np.uint8], scales: NDArray[Any]) -> NDArray[np.float32]:
     """Return the rows that `pack_table` packed, or some of them, (..., d)."""
-    values: NDArray[np.float32] = _PAIRS.take(packed).view(np.float32)  # (..., d)
+    values: NDArray[np.float32] = _BYTES.take(packed).view(np.float32)  # (..., d)
     blocks = values.reshape(*values.shape[:-1], -1, BLOCK)
     blocks *= scales.astype(np.float32)[..., None]
     return values
 
 
-def _pairs() -> NDArray[np.float64]:
-    """Return both numbers of each byte, as one of eight bytes: one look-up a byte."""
-    codes = np.arange(256)
-    pairs = np.stack([codes % 16, codes // 16], axis=1) + _LOWEST
-    return pairs.astype(np.float32).view(np.float64)[:, 0]
-
-
-_PAIRS: Final = _pairs()
+_CODES = np.arange(256)
+_PAIRS = np.stack([_CODES % 16, _CODES // 16], axis=1) + _LOWEST
+_BYTES: Final = _PAIRS.astype(np.float32).view(np.float64)[:, 0]  # both numbers of each byte as one: one look-up a byte

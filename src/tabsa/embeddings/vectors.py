@@ -3,7 +3,7 @@
 wanted = {spelling for word in words for spelling in candidates(word)}
 vectors = read_vectors("glove.840B.300d.zip", wanted)
 table = lookup(words, vectors)      # the vector of "n't" is that of "not", where the file has no "n't"
-coverage(table, token_counts).share()
+coverage(table, token_counts)
 """
 
 from collections import Counter
@@ -35,11 +35,10 @@ class WordVectors:
 
     words: tuple[str, ...]
     matrix: NDArray[np.float32]  # (words, dim)
-    scale: float
-    """The root mean square of the vectors' elements: how large a made-up vector should be to be like them."""
+    scale: float  # the root mean square of the vectors' elements, for made-up ones
     source: VectorSource | None = None
-    index: dict[str, int] = field(init=False, repr=False)
-    """The row of each word."""
+    how: tuple[How, ...] = ()  # for each word how it was found, where it was looked up
+    index: dict[str, int] = field(init=False, repr=False)  # the row of each word
 
     def __post_init__(self) -> None:
         index = {word: row for row, word in enumerate(self.words)}
@@ -55,37 +54,24 @@ class WordVectors:
     def __len__(self) -> int:
         return len(self.words)
 
-    def __contains__(self, word: object) -> bool:
-        return word in self.index
-
     def __getitem__(self, word: str) -> NDArray[np.float32]:
         row: NDArray[np.float32] = self.matrix[self.index[word]]
         return row
 
 
-@dataclass(frozen=True, eq=False)
-class EmbeddingTable(WordVectors):
-    """A vector for every word of a vocabulary, in its order; `how` says for each how it was found."""
-
-    how: tuple[How, ...] = ()
-
-
-def lookup(words: Iterable[str], vectors: WordVectors) -> EmbeddingTable:
-    """Return a row for each word: its vector, or what the fallbacks put in its place.
-
-    `vectors` may be a table, too: that is how a word met later is placed among the words of a vocabulary.
-    """
+def lookup(words: Iterable[str], vectors: WordVectors) -> WordVectors:
+    """Return a row for each word, in order: its vector, or what the fallbacks put in its place."""
     words = tuple(words)
     matrix = np.zeros((len(words), vectors.dim), dtype=np.float32)
     how: list[How] = []
     for row, word in zip(matrix, words, strict=True):
         way, found = _find(word, vectors.index)
         if not found:
-            row[:] = random_vector(word, vectors.dim, seed=0, scale=vectors.scale)
+            row[:] = random_vector(word, vectors.dim, scale=vectors.scale)
         else:
             row[:] = vectors.matrix[found[0]] if len(found) == 1 else vectors.matrix[found].mean(axis=0)
         how.append(way)
-    return EmbeddingTable(words, matrix, vectors.scale, vectors.source, tuple(how))
+    return WordVectors(words, matrix, vectors.scale, vectors.source, tuple(how))
 
 
 def _find(word: str, index: Mapping[str, int]) -> tuple[How, list[int]]:
@@ -102,17 +88,12 @@ def _find(word: str, index: Mapping[str, int]) -> tuple[How, list[int]]:
     return ("parts", rows) if rows else ("random", [])
 
 
-def hashed_vectors(words: Iterable[str], dim: int, *, seed: int = 0, scale: float = GLOVE_SCALE) -> EmbeddingTable:
+def hashed_vectors(words: Iterable[str], dim: int, *, scale: float = GLOVE_SCALE) -> WordVectors:
     """Return a table of random vectors, one for each word, so that everything runs without any file of vectors."""
-    words = tuple(words)
-    matrix = np.empty((len(words), dim), dtype=np.float32)
-    for row, word in zip(matrix, words, strict=True):
-        row[:] = random_vector(word, dim, seed=seed, scale=scale)
-    how: list[How] = ["random"] * len(words)
-    return EmbeddingTable(words, matrix, scale, None, tuple(how))
+    return lookup(words, WordVectors((), np.zeros((0, dim), np.float32), scale))
 
 
-def coverage(table: EmbeddingTable, token_counts: Mapping[str, int]) -> dict[str, Any]:
+def coverage(table: WordVectors, token_counts: Mapping[str, int]) -> dict[str, Any]:
     """Count how the words of a text were found, of how often each occurs; one that the table lacks is missing.
 
     `types` and `tokens` are by way, `known_tokens` is the share with a vector that is not random, and `unknown` has the
@@ -143,19 +124,15 @@ def align(words: Iterable[str], vectors: WordVectors, other: WordVectors) -> Wor
     Two GloVe files are two views of the same language, so a linear map learnt on the words they share (Mikolov et al.,
     2013) takes a word from the one with many words and few dimensions to where the other would have it, roughly.
     """
-    own = set(vectors.words)
-    rows = {word: row for row, word in enumerate(other.words)}
-    added = [word for word in dict.fromkeys(words) if word not in own and word in rows]
+    added = [word for word in dict.fromkeys(words) if word not in vectors.index and word in other.index]
     if not added:
         return vectors
-    shared = [(row, rows[word]) for row, word in enumerate(vectors.words) if word in rows]
+    shared = [(row, other.index[word]) for row, word in enumerate(vectors.words) if word in other.index]
     if len(shared) <= other.dim:
-        raise DataError(
-            f"the two files of word vectors share {len(shared)} words; "
-            f"aligning one with the other takes more than {other.dim}"
-        )
+        problem = f"the two files of word vectors share {len(shared)} words"
+        raise DataError(f"{problem}; aligning one with the other takes more than {other.dim}")
     here, there = (np.array(side) for side in zip(*shared, strict=True))
-    moved = _mapped(other.matrix[there], vectors.matrix[here], other.matrix[[rows[word] for word in added]])
+    moved = _mapped(other.matrix[there], vectors.matrix[here], other.matrix[[other.index[word] for word in added]])
     matrix = np.concatenate([vectors.matrix, moved])
     return WordVectors((*vectors.words, *added), matrix, vectors.scale, vectors.source)
 

@@ -73,10 +73,7 @@ def aspect_columns(
 
 
 def keep_strongest(best: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
-    """Return of two answers about the same targets, (..., A, labels), for each aspect the one less likely silent on it.
-
-    `none` is the first label. Of equally silent ones it is the first.
-    """
+    """Return of two answers, (..., A, labels), for each aspect the one with less of `none`, the first label."""
     return np.where(new[..., :1] < best[..., :1], new, best)
 
 
@@ -100,8 +97,7 @@ def restrict_labels(
 ) -> NDArray[np.float64]:
     """Return probabilities of `labels`, (..., labels), for data that has only those `present`, `none` first.
 
-    Neutral counts as `none` there: the text judges nothing. Other labels' shares go to the polarities, in proportion,
-    because the text does judge.
+    Neutral counts as `none` there. Other labels' shares go to the polarities, in proportion: the text does judge.
     """
     result: NDArray[np.float64] = np.asarray(probabilities[..., [labels.index(label) for label in present]], np.float64)
     if NEUTRAL in labels and NEUTRAL not in present:

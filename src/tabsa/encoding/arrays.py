@@ -45,9 +45,8 @@ def gold_labels(dataset: Dataset) -> NDArray[np.int64]:
 def passage_labels(gold: NDArray[np.int64], *, first: bool) -> NDArray[np.int64]:
     """Return what a passage teaches about a target whose text has these labels, (aspects,).
 
-    `first` says whether it is the first passage that is read for the target. What a text says is learnt from that one,
-    as when texts are cut short. Of the others nobody knows whether they carry an opinion of the text; that they are
-    silent where the whole text is, is known.
+    Opinions are learnt from the `first` passage that is read for the target; of the others it is only known that they
+    are silent where the whole text is.
     """
     return gold if first else np.where(gold == 0, 0, UNLABELLED)
 
@@ -93,10 +92,6 @@ class Encoded:
 
     def __len__(self) -> int:
         return len(self.lengths)
-
-    def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """Return the arrays by name, for saving."""
-        return {name: array for name, array in vars(self).items() if array is not None}
 
 
 def encode(

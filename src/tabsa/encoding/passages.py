@@ -6,9 +6,8 @@ order of their first mentions, and after them for those that the text only impli
 given), which every passage is read for. Where that is nobody, the passage is left out. Where that is more targets
 than a model knows at a time, it is read several times; the mentions of the others are then ordinary words.
 
-Of a run of letters without a space or a mark between them not all is read. No script is written so for long: hundreds
-of Chinese characters have commas and full stops between them. A run that goes on is noise, or bytes that are no text,
-and a model reads ten times as many pieces of it as of a text of its size.
+Of a long run of letters without a space or a mark between them not all is read: no script is written so, and a model
+reads ten times as many pieces of it as of a text of its size.
 """
 
 import warnings

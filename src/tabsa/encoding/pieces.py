@@ -102,14 +102,8 @@ class PieceReader:
         """Cut a text into passages of at most `longest` pieces, the two around them included.
 
         A passage is read for the targets it mentions, whose slots are in the order of first mention in it, and for
-        those that the text only implies. Where that is nobody, it is left out.
-
-        Args:
-            text: what is read.
-            targets: with their mentions.
-            longest: the most pieces of a passage.
-            windows: the most pieces of a text that is read whole, and about how many a window of a longer one has; none
-                are given where only `longest` matters.
+        those that the text only implies. Where that is nobody, it is left out. `windows` are the most pieces of a text
+        that is read whole, and about how many a window of a longer one has.
         """
         named = {number: number for number, target in enumerate(targets) if target.mentions}
         implied = [target.name for target in targets if target.implied and not target.mentions]

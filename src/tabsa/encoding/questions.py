@@ -8,7 +8,7 @@ begin. A question is a target's slot in its text, a row of the table of aspects,
 on from the end of its text, for each question anew, so that no question depends on another.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -53,15 +53,9 @@ class Questions:
         """Pieces of each text, with the two around it."""
         return np.diff(self.starts) + 2
 
-    def arrays(self, prefix: str = "") -> dict[str, NDArray[Any]]:
-        """Return the arrays by name, for saving; whole ones, because safetensors writes the memory behind a view."""
-        named = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {prefix + name: np.ascontiguousarray(array) for name, array in named.items() if array is not None}
-
-    @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> "Questions":
-        """Return what `arrays` gave."""
-        return cls(**{name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)})
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays by name, for saving; whole ones, because safetensors writes all the memory of a view."""
+        return {name: np.ascontiguousarray(array) for name, array in vars(self).items() if array is not None}
 
 
 class AspectTable:
