@@ -54,6 +54,9 @@ class WordVectors:
     def __len__(self) -> int:
         return len(self.words)
 
+    def __contains__(self, word: object) -> bool:
+        return word in self.index
+
     def __getitem__(self, word: str) -> NDArray[np.float32]:
         row: NDArray[np.float32] = self.matrix[self.index[word]]
         return row
