@@ -19,6 +19,7 @@ from typing import Any
 import contextual  # noqa: F401  # makes its system known
 import numpy as np
 import torch
+from pool import PoolDrawer, piece_rows
 from safetensors.numpy import load_file as load_arrays
 from safetensors.numpy import save_file as save_arrays
 from safetensors.torch import load_file, save_file
@@ -32,10 +33,8 @@ from tabsa.training.question_data import (
     KnownPieces,
     PreparedQuestions,
     named_dataset,
-    piece_rows,
     prepare_questions,
 )
-from tabsa.training.question_drawing import Drawer
 from tabsa.training.question_training import ReaderTrainer, held_figures, probabilities_of
 from tabsa.training.run_config import RunConfig, read_config
 
@@ -195,7 +194,7 @@ def soften(ready: Path, store: Path, name: str, args: argparse.Namespace) -> Non
         pool = Questions(**load_arrays(given))
     else:
         plain = repeated(PreparedQuestions.read(ready / f"{data}.safetensors"), args.repeats)
-        pool = Drawer(config, plain).pool(args.draws, extra=args.extra, dropped=0.1)
+        pool = PoolDrawer(config, plain).pool(args.draws, extra=args.extra, dropped=0.1)
     rows = load_arrays(ready / "mpnet-pieces.safetensors")["rows"]
     asked = replace(pool, pieces=rows[pool.pieces]) if kind == "mpnet" else pool
     weights = load_file(store / f"{args.teachers}.safetensors")

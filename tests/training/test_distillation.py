@@ -212,6 +212,6 @@ def test_the_teachers_configuration():
     assert own.distillation == DistillationConfig()
     with pytest.raises(ConfigError, match=r"'distillation\.settings': unknown key 'training\.rat'"):
         config(settings=("training.rat=1",))
-    for kind in ("lr", "sentic-lstm"):
+    for kind in ("lr", "sentic-lstm", "reader"):
         with pytest.raises(ConfigError, match=r"'distillation\.teachers' is for models that read words alone"):
             run_config({"kind": kind, "distillation": {"teachers": 3}})

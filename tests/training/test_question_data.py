@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from question_sets import DATA, LARGE, READER, SMALL, VOCABULARY, config, prepared, questions_of
-from reader_factory import make_reader, piece_reader
+from reader_factory import make_reader
 from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import NO_SLOT
 from tabsa.errors import DataError
 from tabsa.nn.context import EVALUATION
 from tabsa.schema import Dataset, Example, Opinion, Target
 from tabsa.training import question_data as module
-from tabsa.training.question_data import PreparedQuestions, named_dataset, piece_rows
+from tabsa.training.question_data import PreparedQuestions, named_dataset
 from tabsa.training.question_training import Batches, probabilities_of
 from tabsa.training.word_data import Prepared
 
@@ -64,17 +64,6 @@ def test_what_is_prepared_comes_back_from_its_file(tmp_path):
     assert not same(ready, replace(again, train=replace(again.train, soft_labels=soft + 1)))
     with pytest.raises(DataError, match="is damaged, or not what preparing for a run wrote"):
         Prepared.read(path)
-
-
-def test_another_tokenisers_numbers():
-    """MPNet's has the same pieces under other numbers, and other special ones."""
-    other = piece_reader(special=("<pad>", "<unk>", "<s>", "</s>"), extra=("one", "more"))
-    rows, back = piece_rows(READER, other), piece_rows(other, READER)
-    for word in ("hotel", "battery"):
-        assert rows[[*READER.words(word)]].tolist() == [*other.words(word)]
-    assert (rows[READER.first], rows[READER.last]) == (other.first, other.last)
-    assert back[other.wordpieces.vocabulary["more"]] == READER.wordpieces.unknown
-    assert (back[rows[[*READER.words("hotel")]]] == READER.words("hotel")).all()
 
 
 def test_labels_have_one_order_and_conflict_is_mixed(monkeypatch):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from question_sets import DATA, LARGE, NAMES, READER, config, prepared, questions_of, text_of
-from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import NO_SLOT
 from tabsa.schema import UNNAMED, Dataset, Example, Opinion, Target
 from tabsa.training.question_drawing import Drawer
@@ -145,25 +144,6 @@ def test_silence_is_not_drawn_where_a_later_passage_may_speak():
     for one in drawn:
         for row in np.flatnonzero(one.sets == 1).tolist():
             assert not [aspect for _, aspect, label in questions_of(one, row) if label == 0 and aspect in judged]
-
-
-def test_a_pool_asks_more_of_more_versions_of_the_texts(drawer):
-    pool, once = drawer.pool(2, extra=3, dropped=0.2), len(drawer)
-    assert len(pool) == 2 * once
-    ready, extra = drawer.prepared, 0
-    for row in range(len(pool)):
-        questions = questions_of(pool, row)
-        assert len({question[:2] for question in questions}) == len(questions)
-        extra += sum(label == UNLABELLED for *_, label in questions)
-        if row < once:  # nothing is dropped of the first
-            stand_for = slots_of(pool, row)
-            for slot, aspect, label in questions:
-                example, target = stand_for[slot]
-                assert label == UNLABELLED or ready.labels[label] == example.polarity(target, ready.aspects[aspect])
-        slots = pool.slots[pool.starts[row] : pool.starts[row + 1]].tolist()
-        assert all(slot in slots for slot, _, _ in questions if slot != NO_SLOT)
-    assert extra > once
-    assert pool.lengths[once:].sum() < pool.lengths[:once].sum() * 0.95
 
 
 def test_no_name_makes_a_text_longer_than_a_passage():

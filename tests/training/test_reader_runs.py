@@ -111,25 +111,6 @@ def test_it_learns_and_resumes(encoders, table, tmp_path):
         np.testing.assert_array_equal(resumed.weights[name], array)
 
 
-@pytest.mark.parametrize("way", ["model.late_interaction=1", "model.cross_encode=true"])
-def test_a_small_reader_learns_from_large_ones_with_another_tokeniser(encoders, table, tmp_path, way):
-    """Teachers are trained first and answer in their own pieces; their answers are learnt."""
-    of = run_of(
-        encoders["bert"],
-        table,
-        distillation={"teachers": 2, "settings": [f"model.encoder={encoders['mpnet']}", way], "weight": 0.8},
-        augmentation={"copies": 2},
-    )
-    roles = []
-
-    class Recorder(Callback):
-        def on_start(self, trainer, role, folder):
-            roles.append((role, len(trainer.seeds), trainer.texts, folder.name))
-
-    fit(of, tmp_path / "model", callbacks=[Recorder()])
-    assert roles == [("teachers", 2, 40, "teachers-1"), ("model", 1, 80, "run")]
-
-
 def test_what_has_no_folder_is_refused(encoders, table):
     of = run_of(encoders["bert"], table)
     with pytest.raises(ConfigError, match="is a teacher, and has no model folder"):

@@ -86,18 +86,10 @@ def _fit_reader(
 ) -> Fitted:
     """The same for a system that answers questions."""
     from tabsa.training.question_training import ReaderTrainer  # only here
-    from tabsa.training.reader_run import start, teach, write_reader
+    from tabsa.training.reader_run import start, write_reader
 
     begun = start(config, seeds, data_dir)
-    pool = None
-    if config.distillation.teachers:
-        others = start(teachers_config(config), teacher_seeds(config), data_dir, teachers=True)
-        teachers = ReaderTrainer(others.config, others.prepared, others.model, device)
-        train_to_the_end(teachers, "teachers", RunFolder(run.path / _TEACHERS), callbacks, resume=resume)
-        pool = teach(begun, others, teachers)
-        del others, teachers
-        gc.collect()
-    trainer = ReaderTrainer(config, begun.prepared, begun.model, device, pool)
+    trainer = ReaderTrainer(config, begun.prepared, begun.model, device)
     train_to_the_end(trainer, "model", run, callbacks, resume=resume)
     folder = write_reader(out, begun, trainer)
     warn_of(begun.prepared.notes)

@@ -164,16 +164,6 @@ def _held_out(
     return HeldOut(f"{dataset.name} {dataset.split}", data, gold, 0 if own else len(dataset.aspects), known)
 
 
-def piece_rows(old: PieceReader, new: PieceReader) -> NDArray[np.int32]:
-    """The new tokeniser's number of each of the old one's pieces; its unknown piece where it lacks one."""
-    vocabulary, others, unknown = old.wordpieces.vocabulary, new.wordpieces.vocabulary, new.wordpieces.unknown
-    rows = np.full(max(vocabulary.values()) + 1, unknown, np.int32)
-    for piece, number in vocabulary.items():
-        rows[number] = others.get(piece, unknown)
-    rows[[old.first, old.last]] = new.first, new.last
-    return rows
-
-
 def _set(text: str, data_dir: Path | None) -> tuple[Dataset, int]:
     """The dataset that one entry of `questions.sets` names, and how often it is read."""
     match = re.fullmatch(r"\s*(.+?)\s*(?:\*\s*(\d+))?\s*", text)

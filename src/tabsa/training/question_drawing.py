@@ -10,18 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import Questions
 from tabsa.training.question_data import PreparedQuestions
 from tabsa.training.run_config import RunConfig
 
-_NEAR = 40  # texts to each side that are likely of the same domain
 _ELSEWHERE = 0.15  # share of silent questions whose aspect is of another dataset's inventory
 
 
 @dataclass
-class _Text:
+class DrawnText:
     """One text in the making."""
 
     pieces: list[int]
@@ -58,63 +56,25 @@ class Drawer:
     def epoch(self, number: int) -> Questions:
         """The texts of an epoch, in the order of the data; the same for every seed."""
         rng = np.random.default_rng([number, 3])
-        texts = [self._text(int(row), rng) for row in self.rows]
-        return _arrays(texts, self.prepared.train.sets[self.rows])
+        texts = [self.text(int(row), rng) for row in self.rows]
+        return drawn_questions(texts, self.prepared.train.sets[self.rows])
 
-    def pool(self, draws: int, *, extra: int, dropped: float) -> Questions:
-        """Texts for teachers to answer: `draws` epochs, each with `extra` questions more and some words left out.
-
-        What nobody has labelled is UNLABELLED.
-        """
-        texts, sets = [], []
-        for number in range(draws):
-            rng = np.random.default_rng([number, 4])
-            for row in self.rows.tolist():
-                text = self._text(row, rng)
-                self._ask_more(text, row, extra, rng)
-                if number and dropped:
-                    _drop_words(text, rng.random() * 2 * dropped, rng)
-                texts.append(text)
-            sets.append(self.prepared.train.sets[self.rows])
-        return _arrays(texts, np.concatenate(sets))
-
-    def _ask_more(self, text: _Text, row: int, extra: int, rng: np.random.Generator) -> None:
-        """Questions without a label: aspects of the set's inventory, of texts nearby in it, or of anything."""
-        train, prepared = self.prepared.train, self.prepared
-        inventory, of_set = prepared.inventories[train.sets[row]], self.of_set[train.sets[row]]
-        for slot in range(text.named) if text.named else [NO_SLOT]:
-            own = {aspect for where, aspect, _ in text.questions if where == slot}
-            for _ in range(extra):
-                if rng.random() < 0.3:
-                    aspect = int(rng.integers(len(prepared.aspects)))
-                elif len(inventory):
-                    aspect = int(inventory[rng.integers(len(inventory))])
-                else:  # a text not far from it is of the same domain, where a set has domains
-                    place = int(np.searchsorted(of_set, row)) + int(rng.integers(-_NEAR, _NEAR + 1))
-                    other = int(of_set[min(max(place, 0), len(of_set) - 1)])
-                    first, last = train.first[other], train.first[other + 1]
-                    if first == last:
-                        continue
-                    aspect = int(train.aspects[rng.integers(first, last)])
-                if aspect not in own:
-                    own.add(aspect)
-                    text.questions.append((slot, aspect, UNLABELLED))
-
-    def _text(self, row: int, rng: np.random.Generator) -> _Text:
+    def text(self, row: int, rng: np.random.Generator) -> DrawnText:
+        """Draw a text, sometimes with another one behind it."""
         text = self._drawn(row, rng)
         composed = self.config.augmentation.composed
         if composed and rng.random() < composed:
             self._compose(text, row, rng)
         return text
 
-    def _drawn(self, row: int, rng: np.random.Generator) -> _Text:
+    def _drawn(self, row: int, rng: np.random.Generator) -> DrawnText:
         """A text with its questions, and a name for what it does not name, sometimes."""
         train = self.prepared.train
         start, end = train.starts[row], train.starts[row + 1]
         begin, stop = train.first[row], train.first[row + 1]
         columns = (getattr(train, name)[begin:stop].tolist() for name in ("targets", "aspects", "labels"))
         questions = list(zip(*columns, strict=True))
-        text = _Text(train.pieces[start:end].tolist(), train.slots[start:end].tolist(), questions)
+        text = DrawnText(train.pieces[start:end].tolist(), train.slots[start:end].tolist(), questions)
         inventory = self.prepared.inventories[train.sets[row]]
         if len(inventory):
             self._silent(text, inventory, rng)
@@ -122,7 +82,7 @@ class Drawer:
             self._name(text, rng)
         return text
 
-    def _silent(self, text: _Text, inventory: NDArray[np.int32], rng: np.random.Generator) -> None:
+    def _silent(self, text: DrawnText, inventory: NDArray[np.int32], rng: np.random.Generator) -> None:
         """Ask aspects that the text has no opinion on, far enough from those that it has."""
         for slot in range(text.named) if text.named else [NO_SLOT]:
             own = {aspect for where, aspect, _ in text.questions if where == slot}
@@ -137,7 +97,7 @@ class Drawer:
                     own.add(aspect)
                     text.questions.append((slot, aspect, 0))
 
-    def _name(self, text: _Text, rng: np.random.Generator) -> None:
+    def _name(self, text: DrawnText, rng: np.random.Generator) -> None:
         """Give the thing that a text is about the name of the first slot."""
         known = self.prepared.pieces
         name = list(known.placeholders[0])
@@ -155,7 +115,7 @@ class Drawer:
             text.pieces[:0], text.slots[:0] = [*name, known.colon], [*[0] * len(name), NO_SLOT]
         text.questions = [(0, aspect, label) for _, aspect, label in text.questions]
 
-    def _compose(self, text: _Text, row: int, rng: np.random.Generator) -> None:
+    def _compose(self, text: DrawnText, row: int, rng: np.random.Generator) -> None:
         """Put another text of the same set behind it, where each is about one thing."""
         of_set = self.of_set[self.prepared.train.sets[row]]
         other = self._drawn(int(of_set[rng.integers(len(of_set))]), rng)
@@ -173,7 +133,7 @@ class Drawer:
         text.slots += other.slots
         text.questions += other.questions
 
-    def _across(self, text: _Text, other: _Text, rng: np.random.Generator) -> None:
+    def _across(self, text: DrawnText, other: DrawnText, rng: np.random.Generator) -> None:
         """Ask after what one of two composed texts judges and the other is silent on."""
         for one, its, slot in ((text, other, 0), (other, text, 1)):
             own = {aspect for _, aspect, _ in one.questions}
@@ -184,7 +144,7 @@ class Drawer:
                     one.questions.append((slot, aspect, 0))
 
 
-def _rename(text: _Text, old: Sequence[int], new: Sequence[int]) -> None:
+def _rename(text: DrawnText, old: Sequence[int], new: Sequence[int]) -> None:
     """The target of the first slot under the second one's placeholder."""
     pieces: list[int] = []
     slots: list[int] = []
@@ -202,14 +162,9 @@ def _rename(text: _Text, old: Sequence[int], new: Sequence[int]) -> None:
     text.questions = [(1, aspect, label) for _, aspect, label in text.questions]
 
 
-def _drop_words(text: _Text, share: float, rng: np.random.Generator) -> None:
-    """Leave out some of the pieces that are no mention."""
-    left = [n for n, slot in enumerate(text.slots) if slot != NO_SLOT or rng.random() >= share]
-    if left:
-        text.pieces, text.slots = [text.pieces[n] for n in left], [text.slots[n] for n in left]
+def drawn_questions(texts: Sequence[DrawnText], sets: NDArray[np.int16]) -> Questions:
+    """Drawn texts as arrays."""
 
-
-def _arrays(texts: Sequence[_Text], sets: NDArray[np.int16]) -> Questions:
     def ends(lengths: list[int]) -> NDArray[np.int64]:
         return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,9 +10,8 @@ import numpy as np
 
 from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import ModelFolder
-from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import PieceReader
-from tabsa.encoding.questions import Questions, answers_of
+from tabsa.encoding.questions import answers_of
 from tabsa.errors import ConfigError, ModelError
 from tabsa.evaluation.calibration import calibration_error, fit_presence_calibration
 from tabsa.files import reason
@@ -24,14 +23,12 @@ from tabsa.models.reader.reader_storage import write_reader_folder
 from tabsa.text.aspects import EVERYDAY
 from tabsa.training.loop import plain
 from tabsa.training.model_card import flattering_card, implied_line, percent
-from tabsa.training.question_data import PreparedQuestions, encoder_folder, piece_rows, prepare_questions
-from tabsa.training.question_drawing import Drawer
+from tabsa.training.question_data import PreparedQuestions, encoder_folder, prepare_questions
 from tabsa.training.question_training import ReaderTrainer, held_figures, probabilities_of
 from tabsa.training.run_config import RunConfig
 
 _ANY_NUMBER: Final = 64  # of targets: a reader knows as many as a text names
 _PIECES: Final = 512  # that a reader takes in at once in use
-_UNLABELLED_QUESTIONS: Final = 2  # for each target of a text that teachers answer
 
 
 @dataclass(frozen=True)
@@ -42,13 +39,12 @@ class ReaderRun:
     prepared: PreparedQuestions
     shape: EncoderShape
     model: Reader
-    reader: PieceReader
     tokenizer: bytes
 
 
-def start(config: RunConfig, seeds: Sequence[int], data_dir: Path | None, *, teachers: bool = False) -> ReaderRun:
+def start(config: RunConfig, seeds: Sequence[int], data_dir: Path | None) -> ReaderRun:
     """Read the encoder and the data that a configuration names."""
-    if config.model.cross_encode and not teachers:
+    if config.model.cross_encode:
         raise ConfigError(
             "a model with 'model.cross_encode' is a teacher, and has no model folder; see repro/reader/run.py"
         )
@@ -63,21 +59,7 @@ def start(config: RunConfig, seeds: Sequence[int], data_dir: Path | None, *, tea
     if config.data.max_length > shape.longest:
         raise ConfigError(f"'data.max_length' is {config.data.max_length}; the encoder reads {shape.longest} at once")
     model: Reader = config.system.network_class()(config.model, shape, weights, len(prepared.labels), seeds)
-    return ReaderRun(config, prepared, model.encoder.shape, model, reader, tokenizer)
-
-
-def teach(run: ReaderRun, teachers: ReaderRun, trained: ReaderTrainer) -> Questions:
-    """A pool of texts with the teachers' mean soft labels of every question, labelled ones and more."""
-    augmentation = run.config.augmentation
-    if teachers.prepared.aspects != run.prepared.aspects or teachers.prepared.labels != run.prepared.labels:
-        raise ConfigError("'distillation.settings' gives the teachers other data; expected the same aspects and labels")
-    drawer = Drawer(run.config, run.prepared)
-    pool = drawer.pool(augmentation.copies, extra=_UNLABELLED_QUESTIONS, dropped=augmentation.replaced)
-    in_their_pieces = replace(pool, pieces=piece_rows(run.reader, teachers.reader)[pool.pieces])
-    trained.put(trained.best)
-    soft = probabilities_of(trained.model, teachers.prepared, in_their_pieces, trained.products).mean(0)
-    labels = np.where(pool.labels == UNLABELLED, soft.argmax(-1), pool.labels).astype(np.int8)
-    return replace(pool, labels=labels, soft_labels=soft.astype(np.float16))
+    return ReaderRun(config, prepared, model.encoder.shape, model, tokenizer)
 
 
 def write_reader(path: Path, run: ReaderRun, trainer: ReaderTrainer) -> ModelFolder:

@@ -59,9 +59,7 @@ class AugmentationConfig:
 
     composed: float = option(0.0, "two-target sentences made of one-target ones, for each sentence there is", low=0)
     copies: int = option(8, "versions of the training sentences that teachers answer, the first as it stands", low=1)
-    replaced: float = option(
-        0.15, "share of the words of those versions that give way to near ones; for readers, that go", low=0, high=0.9
-    )
+    replaced: float = option(0.15, "share of the words of those versions that give way to near ones", low=0, high=0.9)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +209,7 @@ def run_config(values: dict[str, Any]) -> RunConfig:
     if config.augmentation.composed and (config.data.targets < 2 or config.system.concepts):
         raise ConfigError("'augmentation.composed' is for models of two targets or more, and not for concepts")
     if config.distillation.teachers:
-        if not config.system.neural or config.system.concepts:
+        if not config.system.neural or config.system.concepts or config.system.open_aspects:
             raise ConfigError(f"'distillation.teachers' is for models that read words alone, and 'kind' is '{kind}'")
         teachers_config(config)  # which may be wrong, and is better said now
     return config
