@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_array
 
 import tabsa
 from reader_folder import small_reader, write_reader
+from tabsa.datasets.own import frame_dataset
 from tabsa.errors import DataError, DataWarning
 from tabsa.plugins.scikit_learn import RowsError, TabsaClassifier, labelled_rows, question_rows
 
@@ -121,7 +122,7 @@ def test_only_what_is_asked_is_learnt():
     rows = question_rows(
         [("Camden is bad, Hull too", "Camden", "food"), ("Camden is bad, Hull too", "Hull", "price")], "", ""
     )
-    data = labelled_rows([*rows, *question_rows(["so"], "", "food")], ["negative", "none", "positive"])
+    data = frame_dataset(labelled_rows([*rows, *question_rows(["so"], "", "food")], ["negative", "none", "positive"]))
     assert data.labels == ("none", "positive", "negative")
     said = [(target.name, target.implied, aspect, label) for _, target, aspect, label in data.questions()]
     assert said == [

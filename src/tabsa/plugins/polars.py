@@ -1,14 +1,12 @@
 """`df.tabsa.score(...)`: the opinions in a Polars frame, lazy or not; importing this module adds it to every frame."""
 
-from collections.abc import Sequence
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import polars as pl
 
-from tabsa.inference.frames import FrameLayout, added_columns
-from tabsa.inference.predictor import Predictor, Targets
+from tabsa.inference.frames import added_columns
+from tabsa.inference.predictor import Targets
 from tabsa.plugins import predictor_of, reusable
 
 _LOCK = Lock()  # the streaming engine calls from several threads, and a model uses all cores by itself
@@ -21,20 +19,9 @@ class PolarsOpinions:
     def __init__(self, frame: pl.DataFrame) -> None:
         self._frame = frame
 
-    def score(
-        self,
-        text_column: str = "text",
-        targets: Targets | None = None,
-        target_column: str | None = None,
-        aspects: Sequence[str] | None = None,
-        layout: FrameLayout = "long",
-        *,
-        every: bool = False,
-        implied: bool | None = None,
-        model: Predictor | str | Path | None = None,
-    ) -> pl.DataFrame:
+    def score(self, text_column: str = "text", targets: Targets | None = None, **options: Any) -> pl.DataFrame:
         """Return the opinions in a column of texts; arguments and columns are those of `tabsa.plugins.pandas`."""
-        frame = self._frame
+        frame, model = self._frame, options.pop("model", None)
         with _LOCK:
             added = added_columns(
                 predictor_of(model),
@@ -42,13 +29,9 @@ class PolarsOpinions:
                 lambda name: frame[name].to_list(),
                 text_column,
                 targets,
-                target_column,
-                aspects,
-                layout,
-                every=every,
-                implied=implied,
+                **options,
             )
-        words = layout == "wide"
+        words = options.get("layout") == "wide"
         types = {
             name: pl.String if words or name in ("target", "aspect", "polarity") else pl.Float64
             for name in added.values

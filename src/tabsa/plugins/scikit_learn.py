@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 import tabsa
 from tabsa.errors import DataError
 from tabsa.inference.frames import is_missing
-from tabsa.schema import NONE, UNNAMED, Dataset, Example, Opinion, Target
+from tabsa.schema import NONE, UNNAMED, Example, Opinion, Target
 from tabsa.text.aspects import clean_aspect
 from tabsa.text.targets import TargetFinder, all_targets
 
@@ -81,7 +81,7 @@ class TabsaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given = column_or_1d(y, warn=True)
         check_consistent_length(rows, given)
         check_classification_targets(given)
-        self.classes_, places = np.unique(given, return_inverse=True)
+        self.classes_, numbers = np.unique(given, return_inverse=True)
         names = _names(self.classes_)
         if self.epochs == 0:
             base = tabsa.load(self.base)
@@ -93,7 +93,7 @@ class TabsaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self
         place = TemporaryDirectory(prefix="tabsa-")
         options = {name: getattr(self, name) for name in ("base", "epochs", "minutes", "full", "device")}
-        data = labelled_rows(rows, [names[place] for place in places])
+        data = labelled_rows(rows, [names[number] for number in numbers])
         self._take(tabsa.train(data, Path(place.name) / "model", **options), place)
         return self
 
@@ -102,20 +102,13 @@ class TabsaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "predictor_")
         validate_data(self, X, reset=False, skip_check_array=True)
         rows = self._rows(X)
-        groups: dict[tuple[str, str], dict[str, None]] = {}
-        for text, target, aspect in rows:
-            groups.setdefault((text, target), {})[aspect] = None
-        predictions = self.predictor_.predict_many(
-            (text for text, _ in groups),
-            targets_of_each=(self.predictor_.implied_targets([name], _found(text, name)) for text, name in groups),
-            aspects_of_each=map(tuple, groups.values()),
+        model, names = self.predictor_, _names(self.classes_)
+        predictions = model.predict_many(
+            [row.text for row in rows],
+            targets_of_each=[model.implied_targets([row.target], _found(row.text, row.target)) for row in rows],
+            aspects_of_each=[(row.aspect,) for row in rows],
         )
-        names = _names(self.classes_)
-        found: dict[QuestionRow, list[float]] = {}
-        for ((text, target), aspects), prediction in zip(groups.items(), predictions, strict=True):
-            for aspect, opinion in zip(aspects, prediction.opinions, strict=True):
-                found[QuestionRow(text, target, aspect)] = [opinion.probabilities[name] for name in names]
-        table = np.array([found[row] for row in rows], np.float64).reshape(len(rows), len(names))
+        table = np.array([[one.opinions[0].probabilities[name] for name in names] for one in predictions], np.float64)
         table += np.finfo(np.float64).tiny  # where a text says nothing of any label, all are as likely
         return np.asarray(table / table.sum(1, keepdims=True))
 
@@ -136,7 +129,8 @@ class TabsaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state = dict(super().__getstate__())
         if "predictor_" in state:
             del state["predictor_"], state["folder_"]
-            state["_place"] = None if self._place is None else _read(self.folder_)
+            files = (path for path in self.folder_.iterdir() if path.is_file())
+            state["_place"] = self._place and {path.name: path.read_bytes() for path in files}
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -147,12 +141,9 @@ class TabsaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._take(tabsa.load(self.base), None)
             return
         place = TemporaryDirectory(prefix="tabsa-")
-        folder = Path(place.name) / "model"
         for name, content in state["_place"].items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        self._take(tabsa.load(folder), place)
+            (Path(place.name) / name).write_bytes(content)
+        self._take(tabsa.load(place.name), place)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -205,9 +196,8 @@ def _word(number: int, column: str, value: object, default: str) -> str:
     raise RowsError(f"row {number} of X has a {column} of type {type(value).__name__}; expected a string")
 
 
-def labelled_rows(rows: Sequence[QuestionRow], labels: Sequence[str]) -> Dataset:
-    """Make a dataset of rows and their labels: of every text and target, only what its rows ask is known."""
-    from tabsa.datasets.own import labels_of
+def labelled_rows(rows: Sequence[QuestionRow], labels: Sequence[str]) -> list[Example]:
+    """Return rows and their labels as examples: of every text and target, only what its rows ask is known."""
     from tabsa.datasets.selection import Merger
 
     merger = Merger()
@@ -225,8 +215,7 @@ def labelled_rows(rows: Sequence[QuestionRow], labels: Sequence[str]) -> Dataset
         aspects = tuple(opinion.aspect for opinion in merged)
         examples.append(Example(str(number), text, _found(text, target), found, aspects))
     merger.warn("X")
-    every = labels_of(opinion for opinions in groups.values() for opinion in opinions)
-    return Dataset("X", "all", tuple(dict.fromkeys(row.aspect for row in rows)), every, tuple(examples))
+    return examples
 
 
 def _found(text: str, target: str) -> tuple[Target, ...]:
@@ -242,9 +231,3 @@ def _names(classes: Iterable[Any]) -> list[str]:
     if len(set(names)) < len(names) or not all(names):
         raise RowsError(f"the labels {', '.join(map(repr, classes))} cannot be told apart by their names; name them")
     return names
-
-
-def _read(folder: Path) -> dict[str, bytes]:
-    """Read a model folder's files, without what its training left beside them."""
-    files = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    return {name.as_posix(): path.read_bytes() for name, path in files.items() if name.parts[0] != "run"}

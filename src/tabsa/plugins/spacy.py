@@ -126,11 +126,18 @@ class OpinionComponent:
         return found or ((Target(UNNAMED, implied=True),) if implied else ())
 
     def _write(self, doc: Doc, mentions: dict[str, tuple[Span, ...]], prediction: Prediction) -> None:
-        doc._.opinions = [
-            _to_dict(opinion, mentions[opinion.target])
-            for opinion in (prediction.opinions if self.every else prediction.found())
-        ]
         found = prediction.found()
+        doc._.opinions = [
+            {
+                "target": None if opinion.target == UNNAMED else opinion.target,
+                "aspect": opinion.aspect,
+                "polarity": opinion.polarity,
+                "confidence": opinion.confidence,
+                "probabilities": dict(opinion.probabilities),
+                "mentions": [list(span) for span in mentions[opinion.target]],
+            }
+            for opinion in (prediction.opinions if self.every else found)
+        ]
         doc.spans[self.spans_key] = [
             _span(doc, span, opinion) for opinion in found for span in mentions[opinion.target]
         ]
@@ -159,18 +166,6 @@ class OpinionComponent:
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for another process, which loads the model by itself."""
         return {**self.__dict__, "_loaded": None}
-
-
-def _to_dict(opinion: PredictedOpinion, mentions: Sequence[Span]) -> dict[str, Any]:
-    """Return an opinion as plain data, which spaCy can store with a Doc."""
-    return {
-        "target": None if opinion.target == UNNAMED else opinion.target,
-        "aspect": opinion.aspect,
-        "polarity": opinion.polarity,
-        "confidence": opinion.confidence,
-        "probabilities": dict(opinion.probabilities),
-        "mentions": [list(span) for span in mentions],
-    }
 
 
 def _span(doc: Doc, span: Span, opinion: PredictedOpinion) -> DocSpan:
