@@ -98,12 +98,11 @@ def read_concepts(path: Path) -> ConceptTable:
     """Read the table in a file; a mistake in it is one line that names the row, the header being row 1."""
     text = read_text(path).replace("\r\n", "\n").rstrip("\n")
     header, *lines = (line.split("\t") for line in text.split("\n"))
-    if header.count(_NAME) != 1:
-        raise DataError(f"{path} has no column '{_NAME}'; expected tab-separated columns, named in the first line")
+    numbers = [n for n, column in enumerate(header) if column != _NAME and not _TEXT.fullmatch(column)]
+    if header.count(_NAME) != 1 or not numbers:
+        missing = f"no column of numbers beside '{_NAME}'" if _NAME in header else f"no column '{_NAME}'"
+        raise DataError(f"{path} has {missing}; expected tab-separated columns, named in the first line")
     name = header.index(_NAME)
-    numbers = [n for n, column in enumerate(header) if n != name and not _TEXT.fullmatch(column)]
-    if not numbers:
-        raise DataError(f"{path} has no column of numbers beside '{_NAME}'; they make a concept's vector")
     rows: dict[str, int] = {}
     matrix = np.zeros((len(lines) + 1, len(numbers)), np.float16)  # rounded to what a model folder stores
     for row, fields in enumerate(lines, start=2):

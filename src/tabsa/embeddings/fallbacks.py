@@ -109,17 +109,12 @@ _ALIKE: Final = (
     (("|", "\\", "*", "•", "·"), _PAUSE),
     ((",", "،", "、"), (";", ".")),
     (("/",), ("or", *_PAUSE)),
-    (("&",), ("and",)),
-    (("+",), ("plus",)),
-    (("=",), ("equals", "is")),
-    (("%",), ("percent",)),
-    (("@",), ("at",)),
-    (("#",), ("number",)),
-    (("$",), ("dollars", "dollar")),
-    (("£",), ("pounds", "pound")),
-    (("€",), ("euros", "euro")),
 )
-_MARKS: Final = {mark: (*alike, *last) for alike, last in _ALIKE for mark in alike}
+_NAMED: Final = {"&": "and", "+": "plus", "=": "equals is", "%": "percent", "@": "at", "#": "number"}
+_MONEY: Final = {"$": "dollars dollar", "£": "pounds pound", "€": "euros euro"}
+_MARKS: Final = {mark: (*alike, *last) for alike, last in _ALIKE for mark in alike} | {
+    mark: (mark, *words.split()) for mark, words in (_NAMED | _MONEY).items()
+}
 _TYPOGRAPHY: Final = str.maketrans(
     dict.fromkeys("‘’‛ʼ＇`´", "'") | dict.fromkeys("“”„‟«»", '"') | dict.fromkeys("‐‑‒–—―−", "-") | {"…": "..."}
 )

@@ -120,10 +120,8 @@ def _scan(
         if (rare and number >= taken_until and len(line) < _LONGEST_LINE) or not line.strip():
             continue
         token, *_ = fields = _fields(line, dim, number, path)
-        if wanted is None or number < taken_until:
-            taken = token.decode(errors="ignore").encode() == token  # UTF-8
-        else:
-            taken = token in wanted
+        is_utf8 = token.decode(errors="ignore").encode() == token
+        taken = is_utf8 if wanted is None or number < taken_until else token in wanted
         if taken and token not in tokens:
             values.extend(_numbers(fields, number, path))
             tokens[token] = None

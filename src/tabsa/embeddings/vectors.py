@@ -135,16 +135,13 @@ def align(words: Iterable[str], vectors: WordVectors, other: WordVectors) -> Wor
         problem = f"the two files of word vectors share {len(shared)} words"
         raise DataError(f"{problem}; aligning one with the other takes more than {other.dim}")
     here, there = (np.array(side) for side in zip(*shared, strict=True))
-    moved = _mapped(other.matrix[there], vectors.matrix[here], other.matrix[[other.index[word] for word in added]])
-    matrix = np.concatenate([vectors.matrix, moved])
-    return WordVectors((*vectors.words, *added), matrix, vectors.scale, vectors.source)
-
-
-def _mapped(x: NDArray[np.float32], y: NDArray[np.float32], new: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return where the least squares map from rows of `x` to rows of `y` takes the rows of `new`."""
+    x, y = other.matrix[there], vectors.matrix[here]
     from_mean, to_mean = x.mean(0, dtype=np.float64), y.mean(0, dtype=np.float64)
     centred = x - from_mean
     square = centred.T @ centred
     square[np.diag_indices_from(square)] += _RIDGE * np.trace(square) / len(square)
-    matrix = np.linalg.solve(square, centred.T @ (y - to_mean))
-    return np.asarray((new - from_mean) @ matrix + to_mean, np.float32)
+    least_squares = np.linalg.solve(square, centred.T @ (y - to_mean))
+    new = other.matrix[[other.index[word] for word in added]]
+    moved = np.asarray((new - from_mean) @ least_squares + to_mean, np.float32)
+    matrix = np.concatenate([vectors.matrix, moved])
+    return WordVectors((*vectors.words, *added), matrix, vectors.scale, vectors.source)

@@ -7,12 +7,9 @@ Shapes, the same in every function (a group is one target of one text, with one 
     probabilities  (groups, aspects, labels) float  in the same order of labels
     weights        (..., groups), optional          how often each group counts
 
-Weights make a bootstrap cheap: a thousand resamples of the same predictions are a thousand weightings, and
-one call gives all their figures. A figure that is not defined (no group to average over, one class only in an
-AUC) is NaN; a mean over aspects leaves undefined ones out. A row without a question counts nowhere.
-
-Figures of single questions (`question_metrics`) are for data where each text has aspects of its own: `gold`
-(questions,) and `probabilities` (questions, labels).
+A thousand resamples of a bootstrap are a thousand weightings, and one call gives all their figures. A figure that is
+not defined (no group to average over, one class only in an AUC) is NaN; a mean over aspects leaves undefined ones out.
+Figures of single questions (`question_metrics`) take `gold` (questions,) and `probabilities` (questions, labels).
 """
 
 from collections.abc import Sequence
@@ -213,10 +210,10 @@ def question_counts(gold: IntArray, probabilities: FloatArray) -> dict[str, tupl
 
 
 def question_metrics(gold: IntArray, probabilities: FloatArray) -> dict[str, float]:
-    """Return the F1 of opinions with their polarity and of their presence, and the accuracy of true opinions' polarity.
+    """Return the F1 of opinions with their polarity and of their presence, and two shares.
 
-    An opinion is found where another label than `none` is the likeliest. `polarity_accuracy` is of all questions with a
-    gold opinion, whatever the probability of `none`; `false_opinions` is the share of the others that get one.
+    `polarity_accuracy` is of all questions with a gold opinion, whatever the probability of `none`; `false_opinions` is
+    the share of the others that get one.
     """
     counts = question_counts(gold[gold >= 0], probabilities[gold >= 0])
     return {name: float(_ratio(part, whole, None)) for name, (part, whole) in counts.items()}

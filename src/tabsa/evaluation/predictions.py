@@ -81,12 +81,10 @@ def _vector(given: dict[str, Any], labels: tuple[str, ...]) -> list[float]:
     if given.keys() != set(labels):
         raise DataError(f"probabilities of {_short([*given])}; expected {', '.join(labels)}")
     for label, value in given.items():
-        # The comparison is false for NaN, too.
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1 + _TOLERANCE:
             raise DataError(f"the probability of {label!r} is {_short(value)}; expected a number from 0 to 1")
     vector = [float(given[label]) for label in labels]
-    # A little slack, so that a sum exactly at the tolerance is not refused for its rounding error.
-    if abs(sum(vector) - 1) > _TOLERANCE + 1e-9:
+    if abs(sum(vector) - 1) > _TOLERANCE + 1e-9:  # the slack is for rounding errors
         raise DataError(f"the probabilities sum to {sum(vector):.6g}; expected 1 (give or take {_TOLERANCE})")
     return vector
 

@@ -164,10 +164,7 @@ def _group(tables: list[Table], notes: Sequence[str]) -> Group:
 
 
 def write_errors(errors: Sequence[AnsweredQuestion], labels: Sequence[str], path: str | Path) -> Path:
-    """Write one row a mistake: the question, its gold label, the label predicted, and the probability of each.
-
-    The target that a text is about and does not name is null, or an empty field.
-    """
+    """Write one row a mistake: question, gold label, predicted label, probabilities; an unnamed target is null."""
     from tabsa.tables.writing import write_table
 
     column = {label: f"p_{label}" if label in (*_ERROR_COLUMNS, "probability") else label for label in labels}
