@@ -9,12 +9,12 @@ import pytest
 import torch
 
 import slow_reader
-from question_sets import DATA, NAMES, READER, SMALL, VOCABULARY, config, prepared, questions_of, text_of
+from question_sets import DATA, NAMES, VOCABULARY, config, prepared, questions_of, text_of
 from reader_factory import make_reader, moved
 from tabsa.encoding.answers import restrict_labels
 from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import NO_SLOT
-from tabsa.encoding.questions import AspectTable, answers_of, encode_questions
+from tabsa.encoding.questions import answers_of
 from tabsa.errors import DataError
 from tabsa.evaluation.metrics import all_metrics, question_metrics
 from tabsa.models.reader.reader_network import QuestionBatch
@@ -203,17 +203,6 @@ def test_a_run_ends_at_its_limit():
     assert trainer.total == trainer.limit
     assert [validation.update for validation in trainer.run()] == [trainer.updates, trainer.limit]
     assert trainer.done
-
-
-def test_questions_of_several_passages_are_encoded_for_dev_too():
-    text = "Camden is nice " + "and nice " * 40 + "Camden food good"
-    example = Example("1", text, TargetFinder(["Camden"]).find(text), (Opinion("Camden", "food", "positive"),))
-    data = Dataset("long", "dev", SMALL, ("none", "positive"), (example,))
-    encoded = encode_questions(data, READER, AspectTable(READER), ("none", "positive"), longest=30)
-    assert len(encoded) == 2
-    assert encoded.numbers.tolist() == [0, 1, 2, 0, 1, 2]
-    probabilities = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5], [0.6, 0.4], [0.3, 0.7], [0.5, 0.5]])
-    np.testing.assert_array_equal(answers_of(encoded, 3, probabilities), [[0.6, 0.4], [0.2, 0.8], [0.5, 0.5]])
 
 
 def cross_reader(kind="bert", **sizes):

@@ -53,14 +53,10 @@ class TensorBoard(Callback):
         if self.writer is None:
             return
         for seed, loss, families in zip(trainer.seeds, validation.loss, validation.figures, strict=True):
-            points = {f"loss/{seed}": loss} | {
-                f"dev {family} {name}/{seed}": value
-                for family, figures in families.items()
-                for name, value in figures.items()
-            }
-            for tag, value in points.items():
+            dev = {f"dev {family} {name}": value for family, of in families.items() for name, value in of.items()}
+            for tag, value in ({"loss": loss} | dev).items():
                 if math.isfinite(value):
-                    self.writer.add_scalar(tag, value, validation.update)
+                    self.writer.add_scalar(f"{tag}/{seed}", value, validation.update)
         self.writer.flush()
 
     def on_end(self, trainer: "Loop[Any]") -> None:  # noqa: ARG002

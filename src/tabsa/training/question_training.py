@@ -157,15 +157,6 @@ class QuestionGraphs:
 _TOKENS = 16_384  # of a batch that is only read
 
 
-class _QuestionRows(NamedTuple):
-    """The questions of texts."""
-
-    number: NDArray[np.int64]  # of each question in the data, (S, B, M)
-    targets: Tensor  # (S, B, M)
-    labels: Tensor  # (S, B, M)
-    soft_labels: Tensor | None  # (S, B, M, labels)
-
-
 class Batches:
     """Texts with questions as batches for a model."""
 
@@ -196,28 +187,28 @@ class Batches:
         pieces[..., 0] = self.known.first
         np.put_along_axis(pieces, length + 1, self.known.last, axis=-1)
         slots = np.where(inside, data.slots[index] if len(data.slots) else NO_SLOT, NO_SLOT)
-        questions = self._questions(rows)
-        table = [np.unique(data.aspects[questions.number[seed]], return_inverse=True) for seed in range(seeds)]
+        number, targets, labels, soft = self._questions(rows)
+        table = [np.unique(data.aspects[number[seed]], return_inverse=True) for seed in range(seeds)]
         used = np.zeros((seeds, max(len(found) for found, _ in table)), np.int64)
         for own, (found, _) in zip(used, table, strict=True):
             own[: len(found)] = found
         width = int(self.aspect_lengths[used].max())
         aspects = self.aspects[used][..., :width]
-        local = np.stack([inverse.reshape(questions.number.shape[1:]) for _, inverse in table])
+        local = np.stack([inverse.reshape(number.shape[1:]) for _, inverse in table])
         return QuestionBatch(
             torch.from_numpy(pieces.astype(np.int64)),
             torch.from_numpy(length[..., 0] + 2),
             torch.from_numpy(slots.astype(np.int64)),
             torch.from_numpy(np.where(aspects == NO_SLOT, self.known.padding, aspects).astype(np.int64)),
             torch.from_numpy(self.aspect_lengths[used]),
-            questions.targets,
+            targets,
             torch.from_numpy(local.astype(np.int64)),
-            questions.labels,
-            questions.soft_labels,
+            labels,
+            soft,
         )
 
-    def _questions(self, rows: NDArray[np.int64]) -> _QuestionRows:
-        """The questions of the texts `rows` (S, B)."""
+    def _questions(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Tensor, Tensor, Tensor | None]:
+        """The questions of the texts `rows` (S, B): numbers in the data, targets and labels (S, B, M), soft labels."""
         data, counts = self.data, self.counts[rows][..., None]
         place = np.arange(max(1, int(counts.max())))
         there = place < counts
@@ -225,11 +216,11 @@ class Batches:
         soft = None if data.soft_labels is None else torch.from_numpy(data.soft_labels[number].astype(np.float32))
         targets = np.where(there, data.targets[number], NO_SLOT).astype(np.int64)
         labels = np.where(there, data.labels[number], UNLABELLED).astype(np.int64)
-        return _QuestionRows(number, torch.from_numpy(targets), torch.from_numpy(labels), soft)
+        return number, torch.from_numpy(targets), torch.from_numpy(labels), soft
 
     def _packed(self, rows: NDArray[np.int64], packed: PackedTexts) -> QuestionBatch:
         """The texts with their questions' pieces behind them."""
-        questions, lengths = self._questions(rows), self.lengths[rows]
+        (_, targets, labels, soft), lengths = self._questions(rows), self.lengths[rows]
         place = np.arange(int(lengths.max()))
         inside = place < lengths[..., None]
         index = np.where(inside, packed.starts[rows][..., None] + place, 0)  # (S, B, N)
@@ -244,10 +235,10 @@ class Batches:
             torch.full(index.shape, NO_SLOT),
             nothing,
             nothing[..., 0] + 1,
-            questions.targets,
-            torch.zeros_like(questions.targets),
-            questions.labels,
-            questions.soft_labels,
+            targets,
+            torch.zeros_like(targets),
+            labels,
+            soft,
             padded(packed.owners),
             padded(packed.places),
         )
