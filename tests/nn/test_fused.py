@@ -11,7 +11,7 @@ pytest.importorskip("triton", reason="needs triton: pip install triton")
 
 from memory_factory import random_batch, random_weights
 from tabsa.nn.fast.fused import bmm
-from tabsa.nn.memory import MemoryCell, Words
+from tabsa.nn.memory import DelayWeights, MemoryCell, Words
 from tabsa.nn.scan import scan
 
 pytestmark = pytest.mark.slow  # without a GPU the interpreter takes many seconds
@@ -123,7 +123,7 @@ def test_a_group_is_the_same_alone():
 
     from dataclasses import replace
 
-    delay = replace(weights.delay, **{k: second(v) for k, v in vars(weights.delay).items()})
+    delay = DelayWeights(*map(second, weights.delay))
     names = ("memory", "key", "word", "slope", "bias")
     one = replace(weights, delay=delay, **{name: second(getattr(weights, name)) for name in names})
     alone = scan(MemoryCell(), one, words[1:], keys[1:], lengths[1:], path="fused")

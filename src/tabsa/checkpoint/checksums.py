@@ -28,11 +28,7 @@ class FolderFiles:
         self._seen: dict[str, tuple[tuple[int, int, int], str]] = {}
 
     def checked(self, name: str) -> Path:
-        """Return a file's path, after its checksum was compared; one that is not there is left to who reads it.
-
-        Raises:
-            ModelError: it is a link, or no file, or not the file that was written.
-        """
+        """Return a file's path, after its checksum was compared; one that is not there is left to who reads it."""
         path, written = self.path / name, read_checksums(self.path)
         if not is_regular(path) or written is None:
             return path

@@ -61,11 +61,7 @@ def pinned_name(name: str) -> str:
 
 
 def hub_folder(name: HubName) -> ModelFolder:
-    """Download a model folder where that is needed, check all of it, and open it.
-
-    Raises:
-        ModelError: the hub does not give it, or it is not what its `checksums.json` or the name's SHA-256 say.
-    """
+    """Download a model folder where that is needed, check all of it, and open it."""
     from tabsa.datasets.locate import cache_folder
 
     place = cache_folder() / "hub" / "--".join((*name.repo.split("/"), (name.revision or "main").replace("/", "-")))

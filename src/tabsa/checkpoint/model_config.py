@@ -17,7 +17,9 @@ _MOST_NAMES: Final = 10_000  # of aspects or labels
 _LONGEST: Final = 1 << 20  # words or pieces that are read at once
 _LARGEST: Final = 1e6  # number that calibrates
 _SHOWN: Final = 120  # characters of a wrong value
-_CALIBRATION: Final = {"presence_temperature", "presence_bias", "polarity_temperature"}
+_CALIBRATION: Final = {  # the least of each number
+    "presence_temperature": 1 / _LARGEST, "presence_bias": -_LARGEST, "polarity_temperature": 1 / _LARGEST,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -87,13 +89,10 @@ def _is_number(value: Any, low: float = -_LARGEST) -> bool:
 
 
 def _is_calibration(value: Any) -> bool:
-    if value is None:
-        return True
-    temperatures = _CALIBRATION - {"presence_bias"}
-    return (
-        isinstance(value, dict)
-        and value.keys() == _CALIBRATION
-        and all(_is_number(one, 1 / _LARGEST if name in temperatures else -_LARGEST) for name, one in value.items())
+    if not isinstance(value, dict):
+        return value is None
+    return value.keys() == _CALIBRATION.keys() and all(
+        _is_number(value[name], low) for name, low in _CALIBRATION.items()
     )
 
 

@@ -24,10 +24,8 @@ class ChangedNetworkError(ModelError):
 def export(folder: ModelFolder, precision: Precision = "float32") -> Path:
     """Write the folder's `model.onnx`, or in int8 its `model.int8.onnx`, and return its path.
 
-    A system with several graphs names them itself; the path is then the first one's.
-
-    Raises:
-        ChangedNetworkError: the network was changed, such as its memory cell, and its graph was not.
+    A system with several graphs names them itself; the path is then the first one's. Raises a ChangedNetworkError where
+    the network was changed, such as its memory cell, and its graph was not.
     """
     system = system_of(folder)
     if not system.graph:

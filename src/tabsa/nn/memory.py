@@ -13,7 +13,7 @@ Paper symbols, mapped once:
     g^j  gate       (G, B, n, 1)
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -27,8 +27,7 @@ class MemoryState(NamedTuple):
     delay: Tensor  # (G, B, n, d); zeros, and never read, without a delay
 
 
-@dataclass(frozen=True)
-class DelayWeights:
+class DelayWeights(NamedTuple):
     """The delay's GRU (eq. 3; Chung et al., 2014: the reset gate acts before the product) and its gate vector."""
 
     inputs: Tensor  # (G, d, 3d), candidate -> reset, update, new
@@ -52,9 +51,7 @@ class MemoryWeights:
 
     def tensors(self) -> list[Tensor]:
         """Every weight, for a caller that treats them alike."""
-        own = [value for f in fields(self) if isinstance(value := getattr(self, f.name), Tensor)]
-        delay = [getattr(self.delay, f.name) for f in fields(self.delay)] if self.delay else []
-        return own + delay
+        return [*(value for value in vars(self).values() if isinstance(value, Tensor)), *(self.delay or ())]
 
 
 class MemoryCell:

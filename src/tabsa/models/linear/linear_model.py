@@ -156,7 +156,7 @@ def _read(part: str, data_dir: Path | None) -> Any:
     path = find(_FILE.format(part), data_dir)
     try:
         return json.loads(read_text(path))
-    except json.JSONDecodeError as e:
+    except ValueError as e:
         raise DataError(f"{path} is not valid JSON: {e}; fetch it again with `tabsa data fetch nltk-tagger`") from e
 
 

@@ -87,14 +87,7 @@ def in_batches(
 def open_session(folder: ModelFolder, name: str, remedy: str, *, weights: str = "") -> Any:
     """Open one of the folder's graphs as a session of one thread, after its file was checked.
 
-    Args:
-        folder: the model.
-        name: of the graph's file.
-        remedy: the command that makes the graph.
-        weights: the file beside it that its numbers lie in; none where it has them itself.
-
-    Raises:
-        ModelError: in one line, with the command: there is no graph, or it cannot be run.
+    `remedy` is the command that makes the graph, which every error names; its numbers lie in it, or in `weights`.
     """
     path = folder.files.checked(name)
     if not path.is_file():

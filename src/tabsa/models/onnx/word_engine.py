@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -33,12 +33,8 @@ _OFFERED = {"words", "lengths", "slots", "neighbours", "concepts"}  # what a gra
 class WordEngine:
     """Runs one neural model; safe to use from several threads.
 
-    Batches are read side by side, each by one thread: that scales better than several threads to a batch.
-
-    Args:
-        folder: the model.
-        threads: how many batches are read at a time; 0 is one a core.
-        precision: which of the folder's graphs is run.
+    Batches are read side by side, `threads` of them or one a core, each by one thread: that scales better than several
+    threads to a batch.
     """
 
     def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:
@@ -184,7 +180,7 @@ class _Words:
 
     def __init__(self, known: WordVectors) -> None:
         self.known = known
-        self.unknown: dict[str, NDArray[np.float32]] = {}
+        self.unknown = lru_cache(_REMEMBERED)(self._unknown)
 
     def vectors(self, passages: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """The vectors of all words, zeros after a passage's end: (passages, words of the longest, d)."""
@@ -196,15 +192,10 @@ class _Words:
         vectors = self.known.matrix.take(rows, axis=0, mode="clip")
         vectors[rows == _END] = 0
         for passage, place in np.argwhere(rows == _UNKNOWN).tolist():
-            vectors[passage, place] = self._unknown(passages[passage][place])
+            word = passages[passage][place]
+            vectors[passage, place] = (self.unknown if len(word) <= _LONGEST_REMEMBERED else self._unknown)(word)
         return vectors
 
     def _unknown(self, word: str) -> NDArray[np.float32]:
-        vector = self.unknown.get(word)
-        if vector is None:
-            vector = lookup([word], self.known).matrix[0]
-            if len(word) <= _LONGEST_REMEMBERED:
-                if len(self.unknown) >= _REMEMBERED:
-                    self.unknown = {}
-                self.unknown[word] = vector
+        vector: NDArray[np.float32] = lookup([word], self.known).matrix[0]
         return vector

@@ -61,13 +61,8 @@ class _Pairs(NamedTuple):
 class ReaderEngine:
     """Runs one reader; safe to use from several threads.
 
-    Batches are read side by side, each by one thread: that scales better than several threads to a batch. No answer
-    depends on what is read or asked beside it.
-
-    Args:
-        folder: the model.
-        threads: how many batches are read at a time; 0 is one a core.
-        precision: which of the folder's graphs are run.
+    Batches are read side by side, `threads` of them or one a core, each by one thread: that scales better than several
+    threads to a batch. No answer depends on what is read or asked beside it.
     """
 
     at_once = sys.maxsize
@@ -101,8 +96,8 @@ class ReaderEngine:
     def sessions(self) -> tuple[Any, Any]:
         """The sessions that read and ask, made at first use."""
         _, digest = stored_tensors(self.folder)
-        read, ask = (self._session(name, digest) for name in READER_GRAPHS[self.precision])
-        return read, ask
+        read, ask = READER_GRAPHS[self.precision]
+        return self._session(read, digest), self._session(ask, digest)
 
     def _session(self, name: str, digest: str) -> Any:
         remedy = f"tabsa export {self.folder.path}" + (" --precision int8" if self.precision == "int8" else "")

@@ -49,11 +49,9 @@ def scan_fused(
     read = words.at(plan.place, plan.sentence) if isinstance(words, Words) else packed(words)
     word, candidate, location, key = project(weights, read.unsqueeze(1), keys)
     location = location.squeeze(1) if nearby is None else location.squeeze(1) + packed(nearby)
-    delay = weights.delay
-    delay_tensors = (delay.inputs, delay.gates, delay.new, delay.bias, delay.vector) if delay else ()
     result: tuple[Tensor, Tensor] = _FusedScan.apply(  # type: ignore[no-untyped-call]
         (lengths, weights.normalise, products, plan), keys, word.squeeze(1), candidate.squeeze(1), location, key,
-        weights.memory, weights.slope, *delay_tensors,
+        weights.memory, weights.slope, *(weights.delay or ()),
     )  # fmt: skip
     last, packed_gates = result
     if not gates:

@@ -72,13 +72,7 @@ class _Graph:
 
 
 class Graphs:
-    """Learns from batches, by graph where there is one that fits.
-
-    Args:
-        learn: one update; it must not wait for the GPU.
-        generators: what it draws from.
-        longest: words of the longest sentence there is.
-    """
+    """Learns from batches, by graph where one fits; `learn` is one update, which must not wait for the GPU."""
 
     def __init__(self, learn: Callable[[Batch], Tensor], generators: Sequence[torch.Generator], longest: int) -> None:
         self.plainly, self.generators, self.longest = learn, generators, longest

@@ -44,10 +44,8 @@ def scan_packed(
 
     `live` is how many sentences, from the first, each step computes: at least those that are still going.
     """
-    delay = weights.delay
-    delay_tensors = (delay.inputs, delay.gates, delay.new, delay.bias, delay.vector) if delay else ()
     result: tuple[Tensor, Tensor] = _PackedScan.apply(  # type: ignore[no-untyped-call]
-        (lengths, weights.normalise, live), keys, *projections, weights.memory, weights.slope, *delay_tensors
+        (lengths, weights.normalise, live), keys, *projections, weights.memory, weights.slope, *(weights.delay or ())
     )
     return result
 
