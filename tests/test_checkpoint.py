@@ -90,13 +90,8 @@ def test_what_is_written_is_read(folder: Path) -> None:
     assert model.vectors.source == VECTORS.source
     assert np.array_equal(model.vectors.matrix, VECTORS.matrix.astype(np.float16).astype(np.float32))
     assert (folder / "README.md").read_text("utf-8") == "# é"
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "README.md",
-        "config.json",
-        "metrics.json",
-        "vectors.safetensors",
-        "weights.safetensors",
-    ]
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"README.md", "config.json", "metrics.json", "vectors.safetensors", "weights.safetensors"}
 
 
 def test_a_folder_of_word_pieces(folder: Path) -> None:
@@ -114,14 +109,8 @@ def test_a_folder_of_word_pieces(folder: Path) -> None:
     assert model.weights["matrix"].tolist() == [[0.5, -15.75], [31.5, 0]]
     assert {array.dtype for array in model.weights.values()} == {np.dtype(np.float32)}
     assert model.stored_weights("bias", "none").keys() == {"bias"}
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "README.md",
-        "checksums.json",
-        "config.json",
-        "metrics.json",
-        "tokenizer.json",
-        "weights.safetensors",
-    ]
+    kept = {"README.md", "checksums.json", "config.json", "metrics.json", "tokenizer.json", "weights.safetensors"}
+    assert {path.name for path in folder.iterdir()} == kept
     assert "cannot read" in refused(lambda: model.vectors)
 
 
@@ -163,27 +152,6 @@ def test_a_configuration_that_lacks_something(folder: Path, field: str) -> None:
     del values[field]
     path.write_text(json.dumps(values))
     assert refused(lambda: read_folder(folder)) == f"{path} has no '{field}'; the folder is incomplete"
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("model", [1]),
-        ("aspects", "price"),
-        ("aspects", ["price", 3]),
-        ("labels", None),
-        ("targets", True),
-        ("max_length", -1),
-        ("temperature", 0),
-        ("temperature", float("inf")),
-        ("tokeniser", {}),
-        ("calibration", {"presence_temperature": 0, "presence_bias": 0, "polarity_temperature": 1}),
-        ("calibration", {"presence_temperature": 1, "presence_bias": "0", "polarity_temperature": 1}),
-    ],
-)
-def test_a_configuration_with_a_wrong_value(folder: Path, field: str, value: object) -> None:
-    change(folder, **{field: value})
-    assert f"config.json: '{field}' is {value!r}" in refused(lambda: read_folder(folder))
 
 
 @pytest.mark.parametrize("name", ["weights", "vectors"])

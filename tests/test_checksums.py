@@ -172,6 +172,14 @@ def test_json_that_python_cannot_read(folder: Path, name: str, content: str) -> 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"kind": 3}, "'kind' is 3"),
+        ({"model": [1]}, "'model' is [1]"),
+        ({"aspects": "price"}, "'aspects' is 'price'"),
+        ({"aspects": ["price", 3]}, "'aspects' is ['price', 3]"),
+        ({"targets": True}, "'targets' is True"),
+        ({"max_length": -1}, "'max_length' is -1"),
+        ({"temperature": float("inf")}, "'temperature' is inf"),
+        ({"calibration": {"presence_temperature": 1}}, "'calibration' is {'presence_temperature': 1}"),
         ({"labels": ["positive", "none", "negative"]}, "expected 'none' first, and others"),
         ({"labels": ["none", "positive", "positive"]}, "'labels' has 'positive' twice"),
         ({"labels": ["none", "good", "good\nbad"]}, "'labels' has 'good\\nbad' among them"),
