@@ -109,8 +109,8 @@ def test_a_folder_of_word_pieces(folder: Path) -> None:
     assert model.weights["matrix"].tolist() == [[0.5, -15.75], [31.5, 0]]
     assert {array.dtype for array in model.weights.values()} == {np.dtype(np.float32)}
     assert model.stored_weights("bias", "none").keys() == {"bias"}
-    kept = {"README.md", "checksums.json", "config.json", "metrics.json", "tokenizer.json", "weights.safetensors"}
-    assert {path.name for path in folder.iterdir()} == kept
+    names = {"README.md", "checksums.json", "config.json", "metrics.json", "tokenizer.json", "weights.safetensors"}
+    assert {path.name for path in folder.iterdir()} == names
     assert "cannot read" in refused(lambda: model.vectors)
 
 
@@ -245,8 +245,8 @@ def test_a_folder_goes_before_a_name(folder: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_name_that_there_is_not() -> None:
-    told = "there is no model 'slow': no folder of that name, and the package has: reader, places (or fast)"
-    assert refused(lambda: open_folder("slow")) == told
+    message = "there is no model 'slow': no folder of that name, and the package has: reader, places (or fast)"
+    assert refused(lambda: open_folder("slow")) == message
 
 
 # ---- precision

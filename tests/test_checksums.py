@@ -195,9 +195,9 @@ def test_json_that_python_cannot_read(folder: Path, name: str, content: str) -> 
 def test_a_configuration_that_no_model_has(folder: Path, change: dict[str, object], message: str) -> None:
     config = unchecked(folder) / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | change))
-    told = refused(folder)
-    assert message in told
-    assert len(told) < 500
+    refusal = refused(folder)
+    assert message in refusal
+    assert len(refusal) < 500
 
 
 def test_arrays_of_sizes_that_no_array_has(folder: Path) -> None:

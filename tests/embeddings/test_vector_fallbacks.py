@@ -88,9 +88,9 @@ def test_candidates_hold_every_spelling_that_lookup_uses(word):
     assert spellings[0] == word
     assert len(set(spellings)) == len(spellings)
     full = lookup([word], VECTORS)
-    kept = [w for w in VECTORS.words if w in spellings] or ["the"]
-    rows = VECTORS.matrix[[VECTORS.index[w] for w in kept]]
-    partial = lookup([word], WordVectors(tuple(kept), rows, VECTORS.scale))
+    known = [w for w in VECTORS.words if w in spellings] or ["the"]
+    rows = VECTORS.matrix[[VECTORS.index[w] for w in known]]
+    partial = lookup([word], WordVectors(tuple(known), rows, VECTORS.scale))
     assert full.how == partial.how
     np.testing.assert_array_equal(full.matrix, partial.matrix)
 

@@ -43,9 +43,9 @@ def examples(draw: st.DrawFn) -> Example:
         starts = [i for i in range(len(text)) if text.startswith(name, i)]
         free = [Span(i, i + len(name)) for i in starts]
         free = [span for span in free if all(span.end <= t.start or t.end <= span.start for t in taken)]
-        kept = tuple(span for span in free if draw(st.booleans()))
-        taken += kept
-        targets.append(Target(name, kept, implied=draw(st.booleans())))
+        retained = tuple(span for span in free if draw(st.booleans()))
+        taken += retained
+        targets.append(Target(name, retained, implied=draw(st.booleans())))
     return Example("1", text, tuple(targets))
 
 

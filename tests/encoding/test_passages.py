@@ -77,9 +77,9 @@ def test_a_run_is_read_around_its_mentions_and_from_its_start() -> None:
     text = HAN * 200
     items = [Token(letter, n, n + 1, 0 if n == 2000 else None) for n, letter in enumerate(text)]
     with pytest.warns(DataWarning, match="more than 500 letters"):
-        kept = shorten_runs(text, items, lambda item: item.target is not None)
-    starts = [item.start for item in kept]
-    assert len(kept) == LONGEST_RUN
+        retained = shorten_runs(text, items, lambda item: item.target is not None)
+    starts = [item.start for item in retained]
+    assert len(retained) == LONGEST_RUN
     assert starts == [*range(LONGEST_RUN - 65), *range(2000 - 32, 2000 + 33)]
 
 

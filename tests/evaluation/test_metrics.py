@@ -274,12 +274,12 @@ def test_figures_of_questions_are_those_of_a_plain_loop(count, labels, data):
         assert_allclose(figures[name], value, err_msg=name)
 
 
-def slow_restricted(own, labels, kept):
+def slow_restricted(own, labels, retained):
     """One question: neutral is silence, and what any other label has goes to the polarities, each by its share."""
     shares = dict(zip(labels, own, strict=True))
-    none = shares["none"] + (shares.get("neutral", 0.0) if "neutral" not in kept else 0.0)
-    opinions = {label: shares[label] for label in kept[1:]}
-    lost = sum(share for label, share in shares.items() if label not in (*kept, "neutral"))
+    none = shares["none"] + (shares.get("neutral", 0.0) if "neutral" not in retained else 0.0)
+    opinions = {label: shares[label] for label in retained[1:]}
+    lost = sum(share for label, share in shares.items() if label not in (*retained, "neutral"))
     total = sum(opinions.values())
     if not total:
         return [1.0 if none else 0.0, *(0.0 for _ in opinions)]
@@ -288,7 +288,7 @@ def slow_restricted(own, labels, kept):
 
 
 @pytest.mark.parametrize(
-    ("labels", "kept"),
+    ("labels", "retained"),
     [
         (("none", "positive", "negative", "neutral", "mixed"), ("none", "positive", "negative")),
         (("none", "positive", "negative", "neutral", "mixed"), ("none", "positive", "negative", "neutral")),
@@ -297,13 +297,13 @@ def slow_restricted(own, labels, kept):
         (("none", "positive", "negative", "mixed"), ("none", "positive")),
     ],
 )
-def test_labels_that_data_lacks_are_shared_out(labels, kept):
+def test_labels_that_data_lacks_are_shared_out(labels, retained):
     probabilities = np.random.default_rng(3).dirichlet([0.5] * len(labels), (2, 20))
     probabilities[0, 0], probabilities[0, 1] = np.eye(len(labels))[[0, -1]]
     before = probabilities.copy()
-    result = restrict_labels(probabilities, labels, kept)
-    assert result.shape == (2, 20, len(kept))
+    result = restrict_labels(probabilities, labels, retained)
+    assert result.shape == (2, 20, len(retained))
     for place in np.ndindex(2, 20):
-        assert_allclose(result[place], slow_restricted(probabilities[place], labels, kept), atol=1e-12)
+        assert_allclose(result[place], slow_restricted(probabilities[place], labels, retained), atol=1e-12)
     np.testing.assert_array_equal(probabilities, before)
     assert_allclose(restrict_labels(probabilities, labels, labels), probabilities, atol=1e-12)

@@ -27,10 +27,10 @@ def violations(driver: webdriver.Chrome) -> list[str]:
     driver.execute_script(_script())
     found = driver.execute_async_script(_RUN, list(_TAGS))
     assert isinstance(found, list), f"axe-core broke off: {found}"
-    return [_told(violation, node) for violation in found for node in violation["nodes"]]
+    return [_described(violation, node) for violation in found for node in violation["nodes"]]
 
 
-def _told(violation: dict, node: dict) -> str:
+def _described(violation: dict, node: dict) -> str:
     place = " ".join(str(part) for part in node["target"])
     checks = [*node["any"], *node["all"], *node["none"]]
     why = "; ".join(dict.fromkeys(check["message"] for check in checks)) or violation["help"]

@@ -19,5 +19,5 @@ def alike(one: str, other: str) -> bool:
 def same_words(one: str, other: str) -> float:
     """The share of the first's lines whose words, without numbers, are a line of the second's."""
     lines = [[" ".join(re.findall(r"[^\W\d_]+", line)) for line in text.splitlines()] for text in (one, other)]
-    kept = [line for line in lines[0] if line]
-    return sum(line in lines[1] for line in kept) / max(1, len(kept))
+    retained = [line for line in lines[0] if line]
+    return sum(line in lines[1] for line in retained) / max(1, len(retained))

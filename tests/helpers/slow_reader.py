@@ -64,10 +64,10 @@ def feed_forward(x, p, epsilon):
     return layer_norm(x + inner @ p["outer"] + p["outer_bias"], p["last_norm"], p["last_norm_bias"], epsilon)
 
 
-def block_beside(x, heard, p, heads, epsilon, extra=None):
-    """One layer over the states x (Q, d), which attend to the states `heard` (T, d) of the same level."""
+def block_beside(x, visible, p, heads, epsilon, extra=None):
+    """One layer over the states x (Q, d), which attend to the states `visible` (T, d) of the same level."""
     q = np.split(x @ p["qkv"] + p["qkv_bias"], 3, axis=1)[0]
-    _, k, v = np.split(heard @ p["qkv"] + p["qkv_bias"], 3, axis=1)
+    _, k, v = np.split(visible @ p["qkv"] + p["qkv_bias"], 3, axis=1)
     learnt = attend(q, k, v, heads, extra) @ p["out"] + p["out_bias"]
     x = [layer_norm(own + y, p["norm"], p["norm_bias"], epsilon) for own, y in zip(x, learnt, strict=True)]
     return np.array([feed_forward(own, p, epsilon) for own in x])
@@ -138,8 +138,8 @@ def answer_beside(model, seed, pieces, asked, places):
     read, states = levels(shape, encoder, pieces), embed(shape, encoder, asked, places)
     extra = between(shape, encoder, places, [*range(len(pieces)), *places])
     for number in range(shape.layers):
-        heard, own = np.concatenate([read[number], states]), part(encoder, f"layers.{number}.")
-        states = block_beside(states, heard, own, shape.heads, shape.epsilon, extra)
+        visible, own = np.concatenate([read[number], states]), part(encoder, f"layers.{number}.")
+        states = block_beside(states, visible, own, shape.heads, shape.epsilon, extra)
     return classify(p, sum(states) / len(states))
 
 

@@ -39,8 +39,8 @@ def test_every_pair_is_answered_in_the_order_asked(model: Predictor) -> None:
 
 def test_some_aspects_are_answered_as_among_all(model: Predictor) -> None:
     every, some = model.predict(TEXT, ["Camden"]), model.predict(TEXT, ["Camden"], ["safety", "general", "safety"])
-    kept = {opinion.aspect: opinion for opinion in every.opinions}
-    assert list(some.opinions) == [kept["safety"], kept["general"]]
+    retained = {opinion.aspect: opinion for opinion in every.opinions}
+    assert list(some.opinions) == [retained["safety"], retained["general"]]
     assert every.attention is not None
     assert some.attention is not None
     np.testing.assert_array_equal(some.attention, every.attention[:, [2, 0]])

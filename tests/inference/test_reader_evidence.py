@@ -35,8 +35,8 @@ def test_a_word_weighs_what_is_measured_of_it(reader, seed):
     (passage,) = prediction.passages
     opened = reader.engine.opened(passage)
 
-    def probability(heard):
-        return float(opened.ask(0, ASPECTS[0], np.array([heard, heard]))[0, 1])
+    def probability(visible):
+        return float(opened.ask(0, ASPECTS[0], np.array([visible, visible]))[0, 1])
 
     pieces = len(passage.pieces)
     own = [
@@ -76,11 +76,11 @@ def test_each_sentence_has_an_answer_of_its_own(reader):
     for sentence in evidence.sentences:
         assert sentence.span in spans
         word = [any(c.isalnum() for c in text[piece.start : piece.end]) for piece in passage.pieces]
-        heard = [
+        visible = [
             piece.slot >= 0 or not is_word or sentence.span.start <= piece.start < sentence.span.end
             for piece, is_word in zip(passage.pieces, word, strict=True)
         ]
-        said = opened.ask(0, ASPECTS[0], np.array([heard, heard]))[0]
+        said = opened.ask(0, ASPECTS[0], np.array([visible, visible]))[0]
         assert [sentence.probabilities[label] for label in reader.labels] == pytest.approx(said.tolist(), abs=1e-6)
         assert sentence.polarity == reader.labels[int(said.argmax())]
 

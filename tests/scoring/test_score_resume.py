@@ -159,26 +159,19 @@ def test_a_run_may_die_again_and_again(tmp_path, model, deadly):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a system with SIGKILL")
-@pytest.mark.parametrize("out", FORMATS)
+@pytest.mark.parametrize("out", [FORMATS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in FORMATS[1:])])
 def test_kill_minus_nine(tmp_path, model, tiny_model, out):
     source = write(tmp_path / "in.csv", 800)
     whole = expected(source, out, model, Request(targets=BOTH, chunk=4))
     folder = tmp_path / "killed"
     folder.mkdir()
-    arguments: list[object] = [
-        "score",
-        source,
-        folder / out,
-        "-t",
-        "Camden",
-        "-t",
-        "Brixton",
-        "--chunk",
-        4,
-        "--threads",
-        1,
+    arguments: list[object] = ["score", source, folder / out, "-t", "Camden", "-t", "Brixton", "--chunk", 4]
+    command = [
+        sys.executable,
+        "-m",
+        "tabsa",
+        *map(str, [*arguments, "--threads", 1, "--model", tiny_model, "--resume"]),
     ]
-    command = [sys.executable, "-m", "tabsa", *map(str, [*arguments, "--model", tiny_model, "--resume"])]
     choose = random.Random(out)
     rows = [0]
     for _ in range(3):
