@@ -1,7 +1,6 @@
 """`tabsa data`: list the data there is; `fetch`: get more; `check`: look at your own labelled file."""
 
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import groupby
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from tabsa.cli import options
-from tabsa.cli.console import err, note, out, print_json, printable, warn
+from tabsa.cli.console import err, note, out, print_json, printable
 from tabsa.errors import DataError, DataNotFoundError
 from tabsa.files import reason, sha256
 
@@ -67,88 +66,46 @@ def datasets(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading, width in (("name", 20), ("holds", 14), ("files", 24)):
-        table.add_column(heading, min_width=width, overflow="fold")
+    table = Table("name", "size", "files", box=SIMPLE_HEAD, pad_edge=False)
     for one in found:
-        where = Text(one["folder"] or ("" if one["missing"] else one["home"] or ""), "dim")
-        table.add_row(Text.assemble((one["name"], "bold"), "\n", where), *_state(one))
-        if one["error"]:
-            warn(one["error"])
+        name = Text.assemble((one["name"], "bold"), (f"\n{one['folder'] or one['home'] or ''}", "dim"))
+        size = sum(file["size"] for file in one["files"])
+        published = [file["published"] for file in one["files"] if file["published"] is not None]
+        state = "[green]as published[/]" if published else ""
+        if not all(published):
+            state = "[yellow]differ[/] from those published"
+        if one["missing"]:
+            state = f"[yellow]{'incomplete' if size else 'not found'}[/]: {one['get']}"
+        table.add_row(name, f"{size / 1e6:,.1f} MB" if size else "", state)
     out.print(table)
 
 
-def _state(one: Mapping[str, Any]) -> tuple[str, str]:
-    """Return how much is there, and whether it is what was published."""
-    size = sum(file["size"] for file in one["files"])
-    holds = f"{' / '.join(map(str, one['splits'].values()))} sentences" if one["splits"] else f"{size / 1e6:,.1f} MB"
-    published = [file["published"] for file in one["files"] if file["published"] is not None]
-    if one["missing"]:
-        return holds if size else "", f"[yellow]{'incomplete' if size else 'not found'}[/]: {one['get']}"
-    if not published:
-        return holds, ""
-    return holds, "[green]as published[/]" if all(published) else "[yellow]differ[/] from those published"
-
-
 def _record(name: str, source: "Entry", data_dir: Path | None) -> dict[str, Any]:
-    """Describe a dataset or resource: its files, and how many sentences each split has."""
-    from tabsa.datasets.locate import DATASET
-
-    one: dict[str, Any] = {
-        "name": name,
-        "kind": source.kind,
-        "description": source.description,
-        "licence": source.licence,
-        "home": source.home,
-        "get": None,
-        "folder": None,
-        "files": [],
-        "missing": [],
-        "splits": {},
-        "error": None,
-    }
-    if source.files:
-        one["get"] = f"tabsa data fetch {source.name}"
-        if not source.fetchable:
-            one["get"] = f"bring your own {source.files[0].path}"
-    try:
-        _add_files(one, source, data_dir)
-        if source.kind == DATASET and not one["missing"]:
-            _add_splits(one, data_dir)
-    except DataNotFoundError:
-        one["missing"], one["get"] = [name], "bring your own copy: see docs/data.md"
-    except DataError as e:
-        one["error"] = str(e)
-    except OSError as e:
-        one["error"] = f"cannot read {e.filename}: {reason(e)}"
-    return one
-
-
-def _add_files(one: dict[str, Any], source: "Entry", data_dir: Path | None) -> None:
-    """Find an entry's files; those of word vectors take long to hash, and are compared by their size."""
+    """Describe a dataset or resource; files of word vectors take long to hash, and are compared by their size."""
     from tabsa.datasets.locate import VECTORS, find
 
+    files: list[dict[str, Any]] = []
+    missing: list[str] = []
+    folder = None
     for file in source.files:
         try:
             path = find(file.path, data_dir)
+            size, digest = path.stat().st_size, None if source.kind == VECTORS else sha256(path)
         except DataNotFoundError:
-            one["missing"].append(file.path)
+            missing.append(file.path)
             continue
-        size, digest = path.stat().st_size, None if source.kind == VECTORS else sha256(path)
+        except OSError as e:
+            raise DataError(f"cannot read {path}: {reason(e)}") from e
         expected, got = (file.size, size) if digest is None else (file.sha256, digest)
         published = None if expected is None else got == expected
-        one["files"].append({"path": str(path), "size": size, "sha256": digest, "published": published})
-        one["folder"] = one["folder"] or str(path.parents[len(Path(file.path).parts) - 1])
-
-
-def _add_splits(one: dict[str, Any], data_dir: Path | None) -> None:
-    from tabsa.datasets.loading import DATASETS, load
-
-    known = DATASETS[one["name"]].SPLITS
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of repeated opinions, which concern who learns from them
-        for split in [split for split in ("train", "dev", "test") if split in known] or known[:1]:
-            one["splits"][split] = len(load(one["name"], split, data_dir=data_dir).examples)
+        files.append({"path": str(path), "size": size, "sha256": digest, "published": published})
+        folder = folder or str(path.parents[len(Path(file.path).parts) - 1])
+    get = f"tabsa data fetch {source.name}" if source.fetchable else None
+    if source.files and not get:
+        get = f"bring your own {source.files[0].path}"
+    about = {"name": name, "kind": source.kind, "description": source.description, "licence": source.licence}
+    found = {"home": source.home, "folder": folder, "files": files, "missing": missing}
+    return {**about, **found, "get": get}
 
 
 @app.command()
