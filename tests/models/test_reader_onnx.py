@@ -10,7 +10,8 @@ import slow_reader
 from reader_factory import shape
 from reader_folder import small_reader, torch_answers, weights_of, write_reader
 from tabsa.checkpoint.model_folder import READER_GRAPHS
-from tabsa.embeddings.packing import pack_columns, pack_table, pack_weights, unpack_table, unpack_weights
+from tabsa.checkpoint.weight_storage import pack_columns, pack_weights, unpack_weights
+from tabsa.embeddings.packing import pack_table, unpack_table
 from tabsa.models.reader.reader_engine import ReaderEngine
 from tabsa.schema import Span, Target
 

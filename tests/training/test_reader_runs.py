@@ -11,8 +11,8 @@ import torch
 from encoder_folder import write_encoder
 from question_sets import SMALL
 from reader_factory import piece_reader, question_batch, write_tokeniser
+from tabsa.checkpoint.weight_storage import pack_weights, unpack_weights
 from tabsa.datasets.loading import load
-from tabsa.embeddings.packing import pack_weights, unpack_weights
 from tabsa.encoding.answers import PresenceCalibration
 from tabsa.encoding.questions import answers_of
 from tabsa.errors import ConfigError

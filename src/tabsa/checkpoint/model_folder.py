@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from tabsa.checkpoint.checksums import CHECKSUMS, FolderFiles, is_regular, read_checksums, read_json, write_checksums
 from tabsa.checkpoint.model_config import FORMAT, ModelConfig, model_config, shown
+from tabsa.checkpoint.weight_storage import unpack_weights
 from tabsa.embeddings.concepts import ConceptTable
-from tabsa.embeddings.packing import Storage, pack, unpack, unpack_weights
+from tabsa.embeddings.packing import Storage, pack, unpack
 from tabsa.embeddings.vectors import VectorSource, WordVectors
 from tabsa.errors import ModelError, OutputError
 from tabsa.files import reason, replacing

@@ -1,22 +1,18 @@
-"""Numbers in fewer bytes, as model folders store them: word vectors, and a reader's weights.
+"""Vectors in fewer bytes, as model folders store them.
 
-Vectors      float16, or int8 with a scale for each word: off by 0.4% of the word's largest at most.
-Weights      float32; float16; or int8: a matrix as whole numbers from -63 to 63 with a scale for each column,
-             `NAME.scale`; narrow matrices and vectors as float16; tables that are only looked up in four bits, with a
-             scale for every 32 numbers of a row.
+Word vectors are float16, or int8 with a scale for each word: off by 0.4% of the word's largest at most. Tables that are
+only looked up, such as a reader's word pieces, have four bits, with a scale for every 32 numbers of a row.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-Storage: TypeAlias = Literal["float16", "int8"]  # of vectors
-WeightStorage: TypeAlias = Literal["float32", "float16", "int8"]
-SCALE: Final = ".scale"  # behind the name of what it scales
-# On each side of zero in a column: these very numbers are multiplied, and with more of them the sum of two products
-# could leave 16 bits, which processors without VNNI would cut off without a word.
+Storage: TypeAlias = Literal["float16", "int8"]
+# Of a matrix's column, on each side of zero: these very numbers are multiplied, and with more of them the sum of two
+# products could leave 16 bits, which processors without VNNI would cut off without a word.
 COLUMN_STEPS: Final = 63
 BLOCK: Final = 32  # numbers of a row that share a scale in four bits
 NARROW: Final = 16  # a matrix with fewer rows or columns is not worth rounding
@@ -44,56 +40,6 @@ def unpack(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
 def rounded(matrix: NDArray[np.float32], storage: Storage) -> NDArray[np.float32]:
     """Return the vectors as they come back from being stored; doing it twice changes nothing more."""
     return unpack(pack(matrix, storage))
-
-
-def pack_weights(
-    weights: Mapping[str, NDArray[Any]],
-    storage: WeightStorage,
-    tables: Collection[str] = (),
-    exact: Collection[str] = (),
-) -> dict[str, NDArray[Any]]:
-    """Return the arrays to store, by name; `tables` are only looked up, `exact` ones are not rounded."""
-    if storage != "int8":
-        kind = np.float32 if storage == "float32" else np.float16
-        return {name: np.ascontiguousarray(array, kind) for name, array in weights.items()}
-    packed: dict[str, NDArray[Any]] = {}
-    for name, array in weights.items():
-        if name in tables and array.shape[1] % BLOCK == 0:
-            packed[name], packed[name + SCALE] = pack_table(array)
-        elif array.ndim == 2 and min(array.shape) >= NARROW and name not in exact:
-            packed[name], packed[name + SCALE] = pack_columns(array)
-        else:
-            packed[name] = array.astype(np.float16)
-    return packed
-
-
-def unpack_weights(stored: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return what `pack_weights` stored, in float32; raise a ValueError where the arrays do not fit each other."""
-    weights: dict[str, NDArray[Any]] = {}
-    for name, array in stored.items():
-        if name.endswith(SCALE):
-            if name.removesuffix(SCALE) not in stored:
-                raise ValueError(f"'{name}' scales nothing")
-        elif name + SCALE not in stored:
-            weights[name] = array.astype(np.float32) if array.dtype == np.float16 else array
-        elif array.dtype == np.uint8:
-            weights[name] = unpack_table(array, _fitting(name, array, stored[name + SCALE], 2 * array.shape[-1]))
-        else:
-            weights[name] = array * _fitting(name, array, stored[name + SCALE]).astype(np.float32)
-    return weights
-
-
-def _fitting(name: str, array: NDArray[Any], scale: NDArray[Any], wide: int = 0) -> NDArray[Any]:
-    expected = (*array.shape[:1], wide // BLOCK) if wide else array.shape[1:]
-    if array.ndim != 2 or scale.shape != expected or wide % BLOCK:
-        raise ValueError(f"'{name}' {array.shape} has scales {scale.shape}")
-    return scale
-
-
-def pack_columns(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Return whole numbers, (d, e), and the scale of each column, (e,)."""
-    scale = np.maximum(np.abs(matrix).max(0), 1e-6).astype(np.float32) / np.float32(COLUMN_STEPS)
-    return np.rint(matrix / scale).astype(np.int8), scale
 
 
 def pack_table(table: NDArray[Any]) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:

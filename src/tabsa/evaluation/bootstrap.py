@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 SECTIONS: Final = (*FAMILIES, "questions")  # of figures: the two families, and those of single questions
 LOWER_IS_BETTER: Final = frozenset({"false_opinions"})
 Values: TypeAlias = dict[str, dict[str, FloatArray]]  # by section and figure, one value a resample
-# How many weights a bootstrap holds at once (8 bytes each, and a few copies of them on the way).
-_WEIGHTS_AT_ONCE = 2_000_000
+_WEIGHTS_AT_ONCE = 2_000_000  # that a bootstrap holds, 8 bytes each, and a few copies of them
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from tabsa.checkpoint.hub import hub_name, is_hub_name, pinned_name
 from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import ModelFolder, open_folder
+from tabsa.checkpoint.weight_storage import WeightStorage
 from tabsa.config import read_toml
 from tabsa.datasets.checking import any_named, mostly_implied
 from tabsa.datasets.loading import load
 from tabsa.datasets.selection import ALL, stratified_parts
-from tabsa.embeddings.packing import WeightStorage
 from tabsa.encoding.answers import PresenceCalibration, restrict_labels
 from tabsa.encoding.pieces import PieceReader
 from tabsa.encoding.questions import answers_of

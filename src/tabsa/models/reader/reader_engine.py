@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.checkpoint.model_folder import READER_GRAPHS, ModelFolder, Precision
-from tabsa.embeddings.packing import SCALE, unpack_table, unpack_weights
+from tabsa.checkpoint.weight_storage import SCALE, unpack_weights
+from tabsa.embeddings.packing import unpack_table
 from tabsa.encoding.answers import PassageAnswer, PresenceCalibration
 from tabsa.encoding.passages import Passage
 from tabsa.encoding.pieces import NO_SLOT, PiecePassage, PieceReader, wording

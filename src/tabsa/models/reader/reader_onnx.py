@@ -24,7 +24,8 @@ import onnx
 from onnx import TensorProto, helper
 
 from tabsa.checkpoint.model_folder import READER_GRAPHS, ModelFolder, Precision
-from tabsa.embeddings.packing import COLUMN_STEPS, SCALE
+from tabsa.checkpoint.weight_storage import SCALE
+from tabsa.embeddings.packing import COLUMN_STEPS
 from tabsa.models.onnx.graph_builder import Graph
 from tabsa.models.reader.reader_config import ReaderShape, reader_shape
 from tabsa.models.reader.reader_storage import (

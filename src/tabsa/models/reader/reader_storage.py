@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import ModelFolder, write_folder
-from tabsa.embeddings.packing import BLOCK, SCALE, WeightStorage, pack_weights
+from tabsa.checkpoint.weight_storage import SCALE, WeightStorage, pack_weights
+from tabsa.embeddings.packing import BLOCK
 from tabsa.errors import ModelError
 from tabsa.files import reason
 from tabsa.models.reader.reader_config import ReaderShape, reader_shape
