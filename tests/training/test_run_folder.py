@@ -309,6 +309,7 @@ def start(toml, out):
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_really_killed_changes_no_bit(command_line, tmp_path):
     toml, out = tmp_path / "places.toml", tmp_path / "killed"
     toml.write_text(PLACES)
