@@ -291,51 +291,22 @@ def _measured(results: Path, name: str) -> dict[str, Any]:
     return content
 
 
-def cluster(results: Path) -> str | None:
-    """Nodes of Ray, and this machine alone with the same cores."""
-    content = _measured(results, "cluster")
-    head = f"| {content['tables']} tables, {content['rows']:,} rows, `{content['model']}` | cores "
-    lines = [f"{head}| local, rows/s | Ray, rows/s | Ray / local | whole command, local and Ray |", "|---" * 6 + "|"]
-    for run in content["runs"]:
-        local, ray, nodes = run["local"], run["ray"], f"{run['nodes']} node{'s' * (run['nodes'] > 1)}"
-        rates = f"{local['steady']:,} | {ray['steady']:,} | {run['efficiency']:.0%}"
-        lines.append(f"| {nodes} | {run['cores']} | {rates} | {local['seconds']} s, {ray['seconds']} s |")
-    return "\n".join(lines)
-
-
-def cluster_paper(results: Path) -> str | None:
-    """What a hundred machines would need, by what a row costs on one."""
-    found = _measured(results, "cluster")["on_paper"]
-    read_at = found["rows_per_second_that_one_table_of_text_is_read_at"]
-    machines = f"{found['machines']} machines of {found['cores_a_machine']} cores"
-    return (
-        f"By these figures a core scores {found['rows_per_second_and_core']:,} rows a second (short texts, five "
-        f"targets, twelve aspects, `places`). A row is {found['bytes_read_a_row']:.0f} bytes that are read, "
-        f"{found['bytes_carried_a_row']:.0f} that go to a worker, and {found['bytes_written_a_row']:.0f} of Parquet. "
-        f"So {machines} would score {found['rows_per_second']:,} rows a second, a billion in "
-        f"{found['seconds_for_a_billion_rows'] / 60:.0f} minutes, with {found['megabytes_per_second_and_machine']} MB "
-        "a second and machine through network and storage: cores are what it takes, not the network. One reader "
-        f"takes in {read_at:,} rows a second of CSV, so such a cluster needs {-(-found['rows_per_second'] // read_at)} "
-        "files or more. Nothing of this size was run."
+def large_tables(results: Path) -> str | None:
+    """Three ways to score many rows, and what came of killing one."""
+    content = _measured(results, "large_tables")
+    small, large = content["memory"]
+    kill = content["killed"]
+    lines = [f"| {content['rows']:,} rows of Parquet in four files, `{content['model']}` | seconds | rows/s |"]
+    lines.append("|---" * 3 + "|")
+    lines += [f"| {way} | {took} | {content['rows_per_second'][way]:,} |" for way, took in content["seconds"].items()]
+    memory = f"{small['peak_mib']:.0f} MiB for {small['rows']:,} rows, {large['peak_mib']:.0f} for {large['rows']:,}"
+    machine = content["machine"]
+    return "\n".join(lines) + (
+        f"\n\nMemory of one process at most: {memory}. The Ray job, killed with all its processes when it had written "
+        f"{kill['parts_before']} of {kill['parts']} parts, went on in {kill['seconds_to_go_on']} s: {kill['lost']} "
+        f"rows lost, {kill['doubled']} doubled. {machine['cores']} cores; {machine['load_average_before']} processes "
+        "were waiting for them before it began."
     )
-
-
-def cluster_failures(results: Path) -> str | None:
-    """What was killed, and what came of it."""
-    content = _measured(results, "cluster_failures")
-    lines = [f"| {content['rows']:,} rows on three nodes | killed after | in all | lost | doubled | memory, MiB |"]
-    lines.append("|---" * 6 + "|")
-    for name, run in content["runs"].items():
-        memory = run.get("memory")
-        shown = (
-            f"{memory['second_third']:,} in the second third, {memory['last_third']:,} in the last" if memory else ""
-        )
-        whole = run.get("seconds") or run["killed_after"] + run["seconds_to_go_on"]
-        ids = run["ids"]
-        lines.append(
-            f"| {name} | {run['killed_after']} s | {whole:.0f} s | {ids['lost']} | {ids['doubled']} | {shown} |"
-        )
-    return "\n".join(lines)
 
 
 def front(results: Path) -> str | None:
@@ -497,9 +468,7 @@ TABLES: dict[str, Table] = {
     "reader-others": reader_others,
     "instead": instead,
     "compared": compared,
-    "cluster": cluster,
-    "paper": cluster_paper,
-    "failures": cluster_failures,
+    "large tables": large_tables,
     "speed": speed,
     "gpu": gpu,
     "table1": reproduced("table1"),

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import multiprocessing
 import os
 import signal
 from pathlib import Path
@@ -98,26 +99,24 @@ def test_tables_of_folders_and_patterns(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_the_bytes_are_those_of_each_table_alone(source, tmp_path, model, predictor, expected, workers):
+def test_the_bytes_are_those_of_each_table_alone(source, tmp_path, model, expected, workers):
     (source / "empty.csv").write_text("id,text\n")
     (source / "bad.csv").write_text("id,text\n1\n")
     out, seen = tmp_path / "out", []
-    result = score_folder(
-        source, out, model, REQUEST, predictor=predictor, workers=workers, on_table=lambda _, *one: seen.append(one)
-    )
+    result = score_folder(source, out, model, REQUEST, workers=workers, on_table=lambda _, *one: seen.append(one))
     assert {name: data for name, data in files(out).items() if name != "bad.csv.rejects.jsonl"} == expected
     assert (result.tables, result.done, result.counts.rows, result.counts.rejected) == (5, 5, 411, 4)
     assert sorted(seen) == [(name, "") for name in ("a.csv", "bad.csv", "empty.csv", "large.csv", "sub/b.csv")]
 
 
-def test_going_on(source, tmp_path, model, predictor, expected):
+def test_going_on(source, tmp_path, model, expected):
     out = tmp_path / "out"
 
     def run(request: Request = REQUEST, **options: bool) -> folders.JobResult:
-        return score_folder(source, out, model, request, predictor=predictor, **options)
+        return score_folder(source, out, model, request, **options)
 
     assert run().skipped == 0
-    with pytest.raises(OutputError, match=r"a job into .*out was begun") as error:
+    with pytest.raises(OutputError, match=r"cannot write .*out: a job into it was begun") as error:
         run()
     assert error.value.code == "job_exists"
     with pytest.raises(OutputError, match=r"cannot resume .*out: 'prefix' is not what it was when the run began"):
@@ -131,39 +130,35 @@ def test_going_on(source, tmp_path, model, predictor, expected):
     assert run(overwrite=True).counts.rows == 411
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "precious").touch()
-    with pytest.raises(OutputError, match="other is not empty, and holds no job") as error:
-        score_folder(source, tmp_path / "other", model, REQUEST, predictor=predictor)
+    with pytest.raises(OutputError, match="other: it is not empty") as error:
+        score_folder(source, tmp_path / "other", model, REQUEST)
     assert error.value.code == "output_exists"
 
 
-def test_two_jobs_cannot_write_one_folder(source, tmp_path, model, predictor):
+def test_two_jobs_cannot_write_one_folder(source, tmp_path, model):
     def begin_another(*_: object) -> None:
         with pytest.raises(OutputError, match=r"another run is writing .*out"):
-            score_folder(source, tmp_path / "out", model, REQUEST, predictor=predictor, resume=True)
+            score_folder(source, tmp_path / "out", model, REQUEST, resume=True)
 
-    score_folder(source, tmp_path / "out", model, REQUEST, predictor=predictor, on_table=begin_another)
+    score_folder(source, tmp_path / "out", model, REQUEST, on_table=begin_another)
 
 
-def test_tables_that_fail_do_not_stop_the_others(source, tmp_path, model, predictor, expected):
+def test_tables_that_fail_do_not_stop_the_others(source, tmp_path, model, expected):
     (source / "torn.csv.gz").write_bytes(gzip.compress(b"id,text\n1,Camden\n")[:-8])
     (source / "other.csv").write_text("id,words\n1,x\n2,y\n")
     with pytest.raises(
         OutputError, match=r"^2 of 5 tables failed, .*: other\.csv: .* no column 'text'.*; torn\.csv\.gz: "
     ) as error:
-        score_folder(source, tmp_path / "out", model, REQUEST, predictor=predictor)
+        score_folder(source, tmp_path / "out", model, REQUEST)
     assert error.value.code == "parts_failed"
     assert files(tmp_path / "out") == expected
 
 
-def test_what_is_wrong_with_the_request_is_found_before_anything_is_written(source, tmp_path, model, predictor):
+def test_what_is_wrong_with_the_request_is_found_before_anything_is_written(source, tmp_path, model):
     with pytest.raises(DataError, match="has no column 'body'; it has id, text"):
-        score_folder(
-            source, tmp_path / "out", model, Request(targets={"A": ()}, text_column="body"), predictor=predictor
-        )
+        score_folder(source, tmp_path / "out", model, Request(targets={"A": ()}, text_column="body"))
     with pytest.raises(DataError, match="does not know the aspect 'prices'"):
-        score_folder(
-            source, tmp_path / "out", model, Request(targets={"A": ()}, aspects=["prices"]), predictor=predictor
-        )
+        score_folder(source, tmp_path / "out", model, Request(targets={"A": ()}, aspects=["prices"]))
     assert not (tmp_path / "out").exists()
 
 
@@ -176,16 +171,16 @@ class Deadly(ModelChoice):
     def load(self) -> Predictor:
         plain, marks = score_table, Path(os.environ["DEATHS"])
 
-        def deadly(source: Path, *arguments: object, on_progress: object, **options: object) -> Progress:
-            def die(progress: Progress) -> None:
-                on_progress(progress)
-                if source.name == "large.csv" and progress.counts.rows > 100 and (mark := next(marks.iterdir(), None)):
-                    mark.unlink()
-                    os.kill(os.getpid(), signal.SIGKILL)
+        def die(progress: Progress) -> None:
+            if progress.counts.rows > 100 and (mark := next(marks.iterdir(), None)):
+                mark.unlink()
+                os.kill(os.getpid(), signal.SIGKILL)
 
-            return plain(source, *arguments, on_progress=die, **options)
+        def deadly(source: Path, *arguments: object, **options: object) -> Progress:
+            return plain(source, *arguments, **options | ({"on_progress": die} if source.name == "large.csv" else {}))
 
-        folders.score_table = deadly
+        if multiprocessing.parent_process() is not None:
+            folders.score_table = deadly
         return super().load()
 
 
@@ -202,19 +197,17 @@ def deaths(tmp_path, monkeypatch):
     return die
 
 
-def test_a_process_that_is_killed_costs_nothing_but_time(source, tmp_path, model, predictor, expected, deaths):
+def test_a_process_that_is_killed_costs_nothing_but_time(source, tmp_path, model, expected, deaths):
     deaths(1)
-    result = score_folder(source, tmp_path / "out", Deadly(*model), REQUEST, predictor=predictor, workers=2)
+    result = score_folder(source, tmp_path / "out", Deadly(*model), REQUEST, workers=2)
     assert files(tmp_path / "out") == expected
     assert (result.done, result.failed) == (3, {})
     assert not list((tmp_path / "deaths").iterdir())
 
 
-def test_a_table_that_is_always_killed_is_given_up_and_can_be_resumed(
-    source, tmp_path, model, predictor, expected, deaths
-):
+def test_a_table_that_is_always_killed_is_given_up_and_can_be_resumed(source, tmp_path, model, expected, deaths):
     deaths(2)
     with pytest.raises(OutputError, match=r"^1 of 3 tables failed, .*: large\.csv: its process died$"):
-        score_folder(source, tmp_path / "out", Deadly(*model), REQUEST, predictor=predictor, workers=2)
-    assert score_folder(source, tmp_path / "out", model, REQUEST, predictor=predictor, resume=True).skipped == 2
+        score_folder(source, tmp_path / "out", Deadly(*model), REQUEST, workers=2)
+    assert score_folder(source, tmp_path / "out", model, REQUEST, resume=True).skipped == 2
     assert files(tmp_path / "out") == expected

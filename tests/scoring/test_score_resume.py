@@ -76,7 +76,8 @@ def deadly(monkeypatch):
         return call
 
     def leave(self: FileOutput, *_: object) -> None:
-        self._close()
+        for file in self._files:
+            file.close()
 
     for place in ("os.fsync", "pathlib.Path.replace", "pathlib.Path.unlink"):
         module, _, name = place.rpartition(".")

@@ -5,28 +5,30 @@
 A part is called by the hash of its first row (`row_hash`: of the file's name and the row's place in it, a column of the
 results), so that one that is scored again has the same name, and `resume` passes over rows that are written. Text is
 refused: Ray's CSV reader makes 7 of the id 007 and ends the job at a row with a field too many, its JSON reader at a
-line that is no JSON. `write_parquet` is not used: it stalls next to workers that take all CPUs, and counts nothing.
+line that is no JSON. `write_parquet` is not used, because rejected rows, counts and names of parts come with each part.
 """
 
 import dataclasses
 import json
 import logging
 import os
+import platform
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tabsa.errors import ConfigError, DataError, DataNotFoundError, ModelError, OutputError, TabsaError, first_line
+from tabsa.errors import ConfigError, DataError, DataNotFoundError, OutputError, TabsaError, first_line
+from tabsa.files import replacing
 from tabsa.inference.predictor import Predictor
 from tabsa.scoring.folders import FORMAT, ModelChoice
 from tabsa.scoring.request import Request
 from tabsa.scoring.scorer import Scorer, chunks
 from tabsa.scoring.single import request_identity
-from tabsa.tables.outputs import Counts, lock, parse_record
+from tabsa.tables.outputs import Counts, lock, read_record
 from tabsa.tables.parquet import parquet_rows
 from tabsa.tables.reading import Row
 
@@ -45,7 +47,7 @@ _QUIET: Final = {
 }
 
 
-class Store(NamedTuple):
+class Location(NamedTuple):
     """A folder or file of this machine or of an object store, by pyarrow's file systems."""
 
     system: Any
@@ -65,15 +67,17 @@ class Store(NamedTuple):
     def write(self, name: str, content: Any) -> None:
         """Write a file, all of it or nothing: an object store shows a file when it is whole."""
         path = f"{self.path}/{name}"
-        local = self.system.type_name == "local"
-        with self.trouble(OutputError):
-            if local:
-                self.system.create_dir(str(Path(path).parent))
-            written = f"{path}.{os.getpid()}.tmp" if local else path
-            with self.system.open_output_stream(written, compression=None) as stream:
-                stream.write(content)
-            if local:
-                self.system.move(written, path)
+        if self.is_local:
+            with replacing(Path(path), "wb") as file:
+                file.write(content)
+            return
+        with self.trouble(OutputError), self.system.open_output_stream(path, compression=None) as stream:
+            stream.write(content)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is of this machine."""
+        return bool(self.system.type_name == "local")
 
     @contextmanager
     def trouble(self, kind: type[TabsaError]) -> Iterator[None]:
@@ -90,7 +94,7 @@ def is_url(location: object) -> bool:
     return re.match(r"[a-z][a-z0-9+.-]+://", str(location)) is not None
 
 
-def open_store(location: str) -> Store:
+def open_location(location: str) -> Location:
     """Return the store at a path or a URL, such as `s3://bucket/folder?region=eu-west-1`."""
     import pyarrow
     from pyarrow.fs import FileSystem
@@ -100,7 +104,7 @@ def open_store(location: str) -> Store:
         system, path = FileSystem.from_uri(location if is_url(location) else str(Path(location).resolve()))
     except (pyarrow.ArrowException, OSError) as e:
         raise ConfigError(f"cannot use {shown}: {first_line(e)}") from e
-    return Store(system, path.rstrip("/"), shown.rstrip("/"))
+    return Location(system, path.rstrip("/"), shown.rstrip("/"))
 
 
 def score_cluster(
@@ -133,29 +137,29 @@ def score_cluster(
         OutputError: the results cannot be written or resumed, or Ray gave up.
     """
     ray = require_ray()
-    tables, target = open_store(source), open_store(out)
+    tables, target = open_location(source), open_location(out)
     files = _parquet_files(tables)
     predictor = model.load()
     request = _settled(tables, max(files, key=lambda path: files[path]), predictor, request)
-    identity = {**request_identity(predictor, request), "input": tables.shown}
-    if target.system.type_name == "local":
-        Path(target.path).mkdir(parents=True, exist_ok=True)
-    counts = Counts()
-    with lock(Path(target.path)) if target.system.type_name == "local" else nullcontext():
-        done = _begin(target, identity, resume=resume, overwrite=overwrite)
-        job = PartJob(model, request, request_identity(predictor, request), out, done)
+    identity, counts = request_identity(predictor, request), Counts()
+    with ExitStack() as held:
+        if target.is_local:
+            Path(target.path).mkdir(parents=True, exist_ok=True)
+            held.enter_context(lock(Path(target.path)))
+        done = _begin(target, identity | {"input": tables.shown}, resume=resume, overwrite=overwrite)
+        job = PartJob(model, request, identity, out, done)
         chunk = Scorer(Path("table.parquet"), ".parquet", predictor, request).chunk
         rows = chunk * max(1, min(_LARGEST, sum(files.values()) // (_PARTS * chunk * _ROW_BYTES)))
-        with _joined(ray, address):
-            for part in _parts(ray, tables, sorted(files), job, rows, workers):
-                counts.add(part)
-                on_progress(counts)
+        held.enter_context(_joined(ray, address))
+        for part in _parts(ray, tables, sorted(files), job, rows, workers):
+            counts.add(part)
+            on_progress(counts)
     if counts.rejected and not counts.scored and not len(done):
         raise DataError(f"all {counts.rows:,} rows were rejected, the first: {counts.first_reason}")
     return counts
 
 
-def _parquet_files(tables: Store) -> dict[str, int]:
+def _parquet_files(tables: Location) -> dict[str, int]:
     """Return the files to read, with their sizes; those whose names begin with `_` or `.` are none."""
     entries = {
         path: size
@@ -171,7 +175,7 @@ def _parquet_files(tables: Store) -> dict[str, int]:
     return entries
 
 
-def _settled(tables: Store, path: str, predictor: Predictor, request: Request) -> Request:
+def _settled(tables: Location, path: str, predictor: Predictor, request: Request) -> Request:
     """Try the first rows of a file, and return the request with its columns named and the hash of rows among them."""
     with tables.trouble(DataError), tables.system.open_input_file(path) as file:
         rows = list(islice(parquet_rows(Path(path), file), 1024))
@@ -184,7 +188,7 @@ def _settled(tables: Store, path: str, predictor: Predictor, request: Request) -
     return dataclasses.replace(request, text_column=columns.text, id_column=columns.id or ROW_HASH, keep=keep)
 
 
-def _begin(target: Store, identity: dict[str, Any], *, resume: bool, overwrite: bool) -> Any:
+def _begin(target: Location, identity: dict[str, Any], *, resume: bool, overwrite: bool) -> Any:
     """Write down what the job is, and return the hashes of the rows that are done, in order."""
     import numpy as np
     from pyarrow import parquet
@@ -192,10 +196,11 @@ def _begin(target: Store, identity: dict[str, Any], *, resume: bool, overwrite: 
     there = [path.removeprefix(f"{target.path}/") for path in target.entries()]
     if _JOB in there and resume:
         with target.system.open_input_stream(f"{target.path}/{_JOB}") as stream:
-            parse_record(stream.read(), FORMAT, identity, target.shown)
+            read_record(stream.read(), FORMAT, identity, target.shown)
     elif there and not overwrite:
-        code = "job_exists" if _JOB in there else "output_exists"
-        found = "a job into it was begun" if _JOB in there else "it is not empty, and holds no job"
+        found, code = (
+            ("a job into it was begun", "job_exists") if _JOB in there else ("it is not empty", "output_exists")
+        )
         raise OutputError(f"cannot write {target.shown}: {found}", code=code)
     target.write(_JOB, json.dumps({"format": FORMAT, "identity": identity}, indent=2).encode())
     done = [np.empty(0, np.uint64)]
@@ -203,10 +208,10 @@ def _begin(target: Store, identity: dict[str, Any], *, resume: bool, overwrite: 
         path = f"{target.path}/{name}"
         if not name.startswith(("part-", f"{_REJECTS}/part-")):
             continue
-        if overwrite or name.endswith(".tmp"):
+        if overwrite:
             target.system.delete_file(path)
         elif name.endswith(".parquet"):
-            done.append(parquet.read_table(path, [ROW_HASH], filesystem=target.system)[ROW_HASH].to_numpy())
+            done.append(parquet.read_table(path, columns=[ROW_HASH], filesystem=target.system)[ROW_HASH].to_numpy())
         else:
             with target.system.open_input_stream(path, compression=None) as stream:
                 lines = stream.read().splitlines()
@@ -215,12 +220,13 @@ def _begin(target: Store, identity: dict[str, Any], *, resume: bool, overwrite: 
 
 
 def _parts(
-    ray: Any, tables: Store, paths: list[str], job: "PartJob", rows: int, workers: int | None
+    ray: Any, tables: Location, paths: list[str], job: "PartJob", rows: int, workers: int | None
 ) -> Iterator[Counts]:
     from ray.data import ActorPoolStrategy, DataContext, read_parquet
 
     context = DataContext.get_current()
     context.enable_progress_bars = context.print_on_execution_start = False
+    context.use_datasource_v2 = False  # which lists files in a task that waits for a CPU, and workers take all
     cpus = int(ray.cluster_resources().get("CPU", 1))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"ray\b")  # of its own settings
@@ -238,11 +244,11 @@ def _parts(
         try:
             batch: Any
             for batch in batches.iter_batches(batch_size=None, prefetch_batches=0, batch_format="pyarrow"):
-                yield from (Counts(**json.loads(line)) for line in batch["counts"].to_pylist())
+                for one in batch.to_pylist():
+                    if one["error"]:
+                        raise OutputError(one["error"], code="cluster_failed")
+                    yield Counts(**json.loads(one["counts"]))
         except ray.exceptions.RayError as e:
-            cause = getattr(e, "cause", None)
-            if isinstance(cause, TabsaError):
-                raise cause from e
             message = f"Ray gave up, and what was scored is kept: {_line(e)}"
             raise OutputError(message, code="cluster_failed") from e
 
@@ -261,42 +267,56 @@ class PartScorer:
     """A worker: scores one batch of rows after another with one model, and writes each as a part."""
 
     def __init__(self, job: PartJob) -> None:
-        self._job, self._store, self._predictor = job, open_store(job.out), job.model.load()
-        if request_identity(self._predictor, job.request) != job.identity:
-            raise ModelError("the model or the version of tabsa is not the same on all machines")
+        self._job, self._out, self._error = job, open_location(job.out), ""
+        try:
+            self._predictor = job.model.load()
+            if request_identity(self._predictor, job.request) != job.identity:
+                self._error = f"the model or the version of tabsa on {platform.node()} is not the command's"
+        except TabsaError as e:  # were it raised, Ray would start the worker again and again
+            self._error = str(e)
 
     def __call__(self, batch: Any) -> Any:
-        """Score a batch; returns its counts."""
+        """Score a batch; returns its counts, or why that cannot be done."""
+        import pyarrow
+
+        counts, error = Counts(), self._error
+        try:
+            counts = counts if error else self._score(batch)
+        except TabsaError as e:
+            error = str(e)
+        return pyarrow.table({"counts": [json.dumps(dataclasses.asdict(counts))], "error": [error]})
+
+    def _score(self, batch: Any) -> Counts:
         import numpy as np
         import pyarrow
         from pyarrow import parquet
 
-        fresh = ~np.isin(batch[ROW_HASH].to_numpy(), self._job.done)
-        batch = batch.filter(pyarrow.array(fresh))
-        counts, batches, rejects = Counts(), [], b""
+        batch = batch.filter(pyarrow.array(~np.isin(batch[ROW_HASH].to_numpy(), self._job.done)))
         scorer = Scorer(Path("table.parquet"), ".parquet", self._predictor, self._job.request, schema=batch.schema)
         rows = (Row("row", values, n) for n, values in enumerate(batch.to_pylist(), start=1))
+        counts, answered, rejects = Counts(), [], b""
         for chunk in chunks(rows, scorer.chunk):
             answers, rejected, more = scorer.answer(chunk)
-            batches.append(scorer.encoder.arrow.batch(answers))
+            answered.append(scorer.encoder.arrow.batch(answers))
             rejects += b"".join(one.line() for one in rejected)
             counts.add(more)
-        if batch.num_rows:
-            name = f"part-{batch[ROW_HASH][0].as_py():016x}"
-            if counts.scored:
-                sink = pyarrow.BufferOutputStream()
-                parquet.write_table(pyarrow.Table.from_batches(batches), sink)
-                self._store.write(f"{name}.parquet", sink.getvalue())
-            if rejects:
-                self._store.write(f"{_REJECTS}/{name}.jsonl", rejects)
-        return pyarrow.table({"counts": [json.dumps(dataclasses.asdict(counts))]})
+        name = f"part-{batch[ROW_HASH][0].as_py():016x}" if batch.num_rows else ""
+        if counts.scored:
+            sink = pyarrow.BufferOutputStream()
+            parquet.write_table(pyarrow.Table.from_batches(answered), sink)
+            self._out.write(f"{name}.parquet", sink.getvalue())
+        if rejects:
+            self._out.write(f"{_REJECTS}/{name}.jsonl", rejects)
+        return counts
 
 
 # ---- joining a cluster
 
 
 def require_ray() -> Any:
-    """Return the ray module, or raise one clear line where it is not installed."""
+    """Return the ray module, which is to be quiet, or raise one clear line where it is not installed."""
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
     try:
         import pyarrow.parquet  # noqa: F401
         import ray
@@ -316,8 +336,6 @@ def _joined(ray: Any, address: str | None) -> Iterator[None]:
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     if address.startswith("ray://"):
         raise ConfigError(f"{address} is for Ray's client; run this on a node of the cluster", code="ray_client")
-    for name, value in _QUIET.items():
-        os.environ.setdefault(name, value)
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address == "local":
         options |= {"include_dashboard": False, "object_store_memory": 200_000_000}  # parts are small, and soon scored

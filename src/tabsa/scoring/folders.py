@@ -10,18 +10,18 @@ import multiprocessing
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from tabsa.checkpoint.model_folder import PrecisionChoice
 from tabsa.errors import ConfigError, DataError, DataNotFoundError, ModelError, OutputError, TabsaError
-from tabsa.files import reason
+from tabsa.files import read_text, reason
 from tabsa.inference.predictor import Predictor, load
 from tabsa.scoring.request import Request
 from tabsa.scoring.scorer import Scorer, chunks
@@ -30,8 +30,6 @@ from tabsa.tables.outputs import Counts, is_finished, lock, read_record, working
 from tabsa.tables.reading import INPUT_SUFFIXES, SUFFIXES, read_rows, suffix_of
 
 FORMAT: Final = "tabsa score job 6"
-_JOB: Final = "_job.json"
-_DIED: Final = "its process died"
 _NAMED: Final = 5  # of the tables that failed, in one line
 
 
@@ -42,8 +40,11 @@ class TablePair(NamedTuple):
     out: Path
 
 
+_Ended: TypeAlias = tuple[TablePair, Counts | str]  # a table, and what was done, or why it failed
+
+
 class ModelChoice(NamedTuple):
-    """A model by its name or folder, and how it is run: what a process of the pool needs to load it."""
+    """A model by its name or folder, and how it is run: what a worker needs to load it."""
 
     name: str | None = None
     threads: int = 1
@@ -52,6 +53,14 @@ class ModelChoice(NamedTuple):
     def load(self) -> Predictor:
         """Load it."""
         return load(self.name, threads=self.threads, precision=self.precision)
+
+
+class TableWork(NamedTuple):
+    """What is done with each table."""
+
+    request: Request
+    model: ModelChoice
+    overwrite: bool
 
 
 @dataclass(slots=True)
@@ -72,7 +81,7 @@ def is_many(source: str | Path) -> bool:
 
 
 def find_tables(source: Path, out: Path, form: str | None = None) -> list[TablePair]:
-    """Find the tables of a folder (with all below it) or a pattern (`**` is any number of folders), by name.
+    """Find the tables of a folder (with all below it) or a pattern (`**` is any number of folders), the largest first.
 
     Names that begin with `_`, `.` or `~$` are not tables, nor are files of rejects, nor what lies in `out`. `form` is
     the format of the results, such as "csv.gz"; each table's own by default, and of a workbook CSV.
@@ -80,32 +89,30 @@ def find_tables(source: Path, out: Path, form: str | None = None) -> list[TableP
     if form is not None and f".{form}" not in SUFFIXES:
         known = ", ".join(suffix[1:] for suffix in SUFFIXES)
         raise ConfigError(f"there is no format '{form}'; expected one of {known}")
-    out, root = out.resolve(), source.resolve()
-    pattern = "**/*"
+    out, root, pattern = out.resolve(), source.resolve(), "**/*"
     if not source.is_dir():
         parts = source.absolute().parts
         first = next((n for n, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
         root, pattern = Path(*parts[:first]).resolve(), "/".join(parts[first:])
     if root.is_relative_to(out):
         raise OutputError(f"{out} holds the input; write to another folder")
-    pairs: dict[Path, Path] = {}
-    for path in sorted(root.glob(pattern)):
+    pairs: dict[Path, TablePair] = {}
+    for path in root.glob(pattern):
         name = path.relative_to(root)
         hidden = any(part.startswith(("_", ".", "~$")) for part in name.parts) or path.is_relative_to(out)
-        table = name.name.lower().endswith(INPUT_SUFFIXES) and not name.name.endswith(".rejects.jsonl")
+        table = path.name.lower().endswith(INPUT_SUFFIXES) and not path.name.endswith(".rejects.jsonl")
         if hidden or not table or not path.is_file():
             continue
-        suffix = suffix_of(name, INPUT_SUFFIXES)
+        suffix = suffix_of(path, INPUT_SUFFIXES)
         ending = f".{form}" if form else ".csv" if suffix == ".xlsx" else path.name[-len(suffix) :]
-        result = out / name.with_name(name.name[: -len(suffix)] + ending)
-        for written in (result, rejects_file(result)):
-            if written in pairs:
-                raise ConfigError(f"{pairs[written]} and {path} would both be written to {written}; rename one")
-            pairs[written] = path
-    tables = [TablePair(path, result) for result, path in pairs.items() if not result.name.endswith(".rejects.jsonl")]
-    if not tables:
+        pair = TablePair(path, out / name.with_name(path.name[: -len(suffix)] + ending))
+        if pair.out in pairs:
+            both = sorted((pairs[pair.out].source, path))
+            raise ConfigError(f"{both[0]} and {both[1]} would both be written to {pair.out}; rename one")
+        pairs[pair.out] = pair
+    if not pairs:
         raise DataNotFoundError(f"no table in {source}; expected files ending in one of {', '.join(INPUT_SUFFIXES)}")
-    return tables
+    return sorted(pairs.values(), key=lambda pair: (-pair.source.stat().st_size, pair.source))
 
 
 def score_folder(
@@ -114,7 +121,6 @@ def score_folder(
     model: ModelChoice,
     request: Request,
     *,
-    predictor: Predictor | None = None,
     workers: int = 1,
     form: str | None = None,
     resume: bool = False,
@@ -128,7 +134,6 @@ def score_folder(
         out: the folder where the results go.
         model: the model, which each process of the pool loads.
         request: what to ask, and how to lay it out.
-        predictor: the model of this process, where it is loaded.
         workers: how many processes; one is this process.
         form: the format of the results, such as "parquet"; each table's own by default.
         resume: go on with the job that is there, if there is one.
@@ -140,14 +145,14 @@ def score_folder(
         DataError: no row of any table can be scored.
     """
     tables = find_tables(source, out, form)
-    tables.sort(key=lambda pair: -pair.source.stat().st_size)  # so that no large one is waited for at the end
-    predictor = predictor or model.load()
+    predictor = model.load()
     identity = {**request_identity(predictor, request), "input": str(source.resolve()), "format": form}
     with _job_folder(out, identity, resume=resume, overwrite=overwrite):
         left = [pair for pair in tables if overwrite or not _is_done(pair)]
         result = JobResult(len(tables), len(tables) - len(left))
-        work = _Work(_settled(tables[0], predictor, request), model, overwrite)
-        for pair, done in _in_pool(left, work, workers) if workers > 1 else _in_turn(left, work, predictor):
+        work = TableWork(_settled(tables[0].source, predictor, request), model, overwrite)
+        alone = ((pair, _score(pair, work, predictor)) for pair in left)
+        for pair, done in _in_pools(left, work, workers) if workers > 1 else alone:
             name = pair.out.relative_to(out.resolve()).as_posix()
             if isinstance(done, Counts):
                 result.counts.add(done)
@@ -168,15 +173,16 @@ def score_folder(
 @contextmanager
 def _job_folder(out: Path, identity: dict[str, Any], *, resume: bool, overwrite: bool) -> Iterator[None]:
     """Hold the folder of a job, which is new, or that of a job with the same identity."""
-    if out.exists() and not out.is_dir():
+    job, made = out / "_job.json", not out.exists()
+    if not made and not out.is_dir():
         raise OutputError(f"{out} is a file; many tables are written to a folder")
-    job, made = out / _JOB, not out.exists()
     if job.exists() and resume:
-        read_record(job, FORMAT, identity, out)
-    elif not overwrite and job.exists():
-        raise OutputError(f"a job into {out} was begun", code="job_exists")
-    elif not overwrite and not made and any(out.iterdir()):
-        raise OutputError(f"{out} is not empty, and holds no job", code="output_exists")
+        read_record(read_text(job, OutputError), FORMAT, identity, out)
+    elif not (made or overwrite) and any(out.iterdir()):
+        found, code = (
+            ("a job into it was begun", "job_exists") if job.exists() else ("it is not empty", "output_exists")
+        )
+        raise OutputError(f"cannot write {out}: {found}", code=code)
     try:
         out.mkdir(parents=True, exist_ok=True)
         with lock(out):
@@ -185,7 +191,7 @@ def _job_folder(out: Path, identity: dict[str, Any], *, resume: bool, overwrite:
     except OSError as e:
         raise OutputError(f"cannot write {out}: {reason(e)}") from e
     finally:
-        if made and out.is_dir() and [path.name for path in out.iterdir()] == [_JOB]:  # nothing was begun
+        if made and out.is_dir() and list(out.iterdir()) == [job]:  # nothing was begun
             job.unlink()
             out.rmdir()
 
@@ -195,35 +201,43 @@ def _is_done(pair: TablePair) -> bool:
     return is_finished(pair.out) and pair.out.stat().st_mtime_ns >= pair.source.stat().st_mtime_ns
 
 
-def _settled(pair: TablePair, predictor: Predictor, request: Request) -> Request:
+def _settled(source: Path, predictor: Predictor, request: Request) -> Request:
     """Try the first rows of a table, and return the request with its column of texts: all tables have the same.
 
     What is wrong with a request is better reported before there are workers.
     """
-    scorer = Scorer(pair.source, ".jsonl", predictor, request)
-    for chunk in chunks(read_rows(pair.source, separator=request.separator), scorer.chunk):
+    scorer = Scorer(source, ".jsonl", predictor, request)
+    for chunk in chunks(read_rows(source, separator=request.separator), scorer.chunk):
         scorer.settle(chunk)
         if scorer.settled:
             return dataclasses.replace(request, text_column=scorer.table_columns.text)
     return request
 
 
-# ---- the tables, one after another or in a pool of processes
+def _score(pair: TablePair, work: TableWork, predictor: Predictor) -> Counts | str:
+    """Score a table, going on with what an earlier run left of it; returns the counts, or why it failed."""
+    finished = pair.out.exists() or rejects_file(pair.out).exists()
+    again = work.overwrite or (finished and not _is_begun(pair))
+    try:
+        with warnings.catch_warnings(action="ignore"):  # the first table said how it is read
+            return score_table(pair.source, pair.out, predictor, work.request, resume=not again, overwrite=again).counts
+    except (ConfigError, ModelError):
+        raise
+    except TabsaError as e:
+        counts = e.fields.get("counts")  # it has no row that can be scored, and programs write empty tables, too
+        return counts if isinstance(counts, Counts) else str(e)
+    except Exception as e:  # whatever it is, the other tables do not wait for it
+        return f"{type(e).__name__}: {e}"
 
 
-class _Work(NamedTuple):
-    """What is done with each table."""
-
-    request: Request
-    model: ModelChoice
-    overwrite: bool
+def _is_begun(pair: TablePair) -> bool:
+    return any(path.exists() for path in working_files(pair.out))
 
 
-def _in_turn(pairs: Sequence[TablePair], work: _Work, predictor: Predictor) -> Iterator[tuple[TablePair, Counts | str]]:
-    return ((pair, _score(pair, work, predictor)) for pair in pairs)
+# ---- a pool of processes
 
 
-def _in_pool(pairs: Sequence[TablePair], work: _Work, workers: int) -> Iterator[tuple[TablePair, Counts | str]]:
+def _in_pools(pairs: Sequence[TablePair], work: TableWork, workers: int) -> Iterator[_Ended]:
     """Score tables in processes. One that is killed breaks the pool: another takes up what is left.
 
     Tables that were being scored then are tried again alone at the end, so that one on which processes always die takes
@@ -231,43 +245,37 @@ def _in_pool(pairs: Sequence[TablePair], work: _Work, workers: int) -> Iterator[
     """
     waiting, suspects = list(pairs), []
     while waiting:
-        lost = []
-        for pair, done in _one_pool(waiting, work, min(workers, len(waiting))):
-            if done is None:
-                lost.append(pair)
-            else:
-                yield pair, done
-        begun = [pair for pair in lost if any(path.exists() for path in working_files(pair.out))] or lost
+        lost = yield from _in_pool(waiting, work, min(workers, len(waiting)))
+        begun = [pair for pair in lost if _is_begun(pair)] or lost
         suspects += begun
         waiting = [pair for pair in lost if pair not in begun]
     for suspect in suspects:
-        for pair, done in _one_pool([suspect], work._replace(overwrite=False), 1):
-            yield pair, _DIED if done is None else done
+        for pair in (yield from _in_pool([suspect], work._replace(overwrite=False), 1)):
+            yield pair, "its process died"
 
 
-def _one_pool(pairs: Sequence[TablePair], work: _Work, workers: int) -> Iterator[tuple[TablePair, Counts | str | None]]:
-    """Score tables in one pool; None of those that were left when it broke."""
+def _in_pool(pairs: Sequence[TablePair], work: TableWork, workers: int) -> Generator[_Ended, None, list[TablePair]]:
+    """Score tables in one pool; returns those that were left when it broke."""
     context = multiprocessing.get_context("spawn")  # a fork would copy the locks of onnxruntime's threads
     line, held = context.Pipe(duplex=False)  # whose other end closes with this process, however that ends
+    lost = list(pairs)
     with ProcessPoolExecutor(workers, context, _begin, (work, line)) as pool:
-        futures: dict[Future[Counts | str], TablePair] = {}
         try:
-            with suppress(BrokenProcessPool):
-                futures.update((pool.submit(_score_here, pair), pair) for pair in pairs)
+            futures = {pool.submit(_score_here, pair): pair for pair in pairs}
             for future in as_completed(futures):
-                error = future.exception()
-                if error is not None and not isinstance(error, BrokenProcessPool):
-                    raise error
-                yield futures[future], None if error else future.result()
-            yield from ((pair, None) for pair in pairs[len(futures) :])
+                with suppress(BrokenProcessPool):
+                    done = future.result()
+                    lost.remove(futures[future])
+                    yield futures[future], done
         finally:
-            held.close()  # all is done, or whoever asked had enough: no process scores on
+            held.close()  # all is done, or whoever called had enough: no process scores on
+    return lost
 
 
-_here: tuple[_Work, Predictor] | None = None  # of a process of the pool, set once before anything is scored
+_here: tuple[TableWork, Predictor]  # of a process of the pool, set once before anything is scored
 
 
-def _begin(work: _Work, line: Connection) -> None:
+def _begin(work: TableWork, line: Connection) -> None:
     """Load the model in a process of the pool, which ends as soon as the other end of the line is closed."""
 
     def end() -> None:
@@ -281,34 +289,4 @@ def _begin(work: _Work, line: Connection) -> None:
 
 
 def _score_here(pair: TablePair) -> Counts | str:
-    if _here is None:
-        raise RuntimeError("a process scores after it has begun")
     return _score(pair, *_here)
-
-
-def _score(pair: TablePair, work: _Work, predictor: Predictor) -> Counts | str:
-    """Score a table, going on with what an earlier run left of it; returns the counts, or why it failed."""
-    finished = pair.out.exists() or rejects_file(pair.out).exists()
-    begun = any(path.exists() for path in working_files(pair.out))
-    again = work.overwrite or (finished and not begun)
-    reached = Counts()
-
-    def note(progress: Any) -> None:
-        nonlocal reached
-        reached = progress.counts
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the first table said how it is read
-            score_table(
-                pair.source, pair.out, predictor, work.request, resume=not again, overwrite=again, on_progress=note
-            )
-    except (ConfigError, ModelError):
-        raise
-    except DataError as e:  # programs that write many files write empty ones, too
-        return reached if e.code in ("no_rows", "all_rejected") else str(e)
-    except TabsaError as e:
-        return str(e)
-    except Exception as e:  # whatever it is, the other tables do not wait for it
-        return f"{type(e).__name__}: {e}"
-    return reached

@@ -50,6 +50,7 @@ class Request:
     most_targets: int | None = None  # of a row's own; one with more is rejected
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "layout", Layout(self.layout))
         if (self.targets is None) == (self.target_column is None):
             raise ConfigError("expected either targets to look for in every row, or the column that names a row's own")
         if self.targets is not None and not self.targets and self.implied is False:

@@ -18,9 +18,7 @@ from tabsa.tables.writing import RowEncoder, dump_json
 from tabsa.text.sentences import split_sentences
 
 _MANY_COLUMNS: Final = 500
-# Of a chunk's new cells, with their names; where the output is very wide, a chunk has fewer rows for it.
-_CHUNK_CELLS: Final = 500_000
-_CELL_CHARACTERS: Final = 16_000_000
+_CHUNK_CELLS: Final = 500_000  # new ones; where the output is very wide, a chunk has fewer rows for it
 _CHUNK_CHARACTERS: Final = 4_000_000  # ends a chunk before its rows do, so that long texts do not fill the memory
 _SHOWN: Final = 2000  # characters of a line that could not be read
 
@@ -93,10 +91,7 @@ class Scorer:
     @property
     def chunk(self) -> int:
         """How many rows to score at a time."""
-        columns = max(1, self.columns)
-        name = max(map(len, self._targets.names or ("",))) + max(map(len, self._aspects))
-        length = len(self._request.prefix) + name + 16
-        return max(1, min(self._request.chunk, _CHUNK_CELLS // columns, _CELL_CHARACTERS // (columns * length)))
+        return max(1, min(self._request.chunk, _CHUNK_CELLS // max(1, self.columns)))
 
     def settle(self, chunk: Sequence[Row | BadRow]) -> None:
         """Decide on the columns by the first chunk that has a row."""

@@ -85,12 +85,12 @@ def score_table(
             reached = status.st_size if file.closed else file.tell()
             on_progress(Progress(state.counts, resumed, reached / max(1, status.st_size)))
         if state.counts.rows == 0:
-            raise DataError(f"{source} holds no rows; expected at least one text", code="no_rows")
+            raise DataError(f"{source} holds no rows; expected at least one text", code="no_rows", counts=state.counts)
         output.finish()
     if not state.counts.scored:
         seen = f"; see {rejects or rejects_file(out)}" if out else ""
         message = f"all {state.counts.rows:,} rows were rejected, the first: {state.counts.first_reason}{seen}"
-        raise DataError(message, code="all_rejected")
+        raise DataError(message, code="all_rejected", counts=state.counts)
     return Progress(state.counts, resumed, 1.0)
 
 

@@ -11,7 +11,15 @@ from tabsa.errors import DataError
 
 _Kind = TypeVar("_Kind")
 TORN: Final = "torn_line"  # the code of an error: an object begins, and breaks off
-_WORDS = {str: "text", list: "a list", dict: "an object", bool: "true or false", int: "a number", float: "a number"}
+_WORDS: Final = {
+    str: "text",
+    list: "a list",
+    dict: "an object",
+    bool: "true or false",
+    type(None): "null",
+    int: "a number",
+    float: "a number",
+}
 
 
 def parse_json(text: str, where: str) -> object:
@@ -39,6 +47,13 @@ def is_whole(values: Mapping[str, object]) -> bool:
     return True
 
 
+def is_blank(value: object) -> bool:
+    """Tell whether a field says nothing: absent, null, NaN or only spaces."""
+    if isinstance(value, str):
+        return not value.strip()
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
 def members(record: object, where: str) -> Mapping[str, object]:
     """Return the record, which must be an object."""
     if not isinstance(record, Mapping):
@@ -54,38 +69,26 @@ def member(record: object, key: str, kind: type[_Kind], where: str) -> _Kind:
     value = fields[key]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise DataError(f"{where}: {key!r} is {_word(value)}; expected {_WORDS[kind]}")
-    if isinstance(value, str) and not is_whole({"": value}):
+    if not is_whole({"": value}):
         raise DataError(f"{where}: {key!r} holds half a character (a lone surrogate); write it as UTF-8 or as a pair")
     return value
 
 
-def is_blank(value: object) -> bool:
-    """Tell whether a field says nothing: absent, null, NaN or only spaces."""
-    return (
-        value is None
-        or (isinstance(value, float) and math.isnan(value))
-        or (isinstance(value, str) and not value.strip())
-    )
-
-
 def _word(value: object) -> str:
-    return "null" if value is None else _WORDS.get(type(value), f"a {type(value).__name__}")
-
-
-# ---- columns
+    return _WORDS.get(type(value), f"a {type(value).__name__}")
 
 
 def require_columns(path: Path | str, names: Collection[str], wanted: Iterable[str | None]) -> None:
     """Raise one DataError that names all columns that a table was said to have and has not, with the nearest."""
+    folded = {name.casefold().strip(): name for name in names}
     missing = []
     for name in dict.fromkeys(wanted):
         if name is not None and name not in names:
-            near = get_close_matches(name.casefold(), {one.casefold().strip(): one for one in names}, n=1)
-            folded = {one.casefold().strip(): one for one in names}
-            missing.append(f"{name!r} (did you mean {folded[near[0]]!r}?)" if near else f"{name!r}")
+            near = get_close_matches(name.casefold(), folded, n=1)
+            missing.append(f"{name!r} (did you mean {folded[near[0]]!r}?)" if near else repr(name))
     if missing:
-        which = "no column" if len(missing) == 1 else "no columns"
-        raise DataError(f"{path} has {which} {', '.join(missing)}; it has {list_columns(names)}", code="unknown_column")
+        listed = f"column{'s' * (len(missing) > 1)} {', '.join(missing)}"
+        raise DataError(f"{path} has no {listed}; it has {list_columns(names)}", code="unknown_column")
 
 
 def guess_text_column(rows: Sequence[Mapping[str, object]], taken: Collection[str | None] = ()) -> str | None:
@@ -97,7 +100,7 @@ def guess_text_column(rows: Sequence[Mapping[str, object]], taken: Collection[st
     if called := [name for name in names if name.strip().casefold() == "text"]:
         return "text" if "text" in called else called[0]
     words = {
-        name: sum(len(str(value).split()) for row in rows if (value := row.get(name)) is not None)
+        name: sum(len(str(row.get(name) or "").split()) for row in rows)
         for name in names
         if all(isinstance(row.get(name), str | None) for row in rows)
     }

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Final
 
 from tabsa.errors import OutputError
@@ -55,7 +54,7 @@ class State:
     counts: Counts = field(default_factory=Counts)
 
 
-class FileOutput:
+class FileOutput(ExitStack):
     """Files that get their names when they are complete.
 
     Args:
@@ -66,46 +65,33 @@ class FileOutput:
     """
 
     def __init__(self, out: Path, rejects: Path, *, resume: bool = False, overwrite: bool = False) -> None:
-        self.out, self.rejects, self.state = out, rejects, State()
+        super().__init__()
+        self.out, self.rejects, self.state, self._resume = out, rejects, State(), resume
         self._part, self._state_path = working_files(out)
         self._rejects_part = working_files(rejects)[0]
-        self._resume = resume
         self._identity: dict[str, Any] = {}
         self._files: tuple[BinaryIO, ...] = ()
-        if overwrite:
-            return
-        if self._state_path.exists() or self._part.exists():
-            if not resume:
-                raise OutputError(f"a run into {out} was stopped before its end", code="job_exists")
-            return
+        begun = self._state_path.exists() or self._part.exists()
+        if begun and not (resume or overwrite):
+            raise OutputError(f"a run into {out} was stopped before its end", code="job_exists")
         for path in (out, rejects):
-            if path.exists():
+            if path.exists() and not (begun or overwrite):
                 found = "exists, and there is no stopped run to resume" if resume else "exists"
                 raise OutputError(f"{path} {found}", code="output_exists")
-
-    def __enter__(self) -> "FileOutput":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        opened = bool(self._files)
-        self._close()
-        if opened and not self._state_path.exists():  # nothing was saved that a run could go on from
-            for path in (self._part, self._rejects_part):
-                path.unlink(missing_ok=True)
 
     def begin(self, identity: dict[str, Any]) -> None:
         """Start, or take up a run of the same identity; `state` tells how far it is."""
         self._identity = identity | {"rejects": os.path.relpath(self.rejects, self.out.parent)}
-        try:
+        with _trouble(self.out):
             for folder in (self.out.parent, self.rejects.parent):
                 folder.mkdir(parents=True, exist_ok=True)
             if self._resume and self._state_path.exists():
                 self.state = self._read_state()
             if not self.state.done:
-                self._files = (open_locked(self._part, self.out),)
-                self._files += (self._rejects_part.open("ab"),)
+                self.callback(self._remove_unsaved)
+                part = self.enter_context(self._part.open("ab"))
+                _hold(part.fileno(), self.out)
+                self._files = (part, self.enter_context(self._rejects_part.open("ab")))
             for path in (self._state_path, self.out):  # what a killed run was about to rename
                 for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
                     left.unlink(missing_ok=True)
@@ -115,19 +101,21 @@ class FileOutput:
                 if os.fstat(file.fileno()).st_size < length:
                     raise OutputError(f"{file.name} is shorter than its state says", code="job_unusable")
                 file.truncate(length)
-        except OSError as e:
-            raise OutputError(f"cannot write {self.out}: {reason(e)}") from e
+
+    def _remove_unsaved(self) -> None:
+        """Remove the parts where nothing was saved that a run could go on from."""
+        if self._files and not self._state_path.exists():
+            for path in (self._part, self._rejects_part):
+                path.unlink(missing_ok=True)
 
     def save(self, output: bytes, rejects: bytes) -> None:
         """Append the results of a chunk; `state` counts its rows already."""
-        try:
+        with _trouble(self.out):
             for file, data in zip(self._files, (output, rejects), strict=True):
                 if data:
                     file.write(data)
                     file.flush()
                     os.fsync(file.fileno())
-        except OSError as e:
-            raise OutputError(f"cannot write {self.out}: {reason(e)}") from e
         self.state.output += len(output)
         self.state.rejects += len(rejects)
         self._write_state()
@@ -139,8 +127,9 @@ class FileOutput:
         """
         self.state.done = True
         self._write_state()
-        self._close()
-        try:
+        for file in self._files:
+            file.close()
+        with _trouble(self.out):
             if self._rejects_part.exists():
                 if self.state.rejects:
                     self._rejects_part.replace(self.rejects)
@@ -152,23 +141,16 @@ class FileOutput:
             elif self._part.exists():
                 finish_file(self._part, self.out)
             self._state_path.unlink(missing_ok=True)
-        except OSError as e:
-            raise OutputError(f"cannot write {self.out}: {reason(e)}") from e
 
     def _write_state(self) -> None:
         write_record(self._state_path, FORMAT, {"identity": self._identity, **dataclasses.asdict(self.state)})
 
     def _read_state(self) -> State:
-        content = read_record(self._state_path, FORMAT, self._identity, self.out)
+        content = read_record(read_text(self._state_path, OutputError), FORMAT, self._identity, self.out)
         try:
             return State(**(content | {"counts": Counts(**content["counts"])}))
         except (TypeError, KeyError) as e:
-            raise OutputError(f"{self._state_path} is damaged", code="job_unusable") from e
-
-    def _close(self) -> None:
-        for file in self._files:
-            file.close()
-        self._files = ()
+            raise OutputError(f"cannot resume {self.out}: its record is damaged", code="job_unusable") from e
 
 
 class StandardOutput(ExitStack):
@@ -177,31 +159,23 @@ class StandardOutput(ExitStack):
     def __init__(self, rejects: Path | None, *, overwrite: bool = False) -> None:
         super().__init__()
         self.state = State()
-        try:
-            mode = "wb" if overwrite else "xb"  # unbuffered: closing would write again what a full disk did not take
-            self._rejects = self.enter_context(rejects.open(mode, buffering=0)) if rejects else None
-        except FileExistsError as e:
-            raise OutputError(f"{rejects} exists", code="output_exists") from e
-        except OSError as e:
-            raise OutputError(f"cannot write {rejects}: {reason(e)}") from e
+        if rejects and rejects.exists() and not overwrite:
+            raise OutputError(f"{rejects} exists", code="output_exists")
+        with _trouble(rejects):
+            # Unbuffered: closing would write again what a full disk did not take.
+            self._rejects = self.enter_context(rejects.open("wb", buffering=0)) if rejects else None
 
     def begin(self, identity: dict[str, Any]) -> None:
         """Start."""
 
     def save(self, output: bytes, rejects: bytes) -> None:
         """Write the results of a chunk."""
-        for name, file, data in (
-            ("to standard output", sys.stdout.buffer, output),
-            (self._rejects and self._rejects.name, self._rejects, rejects),
-        ):
-            try:
-                if file is not None:
-                    file.write(data)
-                    file.flush()
-            except BrokenPipeError:  # who reads has enough: no error
-                raise
-            except OSError as e:
-                raise OutputError(f"cannot write {name}: {reason(e)}") from e
+        with _trouble("to standard output"):
+            sys.stdout.buffer.write(output)
+            sys.stdout.buffer.flush()
+        if self._rejects is not None:
+            with _trouble(self._rejects.name):
+                self._rejects.write(rejects)
 
     def finish(self) -> None:
         """End."""
@@ -223,13 +197,8 @@ def write_record(path: Path, form: str, content: Mapping[str, Any]) -> None:
         json.dump({"format": form, **content}, stream, indent=2)
 
 
-def read_record(path: Path, form: str, identity: Mapping[str, Any], out: Path) -> dict[str, Any]:
-    """Read what `write_record` wrote, less its format and identity; one of another version or identity is refused."""
-    return parse_record(read_text(path, OutputError), form, identity, str(out))
-
-
-def parse_record(text: str | bytes, form: str, identity: Mapping[str, Any], out: str) -> dict[str, Any]:
-    """Return the same of a record's text."""
+def read_record(text: str | bytes, form: str, identity: Mapping[str, Any], out: Path | str) -> dict[str, Any]:
+    """Parse what `write_record` wrote, less its format and identity; one of another version or identity is refused."""
     try:
         content = dict(json.loads(text))
         found, before = content.pop("format"), dict(content.pop("identity"))
@@ -244,20 +213,9 @@ def parse_record(text: str | bytes, form: str, identity: Mapping[str, Any], out:
     return content
 
 
-def open_locked(path: Path, out: Path) -> BinaryIO:
-    """Open a file to append to, which is held until it is closed."""
-    file = path.open("ab")
-    try:
-        _hold(file.fileno(), out)
-    except BaseException:
-        file.close()
-        raise
-    return file
-
-
 @contextmanager
 def lock(folder: Path) -> Iterator[None]:
-    """Hold a folder."""
+    """Hold a folder, so that no other run writes into it."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         _hold(handle, folder)
@@ -276,3 +234,14 @@ def _hold(handle: int, out: Path) -> None:
         raise OutputError(f"another run is writing {out}; wait for it, or choose another name") from e
     except (ImportError, OSError):
         pass  # a system, or a file system, without locks
+
+
+@contextmanager
+def _trouble(what: Path | str | None) -> Iterator[None]:
+    """Make one clear line of what the system says, but of a pipe that nobody reads any more: who read had enough."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as e:
+        raise OutputError(f"cannot write {what}: {reason(e)}") from e

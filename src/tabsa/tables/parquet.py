@@ -55,15 +55,7 @@ def parquet_rows(path: Path, stream: Binary | None = None) -> Iterator[Row]:
 
 
 class ArrowEncoder:
-    """Rows with these columns as Arrow batches.
-
-    Args:
-        kept: the columns of the input, in its order.
-        columns: all columns, in the output's order.
-        added: those that are not the input's, and what they hold.
-        schema: the input's Arrow schema, where it has one.
-        rows: else the input's first rows, by which the types of its columns are judged; other values are text.
-    """
+    """Rows as Arrow batches; the arguments are those of `tabsa.tables.writing.RowEncoder`."""
 
     def __init__(
         self, columns: Sequence[str], added: Mapping[str, type], *, schema: Any = None, rows: Sequence[Values] = ()
@@ -131,16 +123,19 @@ def stream_to_parquet(part: Path, out: Path) -> None:
             replacing(out, "wb") as stream,
             pyarrow.parquet.ParquetWriter(stream, batches.schema) as writer,
         ):
-            group: list[Any] = []
-            for batch in batches:
-                group.append(batch)
-                if sum(one.nbytes for one in group) >= _ROW_GROUP_BYTES:
-                    writer.write_table(pyarrow.Table.from_batches(group), row_group_size=2**31 - 1)
-                    group = []
-            if group:
+            while group := list(_row_group(batches)):
                 writer.write_table(pyarrow.Table.from_batches(group), row_group_size=2**31 - 1)
         part.unlink()
     except pyarrow.ArrowException as e:
         raise OutputError(f"cannot write {out}: {first_line(e)}") from e
     except OSError as e:
         raise OutputError(f"cannot write {out}: {reason(e)}") from e
+
+
+def _row_group(batches: Iterator[Any]) -> Iterator[Any]:
+    size = 0
+    for batch in batches:
+        yield batch
+        size += batch.nbytes
+        if size >= _ROW_GROUP_BYTES:
+            return

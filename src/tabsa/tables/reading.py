@@ -18,7 +18,7 @@ import warnings
 import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import count
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, TypeAlias
@@ -192,10 +192,11 @@ def _unpacked(raw: Binary, packed: bool) -> AbstractContextManager[Any]:
 def _form_of(binary: Binary, path: Path, expected: str | None, separator: str | None, *, seekable: bool) -> _TextForm:
     head = binary.read(_HEAD) if seekable else binary.peek(_HEAD)[:_HEAD]  # type: ignore[attr-defined]
     letters = head
-    for _ in range(_SEARCHED if seekable and expected else 0):
-        if not letters.isascii() or not letters:
-            break
-        letters = binary.read(_BLOCK)
+    with suppress(EOFError, zlib.error):  # it breaks off further on, which its reader will find
+        for _ in range(_SEARCHED if seekable and expected else 0):
+            if not letters.isascii() or not letters:
+                break
+            letters = binary.read(_BLOCK)
     if seekable:
         binary.seek(0)
     if head.startswith(_OTHER_KINDS):

@@ -44,9 +44,8 @@ class RowEncoder:
         schema: Any = None,
         escape_formulas: bool = False,
     ) -> None:
-        self._kind, self._packed = suffix.removesuffix(".gz"), suffix.endswith(".gz")
-        self._columns, self._added, self._escape = tuple(columns), added, escape_formulas
-        self._kept = frozenset(columns) - added.keys()
+        self._kind, self._packed, self._escape = suffix.removesuffix(".gz"), suffix.endswith(".gz"), escape_formulas
+        self._columns, self._added, self._own = tuple(columns), added, frozenset(columns) - added.keys()
         if self._kind == ".parquet":
             from tabsa.tables.parquet import ArrowEncoder
 
@@ -55,10 +54,10 @@ class RowEncoder:
     def check(self, values: Values) -> None:
         """Raise a DataError where an input row's values cannot be written."""
         lines = self._kind in (".jsonl", ".ndjson")  # in which each row has the columns it has
-        for name in values.keys() & self._added.keys() if lines else ():
-            raise DataError(f"the row has a column {name!r} already; tell the new one apart by a prefix")
-        for name in () if lines else values:
-            if name not in self._kept:
+        for name in values:
+            if lines and name in self._added:
+                raise DataError(f"the row has a column {name!r} already; tell the new one apart by a prefix")
+            if not lines and name not in self._own:
                 raise DataError(f"the row has a column {name!r}, which the first rows have not; write a .jsonl")
         if self._kind == ".parquet":
             self.arrow.check(values)
@@ -149,13 +148,12 @@ def write_table(
         OutputError: the extension is another, or the file cannot be written.
     """
     path = check_table_name(path)
-    content = RowEncoder(suffix_of(path), list(types), types, escape_formulas=escape_formulas).encode(rows, first=True)
-    part = path.with_name(f".{path.name}.part") if path.suffix.lower() == ".parquet" else path
-    with replacing(part, "wb") as stream:
-        stream.write(content)
-    if part != path:
-        try:
-            finish_file(part, path)
-        finally:
-            part.unlink(missing_ok=True)
+    encoder = RowEncoder(suffix_of(path), list(types), types, escape_formulas=escape_formulas)
+    with replacing(path, "wb") as stream:
+        if suffix_of(path) == ".parquet":
+            from pyarrow import Table, parquet
+
+            parquet.write_table(Table.from_batches([encoder.arrow.batch(rows)]), stream)
+        else:
+            stream.write(encoder.encode(rows, first=True))
     return path
