@@ -37,18 +37,6 @@ def tagger(words):
 CAMDEN = passage("Camden is dear, unlike Brixton", "Camden", "Brixton")
 
 
-def test_a_worked_example():
-    camden, brixton = passage_ngrams(CAMDEN, WORDS)
-    assert camden == [
-        "w:<target>", "w:is", "w:dear", "w:,", "w:unlike", "w:<other>",
-        "w:<target> is", "w:is dear", "w:dear ,", "w:, unlike", "w:unlike <other>",
-    ]  # fmt: skip
-    assert brixton == [
-        "w:<other>", "w:is", "w:dear", "w:,", "w:unlike", "w:<target>",
-        "w:<other> is", "w:is dear", "w:dear ,", "w:, unlike", "w:unlike <target>",
-    ]  # fmt: skip
-
-
 def test_tags_are_masked_as_words_are():
     camden, brixton = passage_ngrams(CAMDEN, BOTH, tagger)
     assert camden[6:] == [
@@ -60,7 +48,7 @@ def test_tags_are_masked_as_words_are():
     ]  # fmt: skip
 
 
-def test_names_do_not_matter():
+def test_names_do_not_matter_and_tags_need_a_tagger():
     seen = []
 
     def recording(words):
@@ -70,9 +58,6 @@ def test_names_do_not_matter():
     renamed = passage("Hampstead Garden Suburb is dear, unlike Soho", "Hampstead Garden Suburb", "Soho")
     assert list(passage_ngrams(renamed, BOTH, recording)) == list(passage_ngrams(CAMDEN, BOTH, recording))
     assert seen == [["London", "is", "dear", ",", "unlike", "London"]] * 2  # once for both targets
-
-
-def test_tags_need_a_tagger():
     with pytest.raises(ValueError, match="need a tagger"):
         list(passage_ngrams(CAMDEN, BOTH))
 
@@ -96,12 +81,9 @@ def test_the_worked_example_of_the_docstring():
     ]  # fmt: skip
 
 
-def test_a_name_is_no_negation():
+def test_a_name_is_no_negation_and_a_negated_mention_stays_a_mention():
     nowhere = passage("Nowhere is dear", "Nowhere")
     assert next(passage_ngrams(nowhere, replace(WORDS, negation=5))) == next(passage_ngrams(nowhere, WORDS))
-
-
-def test_a_negated_mention_stays_a_mention():
     found = next(passage_ngrams(passage("not Camden though", "Camden"), replace(WORDS, word_ngrams=1, negation=5)))
     assert found == ["w:not", "w:<target>", "w:<not>though"]
 
@@ -133,8 +115,6 @@ def test_ngrams_are_all_runs(items, longest):
 
 # ---- the space
 
-GROUPS = [["a", "b", "a"], ["b", "c"], ["b"], []]
-
 
 def dense(space: FeatureSpace, groups) -> np.ndarray:
     rows = space.encode(groups)
@@ -143,19 +123,6 @@ def dense(space: FeatureSpace, groups) -> np.ndarray:
         part = slice(rows.starts[n], rows.starts[n + 1])
         matrix[n, rows.columns[part]] = rows.values[part]
     return matrix
-
-
-def test_an_ngram_counts_once_however_often_it_stands():
-    space = FeatureSpace.of(GROUPS, LRConfig())
-    assert space.ngrams == ("a", "b", "c")
-    assert (dense(space, GROUPS) > 0).tolist() == [[1, 1, 0], [0, 1, 1], [0, 1, 0], [0, 0, 0]]
-    assert np.array_equal(dense(space, [["a", "b", "a"]]), dense(space, [["a", "b"]]))
-
-
-def test_ngrams_outside_the_space_change_nothing():
-    space = FeatureSpace.of(GROUPS, LRConfig())
-    assert np.array_equal(dense(space, [["a", "new", "b"]]), dense(space, [["a", "b"]]))
-    assert dense(space, [["new"]]).tolist() == [[0, 0, 0]]
 
 
 groups = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=8).filter(any)
