@@ -61,14 +61,6 @@ def test_json_is_what_the_contract_says(command_line: CommandLine, predictions: 
     assert report["aspects"]["safety"]["sentiment_auc"] is None
 
 
-def test_people_get_a_table(command_line: CommandLine, predictions: Path, reviews: Path) -> None:
-    code, stdout, stderr = command_line("evaluate", predictions, "--data", reviews, "--split", "all")
-    assert (code, stderr) == (0, "")
-    strict = next(line for line in stdout.splitlines() if "strict accuracy" in line)
-    assert strict.count("25.0  [") == 2
-    assert "safety" in stdout
-
-
 def test_without_a_bootstrap_there_are_no_intervals(
     command_line: CommandLine, predictions: Path, reviews: Path
 ) -> None:
@@ -93,30 +85,6 @@ def test_rows_on_aspects_that_are_not_scored_may_be_in_the_file(
     code, stdout, _ = command_line("evaluate", predictions, "--data", reviews, "--split", "all", "--json", *options)
     assert code == 0
     assert list(json.loads(stdout)["aspects"]) == aspects
-
-
-def test_a_model_is_scored_without_pytorch(tiny_model: Path) -> None:
-    code = "import sys; sys.modules.update(torch=None, onnx=None, sklearn=None); from tabsa.cli import main; main()"
-    arguments = ["evaluate", str(tiny_model), "--data", "places", "--bootstrap", "0", "--json"]
-    result = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stderr) == (0, "")
-    report = json.loads(result.stdout)
-    expected = evaluate(tiny_model, "places", bootstrap=0)
-    assert report["sun"] == pytest.approx(expected.sun)
-    assert report["ma"] == pytest.approx(expected.ma)
-    assert list(report["aspects"]) == ["general", "price", "safety", "transit-location"]
-
-
-def test_a_model_by_its_other_name_and_at_a_precision(command_line: CommandLine, reviews: Path) -> None:
-    evaluated = [
-        command_line("evaluate", *given, "--data", reviews, "--split", "all", "--bootstrap", 0, "--json")
-        for given in (("places",), ("fast",), ("fast", "--precision", "float32"))
-    ]
-    assert evaluated[0][0] == 0
-    assert evaluated[0] == evaluated[1] == evaluated[2]
-    assert (
-        command_line("evaluate", "fast", "--data", reviews, "--split", "all", "--precision", "int8", "--json")[0] == 0
-    )
 
 
 # ---- reports, mistakes, and two models

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from open_model import open_model
-from tabsa.errors import DataError
 from tabsa.inference.predictor import Predictor, load
 
 duckdb = pytest.importorskip("duckdb", reason="needs DuckDB: pip install 'tabsa[duckdb]'")
@@ -56,16 +55,6 @@ def test_a_text_gives_a_list_of_opinions(connection, model, every):
         expected = [None if text is None else told(model.predict(text, NAMES, ASPECTS), every) for text, _ in ROWS]
         assert [row for (row,) in found] == expected
     assert any(expected)
-
-
-def test_opinions_become_rows_that_can_be_counted(connection, model):
-    register(connection, model, targets=NAMES)
-    query = """
-        SELECT o.target, o.polarity, count(*) FROM (SELECT unnest(tabsa(text)) AS o FROM reviews)
-        GROUP BY ALL ORDER BY ALL
-    """
-    found = [(o.target, o.polarity) for text, _ in ROWS for o in model.predict(text or "", NAMES, ASPECTS).found()]
-    assert connection.sql(query).fetchall() == [(*pair, found.count(pair)) for pair in sorted(set(found))]
 
 
 def test_a_row_names_its_own_targets(connection, model):
@@ -121,8 +110,3 @@ def test_what_is_wrong_is_said(connection, model, call, message):
     register(connection, model, targets=NAMES)
     with pytest.raises(duckdb.InvalidInputException, match=message):
         connection.sql(f"SELECT {call}").fetchall()
-
-
-def test_aspects_are_checked_when_registering(connection, model):
-    with pytest.raises(DataError, match="no word in it"):
-        register(connection, model, targets=NAMES, aspects=["!"])

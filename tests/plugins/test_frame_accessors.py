@@ -54,12 +54,6 @@ def test_pandas_has_a_row_for_each_opinion(model, frame, every):
     assert found.loc[7, "stars"].unique().tolist() == [5]
 
 
-def test_pandas_takes_a_models_folder(open_model, model, frame):
-    by_folder = frame.tabsa.score("text", NAMES, layout="wide", model=open_model)
-    pd.testing.assert_frame_equal(by_folder, frame.tabsa.score("text", NAMES, layout="wide", model=model))
-    assert list(by_folder.index) == list(frame.index)
-
-
 def test_pandas_reads_names_in_arrays_as_parquet_gives_them(model, frame):
     frame["who"] = [np.array(NAMES, object), None, ["Camden"], "Brixton"]
     found = frame.tabsa.score(target_column="who", aspects=["price"], every=True, model=model)
@@ -112,12 +106,6 @@ def test_polars_streams_and_knows_its_types_before(model, polars):
     streamed = lazy.collect(engine="streaming")
     assert streamed.schema == types
     assert streamed.equals(rows.tabsa.score(targets=NAMES, aspects=["price"], every=True, model=model))
-
-
-def test_polars_of_no_rows_has_all_columns(model, polars):
-    none = polars.DataFrame(schema={"text": polars.String})
-    assert "Camden/price" in none.tabsa.score(targets=NAMES, layout="wide", model=model).columns
-    assert none.tabsa.score(targets=NAMES, model=model).schema["confidence"] == polars.Float64
 
 
 def test_what_is_wrong_is_said_at_once(model, polars):

@@ -10,7 +10,6 @@ import pytest
 pytest.importorskip("sklearn", minversion="1.6", reason="needs pip install 'tabsa[sklearn]'")
 pytest.importorskip("torch", reason="needs PyTorch: pip install 'tabsa[train]'")
 
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -72,13 +71,6 @@ def test_the_checks_of_scikit_learn(base):
     assert {*skipped} <= {"expected to fail", "check_array_api_input"}
     assert len(passed) >= 45
     assert {"check_estimators_pickle", "check_fit_idempotent", "check_methods_subset_invariance"} <= {*passed}
-
-
-def test_the_classifier_says_that_it_takes_strings():
-    tags = TabsaClassifier().__sklearn_tags__()
-    assert tags.input_tags.string
-    assert not tags.input_tags.two_d_array  # of numbers: as scikit-learn's own readers of text
-    assert clone(TabsaClassifier(aspect="food", epochs=3)).get_params()["aspect"] == "food"
 
 
 def test_probabilities_are_the_models_among_the_labels_seen(fitted):

@@ -102,14 +102,6 @@ def test_a_saved_pipeline_brings_its_model(tiny_model, tmp_path):
     assert [span.label_ for span in copy.spans["tabsa"]] == [span.label_ for span in doc.spans["tabsa"]]
 
 
-def test_a_model_of_the_package_is_saved_by_its_name(tmp_path):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("tabsa", config={"model": "places", "names": ["Camden"]})
-    nlp.to_disk(tmp_path)
-    assert list((tmp_path / "tabsa").iterdir()) == []
-    assert spacy.load(tmp_path)("Camden is safe.")._.opinions == nlp("Camden is safe.")._.opinions != []
-
-
 def test_several_processes(tiny_model):
     """The model is loaded anew in each: threads do not go along with a fork."""
     nlp = spacy.blank("en")
