@@ -15,13 +15,13 @@ READER = piece_reader()
 
 def questions(texts):
     """Of (pieces, [(slot, aspect), ...]) of each text."""
-    targets = [slot for _, asked in texts for slot, _ in asked]
-    aspects = [aspect for _, asked in texts for _, aspect in asked]
+    targets = [slot for _, questions in texts for slot, _ in questions]
+    aspects = [aspect for _, questions in texts for _, aspect in questions]
     return Questions(
         pieces=np.array([piece for pieces, _ in texts for piece in pieces], np.int32),
         slots=np.full(sum(len(pieces) for pieces, _ in texts), NO_SLOT, np.int16),
         starts=np.cumsum([0, *(len(pieces) for pieces, _ in texts)]),
-        first=np.cumsum([0, *(len(asked) for _, asked in texts)]),
+        first=np.cumsum([0, *(len(questions) for _, questions in texts)]),
         targets=np.array(targets, np.int16),
         aspects=np.array(aspects, np.int32),
         labels=np.zeros(len(targets), np.int8),
@@ -40,10 +40,10 @@ def padded(words):
 def slow_packed(texts, words):
     """(piece, owner, place) of everything that is read for each text, one by one."""
     found = []
-    for pieces, asked in texts:
+    for pieces, questions in texts:
         row = [(piece, 0, place) for place, piece in enumerate([FIRST, *pieces, LAST])]
         end = len(row)
-        for number, (slot, aspect) in enumerate(asked, 1):
+        for number, (slot, aspect) in enumerate(questions, 1):
             row.append((FIRST, number, end))
             if slot != NO_SLOT:
                 row += [(piece, number, end + 1 + n) for n, piece in enumerate(READ[slot])]

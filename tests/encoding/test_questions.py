@@ -32,14 +32,14 @@ def datasets(draw):
             text += word + " "
         targets = [Target(f"t{n}", tuple(spans)) for n, spans in enumerate(mentions)]
         targets += [Target("it", implied=True)] if draw(st.booleans()) else []
-        asked = draw(st.sampled_from([None, ("food",), ("price", "screen"), ()]))
+        aspects = draw(st.sampled_from([None, ("food",), ("price", "screen"), ()]))
         opinions = [
             Opinion(target.name, aspect, draw(st.sampled_from(LABELS[1:])))
             for target in targets
-            for aspect in (ASPECTS if asked is None else asked)
+            for aspect in (ASPECTS if aspects is None else aspects)
             if draw(st.booleans())
         ]
-        examples.append(Example(str(number), text, tuple(targets), tuple(opinions), asked))
+        examples.append(Example(str(number), text, tuple(targets), tuple(opinions), aspects))
     return dataset(*examples)
 
 
@@ -71,8 +71,8 @@ def split(data):
     """What a `Questions` says of each text."""
     texts = []
     for n in range(len(data)):
-        own, asked = slice(*data.starts[n : n + 2]), slice(*data.first[n : n + 2])
-        columns = (data.targets[asked], data.aspects[asked], data.labels[asked], data.numbers[asked])
+        own, questions = slice(*data.starts[n : n + 2]), slice(*data.first[n : n + 2])
+        columns = (data.targets[questions], data.aspects[questions], data.labels[questions], data.numbers[questions])
         questions = [*zip(*(column.tolist() for column in columns), strict=True)]
         texts.append((data.pieces[own].tolist(), data.slots[own].tolist(), questions))
     return texts

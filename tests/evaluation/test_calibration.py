@@ -93,19 +93,19 @@ def test_presence_and_polarities_by_hand():
 
 def test_the_presence_calibration_that_was_put_in_is_found():
     rng = np.random.default_rng(1)
-    said = rng.dirichlet([2, 1, 1], (40_000, 1))
+    probabilities = rng.dirichlet([2, 1, 1], (40_000, 1))
     true = PresenceCalibration(1.8, -0.6, 0.7)
-    gold = (true.apply(said).cumsum(-1) < rng.random((40_000, 1, 1))).sum(-1)
-    found = fit_presence_calibration(gold, said)
+    gold = (true.apply(probabilities).cumsum(-1) < rng.random((40_000, 1, 1))).sum(-1)
+    found = fit_presence_calibration(gold, probabilities)
     assert found.presence_temperature == pytest.approx(1.8, rel=0.06)
     assert found.presence_bias == pytest.approx(-0.6, abs=0.05)
     assert found.polarity_temperature == pytest.approx(0.7, rel=0.06)
 
 
 def test_dev_without_any_opinion_or_with_nothing_else():
-    said = np.random.default_rng(2).dirichlet([1, 1, 1], (50, 2))
+    probabilities = np.random.default_rng(2).dirichlet([1, 1, 1], (50, 2))
     for gold in (np.zeros((50, 2), int), np.ones((50, 2), int)):
-        after = fit_presence_calibration(gold, said).apply(said)
+        after = fit_presence_calibration(gold, probabilities).apply(probabilities)
         assert np.isfinite(after).all()
         np.testing.assert_allclose(after.sum(-1), 1)
 

@@ -144,7 +144,7 @@ def test_the_table_shows_both_families_in_percent() -> None:
 
 
 def of_questions(dataset: Dataset, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of (groups, aspects, labels), what was asked."""
+    """Return the rows of (groups, aspects, labels) that are questions, in order."""
     groups = {(example.id, target.name): number for number, (example, target) in enumerate(dataset.groups())}
     return np.array(
         [
@@ -174,8 +174,8 @@ def test_a_report_knows_every_question_that_was_asked():
     probabilities = np.random.default_rng(0).dirichlet((1, 1, 1), (4, 2))
     report = evaluate(DATA, probabilities, bootstrap=0)
     assert len(report.answers) == 8
-    asked = [(a.example.id, a.target.name, a.aspect, a.gold) for a in report.answers]
-    assert asked == [(e.id, t.name, aspect, gold) for e, t, aspect, gold in DATA.questions()]
+    questions = [(a.example.id, a.target.name, a.aspect, a.gold) for a in report.answers]
+    assert questions == [(e.id, t.name, aspect, gold) for e, t, aspect, gold in DATA.questions()]
     for answer, row in zip(report.answers, probabilities.reshape(-1, 3), strict=True):
         assert list(answer.probabilities.values()) == pytest.approx(row)
         assert answer.predicted == DATA.labels[int(np.argmax(row))]
@@ -231,11 +231,11 @@ def test_confusion_against_a_loop(report: Report) -> None:
 
 def test_labels_are_scored_as_scikit_learn_does(report: Report) -> None:
     sklearn = pytest.importorskip("sklearn.metrics")
-    gold, said = ([getattr(answer, name) for answer in report.answers] for name in ("gold", "predicted"))
-    found = sklearn.precision_recall_fscore_support(gold, said, labels=DATA.labels, zero_division=np.nan)
+    gold, predicted = ([getattr(answer, name) for answer in report.answers] for name in ("gold", "predicted"))
+    found = sklearn.precision_recall_fscore_support(gold, predicted, labels=DATA.labels, zero_division=np.nan)
     for number, one in enumerate(report.labels.values()):
         assert_allclose([one.precision, one.recall, one.f1, one.gold], [values[number] for values in found])
-        assert one.predicted == said.count(DATA.labels[number])
+        assert one.predicted == predicted.count(DATA.labels[number])
 
 
 def tagged(seed: int) -> tuple[Dataset, np.ndarray]:
