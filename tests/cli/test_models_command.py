@@ -87,5 +87,5 @@ def test_what_cannot_be_exported(folder, tmp_path):
     assert "is not a model folder" in refused("export", tmp_path / "nothing")
     config = unchecked(folder) / "config.json"
     config.write_text(config.read_text("utf-8").replace('"delayed-entnet"', '"lr"'), "utf-8")
-    needs = "a 'lr' needs no graph to predict, and has none to export; these have: lstm-final, "
+    needs = "a 'lr' needs no graph to predict, and has none to export; these can: lstm-final, "
     assert refused("export", folder).startswith(needs)

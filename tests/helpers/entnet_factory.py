@@ -3,7 +3,7 @@
 import torch
 
 from tabsa.models.base import Vocabulary
-from tabsa.models.entnet.entnet_config import DelayedEntNetConfig, EntNetConfig
+from tabsa.models.entnet.entnet_config import EntNetConfig
 from tabsa.models.entnet.entnet_network import DelayedEntNet, EntNet
 
 SIZE = 6
@@ -17,8 +17,8 @@ def vocabulary(words=12, aspects=3, labels=3, targets=(1, 2)):
 
 
 def make(delay=True, seeds=(3, 4), targets=(1, 2), **switches):
-    model_class, config_class = (DelayedEntNet, DelayedEntNetConfig) if delay else (EntNet, EntNetConfig)
-    model = model_class(config_class(**switches), vocabulary(targets=targets), seeds).double()
+    model_class = DelayedEntNet if delay else EntNet
+    model = model_class(EntNetConfig(**switches), vocabulary(targets=targets), seeds).double()
     with torch.no_grad():  # away from the constants some parameters start at
         for parameter in model.parameters():
             parameter += 0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(9))

@@ -9,7 +9,7 @@ from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import write_folder
 from tabsa.embeddings.vectors import hashed_vectors
 from tabsa.models.base import Vocabulary
-from tabsa.models.entnet.entnet_network import DelayedEntNet, DelayedEntNetConfig
+from tabsa.models.entnet.entnet_network import DelayedEntNet, EntNetConfig
 from tabsa.models.export import export
 
 WORDS = (
@@ -20,7 +20,7 @@ WORDS = (
 def write_tiny(path: Path) -> Path:
     """Random weights, ready to predict: shapes, not sense."""
     vectors = hashed_vectors(WORDS, 12)
-    options = DelayedEntNetConfig(chains=3)
+    options = EntNetConfig(chains=3)
     model = DelayedEntNet(options, Vocabulary(torch.zeros(2, 12), (0, 1), torch.zeros(4, 12), 3), (7,))
     config = ModelConfig(
         kind="delayed-entnet",

@@ -8,7 +8,7 @@ import slow_memory
 from entnet_factory import SIZE, VARIANTS, batch, make, vocabulary
 from memory_factory import paper_letters
 from tabsa.errors import ConfigError
-from tabsa.models.entnet.entnet_network import DelayedEntNet, DelayedEntNetConfig, EntNet, EntNetConfig
+from tabsa.models.entnet.entnet_network import DelayedEntNet, EntNet, EntNetConfig
 from tabsa.nn.context import EVALUATION, Context
 from tabsa.nn.scan import scan
 
@@ -89,9 +89,9 @@ def test_answers_and_gates_are_the_papers(variant):
 
 @pytest.mark.parametrize("delay", [True, False])
 def test_a_seed_starts_the_same_alone_and_in_a_group(delay):
-    model_class, config_class = (DelayedEntNet, DelayedEntNetConfig) if delay else (EntNet, EntNetConfig)
-    group = dict(model_class(config_class(), vocabulary(), (1, 2, 3)).named_parameters())
-    alone = dict(model_class(config_class(), vocabulary(), (2,)).named_parameters())
+    model_class = DelayedEntNet if delay else EntNet
+    group = dict(model_class(EntNetConfig(), vocabulary(), (1, 2, 3)).named_parameters())
+    alone = dict(model_class(EntNetConfig(), vocabulary(), (2,)).named_parameters())
     for name, parameter in alone.items():
         assert group[name].shape[0] == 3
         assert torch.equal(group[name][1], parameter[0])

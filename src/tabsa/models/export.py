@@ -28,12 +28,10 @@ def export(folder: ModelFolder, precision: Precision = "float32") -> Path:
     the network was changed, such as its memory cell, and its graph was not.
     """
     system = system_of(folder)
-    if not system.graph:
-        able = ", ".join(name for name, other in SYSTEMS.items() if other.graph)
-        raise ModelError(f"a '{system.name}' needs no graph to predict, and has none to export; these have: {able}")
-    if precision == "int8" and not system.int8:
-        able = ", ".join(name for name, other in SYSTEMS.items() if other.int8)
-        raise ModelError(f"a '{system.name}' cannot be exported in int8; these can: {able}")
+    able = [name for name, other in SYSTEMS.items() if (other.int8 if precision == "int8" else other.graph)]
+    if system.name not in able:
+        why = "cannot be exported in int8" if system.graph else "needs no graph to predict, and has none to export"
+        raise ModelError(f"a '{system.name}' {why}; these can: {', '.join(able)}")
     if not find_spec("onnx"):
         raise ModelError("exporting needs the package onnx: pip install 'tabsa[train]'")
     for name, array in folder.weights.items():

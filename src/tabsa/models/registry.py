@@ -27,7 +27,6 @@ class System:
     name: str
     about: str
     paper: str
-    needs: tuple[str, ...]  # besides the package itself
     config: str
     network: str = ""  # a subclass of `models.base.Network`; without one it is fitted by scikit-learn
     graph: str = ""  # builds the ONNX graph of a model folder
@@ -36,6 +35,7 @@ class System:
     gates: bool = False  # whether its memory has gates to look at
     int8: bool = False  # whether its graph can be made in int8
     open_aspects: bool = False  # whether an aspect may be any words, or one it was trained for
+    needs: tuple[str, ...] = (_PYTORCH,)  # besides the package itself
 
     @property
     def neural(self) -> bool:
@@ -72,7 +72,6 @@ _LSTM: Final = System(
     name="lstm-final",
     about="bi-directional LSTM, its final states; one reading a target",
     paper=_SAEIDI,
-    needs=(_PYTORCH,),
     config="tabsa.models.lstm.lstm_config:LSTMConfig",
     network="tabsa.models.lstm.lstm_networks:LSTMFinal",
     graph="tabsa.models.lstm.lstm_onnx:graph",
@@ -81,7 +80,6 @@ _ENTNET: Final = System(
     name="entnet",
     about="recurrent entity network: memory chains with gated updates",
     paper="Henaff et al. (2017)",
-    needs=(_PYTORCH,),
     config="tabsa.models.entnet.entnet_config:EntNetConfig",
     network="tabsa.models.entnet.entnet_network:EntNet",
     graph="tabsa.models.entnet.entnet_onnx:graph",
@@ -140,7 +138,6 @@ _ALL: Final = (
         name="delayed-entnet",
         about="recurrent entity network with delayed memory update",
         paper=_LIU,
-        config="tabsa.models.entnet.entnet_config:DelayedEntNetConfig",
         network="tabsa.models.entnet.entnet_network:DelayedEntNet",
     ),
     _READER,

@@ -8,7 +8,7 @@ from tabsa.config import option
 
 @dataclass(frozen=True, kw_only=True)
 class EntNetConfig:
-    """The choices the paper names, at the paper's values; d is the size of the word vectors."""
+    """The choices the paper names, at the paper's values, with a delay or without."""
 
     chains: int = option(6, "memory chains, tied and free", low=1)
     keys: Literal["hybrid", "tied", "free"] = option(
@@ -30,8 +30,3 @@ class EntNetConfig:
     mention_term: bool = option(False, "a fourth gate term: whose mention a word stands after and before")
     # Paper: 1. Below it the softmax does not harden on the aspect before it has learnt to hear the target.
     attention_scale: float = option(1.0, "what the attention's scores are multiplied by", low=0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DelayedEntNetConfig(EntNetConfig):
-    """EntNet's choices; those of the delay are the paper's and its authors'."""

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tabsa.errors import ConfigError
 from tabsa.models.base import Model, ModelOutput, Vocabulary
-from tabsa.models.entnet.entnet_config import DelayedEntNetConfig, EntNetConfig
+from tabsa.models.entnet.entnet_config import EntNetConfig
 from tabsa.nn.attention import mentions, neighbours
 from tabsa.nn.context import Context, constant, dropout, mask, normal, parameter, xavier
 from tabsa.nn.memory import DelayWeights, MemoryCell, MemoryWeights, Words, prelu
@@ -155,11 +155,6 @@ _GRU_BIAS: Final = 1.0  # of the GRU's reset and update gates at the start, as i
 class DelayedEntNet(EntNet):
     """EntNet with delayed memory update."""
 
-    config: DelayedEntNetConfig
-
-    def __init__(self, config: DelayedEntNetConfig, vocabulary: Vocabulary, seeds: Sequence[int]) -> None:
-        super().__init__(config, vocabulary, seeds)
-
     def add_delay(self, starts: list[torch.Generator], ways: int, d: int) -> None:
         """Make the GRU (eq. 3) and v (eq. 1)."""
         self.delay_inputs = parameter(starts, ways, 3, d, d, init=xavier)  # candidate -> reset, update, new
@@ -181,6 +176,6 @@ class DelayedEntNet(EntNet):
         )
 
 
-def _side_by_side(matrices: torch.Tensor) -> torch.Tensor:
+def _side_by_side(matrices: Tensor) -> Tensor:
     """(S, directions, m, d, d) -> (S x directions, d, m d)."""
     return matrices.flatten(0, 1).transpose(1, 2).flatten(2, 3)

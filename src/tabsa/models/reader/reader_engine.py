@@ -83,10 +83,7 @@ class ReaderEngine:
     @cached_property
     def pieces(self) -> PieceReader:
         """The reader of word pieces."""
-        path = self.folder.files.checked(TOKENIZER)
-        if not path.is_file():
-            raise ModelError(f"{self.folder.path} has no {TOKENIZER}; the folder is incomplete")
-        return PieceReader.read(path)
+        return PieceReader.read(self.folder.files.checked(TOKENIZER))
 
     @cached_property
     def embeddings(self) -> "_Embeddings":

@@ -202,16 +202,12 @@ class Reader(QuestionPath):
         live = torch.arange(batch.aspects.shape[-1], device=states.device) < batch.aspect_lengths.unsqueeze(-1)
         return mean_over(states, live.unsqueeze(2)).squeeze(2)
 
-    def target_states(self, batch: QuestionBatch, states: Tensor) -> Tensor:
-        """Compute the state of each question's target: (S, B, M, d)."""
-        named = batch.targets.clamp(min=0).unsqueeze(-1) == batch.slots.unsqueeze(2)  # (S, B, M, T)
-        first = torch.zeros_like(named)
-        first[..., 0] = True
-        return mean_over(states, torch.where((batch.targets >= 0).unsqueeze(-1), named, first))
-
     def questions(self, batch: QuestionBatch, states: Tensor, aspects: Tensor) -> Tensor:
         """Make the questions of a batch: (S, B, M, d)."""
-        target = self.target_states(batch, states)
+        named = batch.targets.clamp(min=0).unsqueeze(-1) == batch.slots.unsqueeze(2)  # (S, B, M, T)
+        implied = torch.zeros_like(named)
+        implied[..., 0] = True
+        target = mean_over(states, torch.where((batch.targets >= 0).unsqueeze(-1), named, implied))
         first = aspects.shape[1] * torch.arange(len(aspects), device=states.device)[:, None, None]
         aspect = functional.embedding(batch.aspect_rows + first, aspects.flatten(0, 1)).to(target.dtype)  # (S, B, M, d)
         return self.ask(target, aspect)
