@@ -23,14 +23,8 @@ class PolarsOpinions:
         """Return the opinions in a column of texts; arguments and columns are those of `tabsa.plugins.pandas`."""
         frame, model = self._frame, options.pop("model", None)
         with _LOCK:
-            added = added_columns(
-                predictor_of(model),
-                frame.columns,
-                lambda name: frame[name].to_list(),
-                text_column,
-                targets,
-                **options,
-            )
+            columns = (frame.columns, lambda name: frame[name].to_list())
+            added = added_columns(predictor_of(model), *columns, text_column, targets, **options)
         words = options.get("layout") == "wide"
         types = {
             name: pl.String if words or name in ("target", "aspect", "polarity") else pl.Float64

@@ -48,20 +48,8 @@ class OpinionComponent:
     confidence, probabilities, and mentions as [start, end] in characters. `doc.spans["tabsa"]` has a span for each
     mention and opinion on it: its label is the polarity, its `kb_id_` the aspect, its `id_` the target.
 
-    Args:
-        nlp: the pipeline.
-        name: of the component in its pipeline.
-        model: what `tabsa.load` takes; None is the model in the box.
-        names: who to look for in the text, with aliases if it is a mapping. None: the entities that components before
-            this one found (`doc.ents`), under the id of the pattern that found them, if it has one.
-        ent_labels: the labels of entities that may be judged.
-        aspects: on what; None: the model's own.
-        implied: take a name that the text does not mention as that of what the text is about; without a name, ask for
-            what the text does not name. None is what the model was trained for.
-        every: list `none` as well, without spans.
-        evidence: find the phrases that carry each opinion, too (`doc.spans["tabsa_evidence"]`, labelled alike); each
-            costs up to ten readings of the text.
-        spans_key: another name for these spans.
+    Without `names`, the entities that components before this one found (`doc.ents`) are judged, under the id of the
+    pattern that found them, if it has one. Each parameter is one of the component's config: docs/integrations.md.
     """
 
     def __init__(
