@@ -227,7 +227,7 @@ def _with_base(values: dict[str, Any]) -> dict[str, Any]:
         tuning = {"base": DEFAULT, **tuning}
     if not tuning.get("base"):
         return {"kind": "reader", **values}
-    if values.get("kind", "reader") != "reader":
+    if (system := SYSTEMS.get(str(values.get("kind", "")))) is not None and not system.open_aspects:
         raise ConfigError(f"'fine_tuning.base' is for readers, and 'kind' is '{values['kind']}'; leave one of them out")
     filled = {"kind": "reader", **values, "fine_tuning": tuning}
     for section, defaults in _TUNED.get(str(tuning.get("encoder", "frozen")), {}).items():
