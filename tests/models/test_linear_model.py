@@ -75,10 +75,12 @@ def test_probabilities_are_the_softmax_of_the_equation(model, passages):
     np.testing.assert_allclose(probabilities, expected, atol=1e-12)
 
 
-def test_no_example_and_no_known_ngram(model):
+def test_no_example_no_known_ngram_and_arrays_that_do_not_fit(model):
     assert model.predict([]).shape == (0, 2, 3)
     unknown = model.logits(model.space.encode([["w:never seen"], []]))
     np.testing.assert_allclose(unknown, np.broadcast_to(model.intercepts, (2, 2, 3)))
+    with pytest.raises(ValueError, match="an array of shape"):
+        dataclasses.replace(model, aspects=("price",))
 
 
 @settings(deadline=None, max_examples=30)
@@ -94,11 +96,6 @@ def test_the_bias_moves_the_border_of_none_and_nothing_else(model, passages, bia
     margin = np.log(before[..., 1:].max(-1)) - np.log(before[..., 0])
     clear = abs(margin - bias) > 1e-9
     assert ((after.argmax(-1) != 0) == (margin > bias))[clear].all()
-
-
-def test_arrays_that_do_not_fit(model):
-    with pytest.raises(ValueError, match="an array of shape"):
-        dataclasses.replace(model, aspects=("price",))
 
 
 # ---- the folder

@@ -82,11 +82,6 @@ class WordEngine:
             raise ModelError(f"{self._path} does not fit the folder's other files; make it again with `{self._remedy}`")
 
     @cached_property
-    def input_names(self) -> frozenset[str]:
-        """The inputs that the graph reads."""
-        return frozenset(value.name for value in self.session.get_inputs())
-
-    @cached_property
     def outputs(self) -> frozenset[str]:
         """The outputs that the graph has; only models with a memory have gates and attention."""
         return frozenset(value.name for value in self.session.get_outputs())
@@ -103,20 +98,21 @@ class WordEngine:
 
     def inputs(self, passages: Sequence[Passage]) -> dict[str, NDArray[Any]]:
         """Make the graph's inputs of a batch."""
+        wanted = {value.name for value in self.session.get_inputs()}
         read = [passage_words(passage) for passage in passages]
         words = self.words.vectors(read)
         inputs: dict[str, NDArray[Any]] = {"words": words}
         inputs["lengths"] = np.array([len(passage.tokens) for passage in passages], np.int64)
         count, shape = self.folder.config.targets, words.shape[:2]
-        if "slots" in self.input_names:
+        if "slots" in wanted:
             inputs["slots"] = np.full(shape, -1, np.int64)
             for row, passage in zip(inputs["slots"], passages, strict=True):
                 row[: len(passage.tokens)] = [-1 if token.target is None else token.target for token in passage.tokens]
-        if "neighbours" in self.input_names:
+        if "neighbours" in wanted:
             inputs["neighbours"] = np.zeros((*shape, count, 2), np.float32)
             for row, passage in zip(inputs["neighbours"], passages, strict=True):
                 row[: len(passage.tokens)] = neighbours([token.target for token in passage.tokens], count)
-        if "concepts" in self.input_names and self.folder.concepts is not None:
+        if "concepts" in wanted and self.folder.concepts is not None:
             inputs["concepts"] = np.zeros(shape, np.int64)
             for row, its_words in zip(inputs["concepts"], read, strict=True):
                 row[: len(its_words)] = self.folder.concepts.match(its_words)
