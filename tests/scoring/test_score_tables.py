@@ -576,20 +576,6 @@ def test_a_model_that_knows_names_only_is_asked_about_names(tmp_path, model):
         run(tmp_path, model, records(), targets={})
 
 
-def test_an_unknown_aspect_is_one_clear_line(tmp_path, model):
-    with pytest.raises(DataError, match=r"does not know the aspect 'prices' \(did you mean 'price'\?\)"):
-        run(tmp_path, model, records(), aspects=["prices"])
-
-
-def test_the_example_files_go_together():
-    folder = Path(__file__).parents[2] / "docs" / "examples"
-    rows = list(text_rows(folder / "comments.csv"))
-    targets = read_targets(folder / "places.txt")
-    assert len(rows) == len({row["id"] for row in rows}) == 12
-    for name, aliases in targets.items():
-        assert any(word in row["text"] for row in rows for word in (name, *aliases)), name
-
-
 # ---- evidence
 
 
