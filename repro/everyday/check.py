@@ -6,6 +6,7 @@ python repro/everyday/check.py --write    # and writes stats.json and the tables
 
 import argparse
 import json
+import math
 import random
 import re
 import sys
@@ -16,10 +17,12 @@ from typing import Any
 from tabsa.text.targets import TargetFinder
 
 HERE = Path(__file__).parent
-SPLITS = ("train", "dev", "test")
+SPLITS = ("train", "dev", "test", "dev-new", "test-new", "dev-hard", "test-hard")
+MOST_AUC = 0.55  # of a classifier that sees the wording of an aspect alone
 KINDS = (
     "plain", "negation", "contrast", "two targets", "comparison", "implicit", "several sentences", "question",
     "plain fact", "wish or condition", "past against present", "sarcasm", "reported speech", "emphasis and idiom",
+    "pros and cons", "long review", "reply", "survey", "no opinion", "reference", "pair",
 )  # fmt: skip
 POLARITIES = ("positive", "negative", "neutral", "mixed")
 Row = dict[str, Any]
@@ -45,7 +48,7 @@ def mistakes(row: Row) -> list[str]:
     found += [f"the text does not name {name!r}" for name in absent]
     if not 1 <= len(names) <= 5 or len(names) < len(row["targets"]):
         found.append("targets")
-    if not 4 <= len(row["aspects"]) <= 8 or len(set(row["aspects"])) < len(row["aspects"]):
+    if not 2 <= len(row["aspects"]) <= 20 or len(set(row["aspects"])) < len(row["aspects"]):
         found.append("aspects")
     pairs = [(opinion["target"], opinion["aspect"]) for opinion in row["opinions"]]
     if len(set(pairs)) < len(pairs):
@@ -55,7 +58,7 @@ def mistakes(row: Row) -> list[str]:
             found.append(f"an opinion on {opinion['target']!r}, {opinion['aspect']!r}, which is not asked")
         if opinion["polarity"] not in POLARITIES:
             found.append(f"polarity {opinion['polarity']!r}")
-    if row["kind"] not in KINDS or not 3 <= len(row["text"].split()) <= 170:
+    if row["kind"] not in KINDS or not 3 <= len(row["text"].split()) <= 260:
         found.append("kind or length")
     return found
 
@@ -77,11 +80,41 @@ def near_duplicates(rows: list[Row]) -> list[tuple[str, str]]:
             (rows[other]["id"], row["id"])
             for other, count in shared.items()
             if count / min(len(own), len(of_row[other])) > 0.5
+            and ("pair" not in row or row["pair"] != rows[other].get("pair"))
         ]
         of_row.append(own)
         for gram in own:
             having[gram].append(number)
     return found
+
+
+def wording_auc(train: list[Row], dev: list[Row]) -> float:
+    """How well the wording of an aspect, its form and its rarity tell on dev whether there is an opinion (AUC)."""
+    from scipy.sparse import csr_matrix, hstack
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+
+    def questions(rows: list[Row]) -> list[tuple[str, bool]]:
+        found = []
+        for row in rows:
+            labelled = {(opinion["target"], opinion["aspect"]) for opinion in row["opinions"]}
+            found += [(a.lower(), (target, a) in labelled) for target in names_of(row) for a in row["aspects"]]
+        return found
+
+    learnt, judged = questions(train), questions(dev)
+    uses = Counter(wording for wording, _ in learnt)
+    words = CountVectorizer(ngram_range=(1, 2), token_pattern=r"[\w'-]+", min_df=2).fit(list(uses))
+
+    def features(pairs: list[tuple[str, bool]], own: int) -> Any:
+        form = [
+            [len(a.split()), len(a) / 10, a.startswith(("how", "whether", "what", "who")), math.log1p(uses[a] - own)]
+            for a, _ in pairs
+        ]
+        return hstack([words.transform([wording for wording, _ in pairs]), csr_matrix(form)]).tocsr()
+
+    model = LogisticRegression(C=0.1, max_iter=300).fit(features(learnt, 1), [label for _, label in learnt])
+    return float(roc_auc_score([label for _, label in judged], model.predict_proba(features(judged, 0))[:, 1]))
 
 
 def counts(rows: list[Row]) -> Row:
@@ -140,20 +173,28 @@ def main() -> None:
     splits = {split: read(split) for split in SPLITS}
     rows = [row for split in SPLITS for row in splits[split]]
     wrong = [f"{row['id']}: {mistake}" for row in rows for mistake in mistakes(row)]
-    wrong += [f"{one} is nearly {other}" for one, other in near_duplicates(rows)]
+    wrong += [f"{one} is nearly {other}" for one, other in near_duplicates(once(splits))]
     wrong += [f"{key} twice" for key, count in Counter(row["id"] for row in rows).items() if count > 1]
+    stats = statistics(splits)
+    if stats["wording_auc"] > MOST_AUC:
+        wrong.append(f"wordings tell labels: AUC {stats['wording_auc']} on dev, at most {MOST_AUC} is allowed")
     print("\n".join(wrong) or f"{len(rows)} rows, nothing wrong")
     if options.write:
-        stats = statistics(splits)
         (HERE / "stats.json").write_text(json.dumps(stats, indent=1, ensure_ascii=False) + "\n", "utf-8")
         page = HERE / "README.md"
         page.write_text(with_tables(page.read_text("utf-8"), stats, rows), "utf-8")
     sys.exit(bool(wrong))
 
 
+def once(splits: dict[str, list[Row]]) -> list[Row]:
+    """Every text once: the hard questions are asked of texts of dev and test."""
+    return [row for split, rows in splits.items() if not split.endswith("-hard") for row in rows]
+
+
 def statistics(splits: dict[str, list[Row]]) -> Row:
     """All that the datasheet says in numbers."""
-    rows = [row for split in SPLITS for row in splits[split]]
+    rows = once(splits)
+    hard = [*splits["dev-hard"], *splits["test-hard"]]
     trained = {row["domain"] for row in splits["train"]}
     readings = {row["id"]: row for row in read("readings")}
     domains = sorted({row["domain"] for row in rows})
@@ -177,9 +218,10 @@ def statistics(splits: dict[str, list[Row]]) -> Row:
             domain: {"in": home[domain], **counts([r for r in rows if r["domain"] == domain])} for domain in domains
         },
         "kinds": {kind: counts([row for row in rows if row["kind"] == kind]) for kind in KINDS},
-        "agreement": {"all": agreement(rows, readings)}
+        "agreement": {"all": agreement([*rows, *hard], readings), "hard questions": agreement(hard, readings)}
         | {kind: agreement([row for row in rows if row["kind"] == kind], readings) for kind in KINDS},
         "first_words": {word: round(count / len(rows), 4) for word, count in first.most_common(5)},
+        "wording_auc": round(wording_auc(splits["train"], [*splits["dev"], *splits["dev-hard"], *splits["dev-new"]]), 3),
         "aspect_wordings": len(wordings),
         "wordings_asked_once": sum(count == 1 for count in wordings.values()),
     }

@@ -22,6 +22,7 @@ DATASETS: Final[dict[str, ModuleType]] = {
     "semeval2014-3way": semeval2014,
     "places": places,
     "everyday": everyday,
+    "real": everyday,
     "open": open_sets,
 }
 
