@@ -13,6 +13,7 @@ from tabsa.training.augmentation import JOINTS, compose, near_words, replace_wor
 from tabsa.training.callbacks import Callback
 from tabsa.training.fit import train_seeds, versions
 from tabsa.training.run_config import DistillationConfig, run_config, teachers_config
+from tabsa.training.run_folder import Run
 from tabsa.training.word_data import prepare
 from tabsa.training.word_training import Trainer
 
@@ -154,7 +155,7 @@ class Recorder(Callback):
 
 def test_teachers_are_trained_first_and_their_mean_is_the_soft_label(prepared):
     recorder = Recorder()
-    trainer = train_seeds(config(settings=("training.rate=0.02",)), prepared, (1,), callbacks=[recorder])
+    trainer = train_seeds(config(settings=("training.rate=0.02",)), prepared, (1,), Run(callbacks=[recorder]))
     assert recorder.seen == [("teachers", (1001, 1002), False, 0), ("model", (1,), True, 2)]
     assert trainer.prepared.test is prepared.test
     train, soft = trainer.prepared.train, trainer.prepared.soft_labels
@@ -169,7 +170,7 @@ def test_teachers_are_trained_first_and_their_mean_is_the_soft_label(prepared):
         there = train.groups[row] >= 0
         np.testing.assert_allclose(soft[row][there], mean[there], atol=1e-5)
         assert not soft[row][~there].any()
-    plain = train_seeds(config(teachers=0), prepared, (1,), callbacks=[recorder])
+    plain = train_seeds(config(teachers=0), prepared, (1,), Run(callbacks=[recorder]))
     assert recorder.seen[2:] == [("model", (1,), False, 0)]
     assert plain.prepared is prepared
 

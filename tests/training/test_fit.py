@@ -14,6 +14,7 @@ from tabsa.models.folder_network import load_model
 from tabsa.training.callbacks import Callback
 from tabsa.training.fit import choose_device, fit, train_seeds
 from tabsa.training.run_config import run_config
+from tabsa.training.run_folder import Run
 from tabsa.training.word_data import prepare
 from tabsa.training.word_training import reading_probabilities, write_result
 from unchecked import unchecked
@@ -121,7 +122,7 @@ def run(request, tmp_path_factory):
         def on_validation(self, trainer, validation):
             losses.append(validation.loss)
 
-    trainer = train_seeds(of, prepared, (1, 2), callbacks=[Losses()])
+    trainer = train_seeds(of, prepared, (1, 2), Run(callbacks=[Losses()]))
     path = tmp_path_factory.mktemp("models") / request.param
     return trainer, losses, write_result(path, of, prepared, vocabulary, (1, 2), trainer.progress, trainer.best)
 

@@ -231,7 +231,7 @@ def scripted(monkeypatch, *scores):
     """Have the validations of each seed (by its place) find these scores, one after the other."""
     turns = [iter(of_seed) for of_seed in scores]
     calls = iter(range(10**6))
-    monkeypatch.setattr("tabsa.training.word_training.selected", lambda *_: next(turns[next(calls) % len(turns)]))
+    monkeypatch.setattr("tabsa.training.loop.selected", lambda *_: next(turns[next(calls) % len(turns)]))
 
 
 def test_early_stopping_is_each_seeds_own(prepared, monkeypatch):

@@ -6,13 +6,12 @@ model is worth, and a run on everything beside it is what is saved. Where traini
 training, the base stays as it was.
 """
 
-import dataclasses
 import itertools
-import json
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,8 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tabsa.checkpoint.hub import hub_name, is_hub_name, pinned_name
-from tabsa.checkpoint.model_config import ModelConfig
+from tabsa.checkpoint.hub import pinned_name
 from tabsa.checkpoint.model_folder import ModelFolder, open_folder
 from tabsa.checkpoint.weight_storage import WeightStorage
 from tabsa.config import read_toml
@@ -50,13 +48,12 @@ from tabsa.training.cached_features import (
     FrozenEncoderTrainer,
     cache_features,
 )
-from tabsa.training.callbacks import Callback
-from tabsa.training.loop import Figures, Loop, plain_number
-from tabsa.training.model_card import model_card, percent
+from tabsa.training.loop import Figures, Loop, plain, plain_number
+from tabsa.training.model_card import model_card
 from tabsa.training.question_data import prepare_datasets
 from tabsa.training.question_training import ReaderTrainer, probabilities_of
 from tabsa.training.run_config import RunConfig, run_config
-from tabsa.training.run_folder import Fitted, FittedRow, RunFolder, train_to_the_end
+from tabsa.training.run_folder import Fitted, FittedRow, Run, RunFolder
 
 _HELD: Final = 0.15  # share of the texts that is held out where there is no dev split
 _FOLDS: Final = 4  # of the cross-validation where that share has fewer opinions than
@@ -65,7 +62,7 @@ _LEAST_UPDATES, _LEAST_EPOCHS = 96, 12
 _LARGE: Final = 1000  # texts from which batches are larger
 _MOST_ASPECTS: Final = 64  # of a model where nobody names any
 _SAME: Final = {"conflict": MIXED, MIXED: "conflict"}  # two names of one polarity
-_FEATURES: Final = "features.tmp"  # in the run folder, where they are too much for memory
+_UNSAVED: Final = Run()
 
 
 @dataclass(frozen=True)
@@ -105,37 +102,22 @@ class Tuned:
     answers: NDArray[np.float64]  # (questions, labels)
 
 
-def fine_tune(
-    config: RunConfig,
-    out: Path,
-    run: RunFolder,
-    callbacks: Sequence[Callback],
-    *,
-    resume: bool,
-    device: str,
-    data: Dataset | None = None,
-    data_dir: Path | None = None,
-) -> Fitted:
+def fine_tune(config: RunConfig, out: Path, run: Run, data: Dataset | None = None) -> Fitted:
     """Fine-tune a reader on what a configuration names, or on `data`."""
-    dev = None
+    dev, folder = None, RunFolder(out / "run")
     if data is None:
-        data, dev = own_data(config, data_dir)
-    config = _resumed(config, run) if resume and run.config.exists() else config
-    config = _with_base(config, pinned_name(config.fine_tuning.base))
-
-    def on_read(done: int, of: int) -> None:
-        for callback in callbacks:
-            callback.on_step("reading the texts", done / of)
-
-    spill = run.path / _FEATURES
-    try:
-        tuning = begin(config, labelled_texts(data, dev, config), spill=spill, device=device, on_read=on_read)
-        for callback in callbacks:
-            callback.on_steps_end()
-        train_to_the_end(tuning.trainer, "model", run, callbacks, resume=resume)
-        return _finish(tuning, finished(tuning), out, run)
-    finally:
-        spill.unlink(missing_ok=True)
+        data, dev = own_data(config, run.data_dir)
+    options = config.fine_tuning
+    if run.resume and folder.config.exists():  # with the epochs that the run was given before
+        before = run_config({key: value for key, value in read_toml(folder.config).items() if key != "seeds"})
+        if before.fine_tuning.base.startswith(f"{options.base}#"):  # one of the hub, pinned by its SHA-256
+            options = replace(options, base=before.fine_tuning.base)
+        config, options = replace(config, training=before.training), replace(options, minutes=0.0)
+    config = replace(config, fine_tuning=replace(options, base=pinned_name(options.base)))
+    tuning = begin(config, labelled_texts(data, dev, config), run)
+    run.call("on_steps_end")
+    run.train(tuning.trainer)
+    return _finish(tuning, finished(tuning), out, folder)
 
 
 def own_data(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset | None]:
@@ -168,21 +150,6 @@ def _with_more(first: Dataset, path: Path, options: dict[str, Any]) -> Dataset:
     return replace(first, aspects=tuple(aspects), labels=tuple(labels), examples=tuple(examples))
 
 
-def _resumed(config: RunConfig, run: RunFolder) -> RunConfig:
-    """With the epochs that a run was given before, and with the very base: one of the hub is pinned to a commit."""
-    values = read_toml(run.config)
-    values.pop("seeds", None)
-    before = run_config(values)
-    new, old = config.fine_tuning.base, before.fine_tuning.base
-    if is_hub_name(new) and is_hub_name(old) and not hub_name(new).revision:
-        config = _with_base(config, old if replace(hub_name(old), revision=None) == hub_name(new) else new)
-    return replace(config, training=before.training, fine_tuning=replace(config.fine_tuning, minutes=0.0))
-
-
-def _with_base(config: RunConfig, base: str) -> RunConfig:
-    return replace(config, fine_tuning=replace(config.fine_tuning, base=base))
-
-
 def labelled_texts(data: Dataset, dev: Dataset | None, config: RunConfig) -> LabelledTexts:
     """Hold texts out of training: those of `dev`, or a stratified part, or in a cross-validation all in turns."""
     if dev is not None:
@@ -206,14 +173,7 @@ def base_folder(name: str) -> ModelFolder:
     return folder
 
 
-def begin(
-    config: RunConfig,
-    texts: LabelledTexts,
-    *,
-    spill: Path | None = None,
-    device: str = "cpu",
-    on_read: Callable[[int, int], None] = lambda _done, _of: None,
-) -> FineTuning:
+def begin(config: RunConfig, texts: LabelledTexts, run: Run = _UNSAVED) -> FineTuning:
     """Read the texts, and make the trainer ready; training has to be better than what it starts from."""
     started = time.monotonic()
     base = base_folder(config.fine_tuning.base)
@@ -221,32 +181,41 @@ def begin(
     trainer: FrozenEncoderTrainer | ReaderTrainer
     if config.fine_tuning.encoder == "trained":
         config = replace(config, data=replace(config.data, max_length=base.config.max_length))
-        trainer = _full_trainer(config, base, texts, labels, device)
+        trainer = _full_trainer(config, base, texts, labels, run.device)
     else:
         engine = ReaderEngine(base, config.training.threads, base.precision())
-        features = cache_features(engine, texts.data, labels, spill=spill, on_read=on_read)
+        on_read = partial(run.call, "on_step", "reading the texts")
+        features = cache_features(engine, texts.data, labels, folder=run.path, on_read=on_read)
         folds = _folds(features, texts)
         config = _sized(config, max(len(fold.learnt) for fold in folds))
         model = frozen_model(base, labels, config.training.seed, len(folds), config.model.dropout)
-        calibration = PresenceCalibration(**(base.config.calibration or {}))
-        gold = _gold(texts, labels)
-        trainer = FrozenEncoderTrainer(config, features, gold, model, folds, calibration, device)
-    tuning = FineTuning(config, base, texts, labels, trainer, trainer.progress.best_figures[0])
+        trainer = FrozenEncoderTrainer(
+            config, features, _gold(texts, labels), model, folds, _calibration(base), run.device
+        )
+    start = trainer.progress.best_figures[0]
     if minutes := config.fine_tuning.minutes:
         _fit_into(trainer, 60 * minutes - (time.monotonic() - started))
-    return tuning
+    return FineTuning(config, base, texts, labels, trainer, start)
 
 
 def frozen_model(
     base: ModelFolder, labels: tuple[str, ...], seed: int, seeds: int, dropout: float
 ) -> FrozenEncoderReader:
     """The question path of the base, once for each of several seeds."""
-    options = dict(base.config.model)
-    shape = EncoderShape(**options.pop("shape"))
-    own = ReaderConfig(**options | {"untied": True, "dropout": dropout})
+    own, shape = _options(base, untied=True, dropout=dropout)
     model = FrozenEncoderReader(own, shape, len(labels), range(seed, seed + seeds))
     load_weights(model, start_weights(base, labels))
     return model
+
+
+def _options(base: ModelFolder, **changed: Any) -> tuple[ReaderConfig, EncoderShape]:
+    options = dict(base.config.model)
+    shape = EncoderShape(**options.pop("shape"))
+    return ReaderConfig(**options | changed), shape
+
+
+def _calibration(base: ModelFolder) -> PresenceCalibration:
+    return PresenceCalibration(**(base.config.calibration or {}))
 
 
 def _full_trainer(
@@ -257,15 +226,13 @@ def _full_trainer(
         raise DataError(f"{texts.data.name}: no text is left to learn from")
     reader = PieceReader.read(base.files.checked(TOKENIZER))
     prepared = prepare_datasets(config, reader, [(train, 1)], (texts.part(held=True),), labels)
-    options, weights = dict(base.config.model), start_weights(base, labels)
-    shape = EncoderShape(**options.pop("shape"))
+    own, shape = _options(base, dropout=config.model.dropout)
+    weights = start_weights(base, labels)
     encoder = {name.removeprefix("encoder."): array for name, array in weights.items() if name.startswith("encoder.")}
-    own = ReaderConfig(**options | {"dropout": config.model.dropout})
     model = Reader(own, shape, encoder, len(labels), (config.training.seed,))
     load_weights(model, weights)
     trainer = ReaderTrainer(config, prepared, model, device)
-    (first,) = trainer.score()
-    trainer.progress.best[0], trainer.progress.best_figures[0] = first.score, first.figures
+    trainer.must_improve()
     return trainer
 
 
@@ -364,21 +331,20 @@ def _finished_full(tuning: FineTuning, trainer: ReaderTrainer) -> Tuned:
     """The same, calibrated on the texts that were held out where these have enough opinions."""
     held, base = trainer.prepared.held[0], tuning.base
     trainer.put(trainer.best)
-    encoded = probabilities_of(trainer.model, trainer.prepared, held.data)[0]
-    answers = answers_of(held.data, len(held.gold), encoded)
-    epoch = trainer.progress.best_epoch[0]
-    labelled = held.gold >= 0
-    calibration = PresenceCalibration(**(base.config.calibration or {}))
+    answers = answers_of(held.data, len(held.gold), probabilities_of(trainer.model, trainer.prepared, held.data)[0])
+    epoch, labelled = trainer.progress.best_epoch[0], held.gold >= 0
+    calibration = _calibration(base)
     if epoch and int((held.gold > 0).sum()) >= _FEW:
         calibration = fit_presence_calibration(held.gold[labelled], answers[labelled])
     weights = {name: tensor.detach()[0].cpu().numpy() for name, tensor in trainer.best.items()}
     after = np.asarray(calibration.apply(answers), np.float64)
-    return Tuned(base.config.model, weights, dataclasses.asdict(calibration), epoch, after)
+    return Tuned(base.config.model, weights, asdict(calibration), epoch, after)
 
 
 def _finish(tuning: FineTuning, tuned: Tuned, out: Path, run: RunFolder) -> Fitted:
     """Write the model folder, with a report on the texts that were held out."""
-    history = _history(tuning, run)
+    history = [_entry(0, None, tuning.start)]
+    history += [_entry(line["epoch"], line["loss"][-1], line["dev"][-1]) for line in run.validations()]
     held, epoch = tuning.texts.part(held=True), tuned.epoch
     answers = restrict_labels(tuned.answers, tuning.labels, held.labels)
     report = replace(score(held, answers), history=history, model=out.name)
@@ -399,51 +365,56 @@ def _finish(tuning: FineTuning, tuned: Tuned, out: Path, run: RunFolder) -> Fitt
     return Fitted(folder, (*rows, best), about, tuple(notes), report)
 
 
-def _history(tuning: FineTuning, run: RunFolder) -> list[dict[str, Any]]:
-    """The base's figures, and what the run wrote down after each epoch."""
-
-    def entry(epoch: int, loss: float | None, figures: Mapping[str, Mapping[str, float | None]]) -> dict[str, Any]:
-        own = {name: None if value is None else plain_number(value) for name, value in figures["questions"].items()}
-        return {"epoch": epoch, "loss": loss, "dev_loss": own.pop("log_loss", None), **own}
-
-    lines = run.metrics.read_text(encoding="utf-8").splitlines() if run.metrics.exists() else []
-    epochs = [(line["epoch"], line["loss"][-1], line["dev"][-1]) for line in map(json.loads, lines)]
-    return [entry(0, None, tuning.start), *(entry(*one) for one in epochs)]
+def _entry(epoch: int, loss: float | None, figures: Mapping[str, Mapping[str, float | None]]) -> dict[str, Any]:
+    """A point of the history: what the run wrote down after an epoch."""
+    own = {name: None if value is None else plain_number(value) for name, value in figures["questions"].items()}
+    return {"epoch": epoch, "loss": loss, "dev_loss": own.pop("log_loss", None), **own}
 
 
 def _write(path: Path, tuning: FineTuning, tuned: Tuned, report: Report) -> ModelFolder:
     """The model folder, in the base's precision."""
-    base, data = tuning.base, tuning.texts.data
-    config = ModelConfig(
-        kind=base.config.kind,
+    base, data, options = tuning.base, tuning.texts.data, tuning.config.fine_tuning
+    aspects, crossed = _default_aspects(data), tuning.texts.crossed
+    config = replace(
+        base.config,
         model=dict(tuned.options),
-        aspects=_default_aspects(data),
+        aspects=aspects,
         labels=tuning.labels,
-        targets=base.config.targets,
-        max_length=base.config.max_length,
-        tokeniser=base.config.tokeniser,
         calibration=tuned.calibration,
         implied=mostly_implied(data),
         named=any_named(data),
-        windows=base.config.windows,
     )
     metrics = {
         "data": data.name,
-        "split": "cross-validation" if tuning.texts.crossed else "held out",
-        "base": tuning.config.fine_tuning.base,
-        "encoder": tuning.config.fine_tuning.encoder,
+        "split": "cross-validation" if crossed else "held out",
+        "base": options.base,
+        "encoder": options.encoder,
         "epoch": tuned.epoch,
         "texts": len(data.examples),
-        "dev": {"questions": {name: plain_number(value) for name, value in report.questions.items()}},
+        "dev": plain({"questions": report.questions}),
         "history": report.history,
-        "training": dataclasses.asdict(tuning.config.training),
+        "training": asdict(tuning.config.training),
     }
+    facts = [
+        f"base: {options.base}, its encoder {options.encoder}",
+        f"learnt from: {len(data.examples):,} texts of {Path(data.name).name}",
+        f"aspects of that data: {', '.join(aspects)}",
+        f"epoch {tuned.epoch}" if tuned.epoch else "not trained: no epoch was surely better than the base",
+    ]
+    how = "that were held out, and chose the epoch, so they flatter it a little"
+    if crossed:
+        how = "in a cross-validation: each by a model that had not learnt from it"
+    card = model_card(
+        tuning.config, tuning.labels, facts, {"%": report.questions},
+        title=f"{Path(data.name).stem}, from {options.base}",
+        judged_on=f"on {len(tuning.texts.part(held=True).examples):,} texts {how}",
+    )  # fmt: skip
     kinds = {array.dtype for array in base.stored_weights(WORDS, "question").values()}
     small = np.dtype(np.uint8) in kinds or np.dtype(np.int8) in kinds
     storage: WeightStorage = "int8" if small else "float16" if np.dtype(np.float16) in kinds else "float32"
-    tokenizer = base.files.checked(TOKENIZER).read_bytes()
-    card = _card(tuning, tuned, report)
-    folder = write_reader_folder(path, config, tuned.weights, tokenizer, metrics, card, storage)
+    folder = write_reader_folder(
+        path, config, tuned.weights, base.files.checked(TOKENIZER).read_bytes(), metrics, card, storage
+    )
     export(folder)
     if tuned.options.get("rounded"):
         export(folder, "int8")
@@ -457,20 +428,3 @@ def _default_aspects(data: Dataset) -> tuple[str, ...]:
     counts = Counter(opinion.aspect for example in data.examples for opinion in example.opinions)
     common = {aspect for aspect, _ in counts.most_common(_MOST_ASPECTS)}
     return tuple(aspect for aspect in data.aspects if aspect in common)
-
-
-def _card(tuning: FineTuning, tuned: Tuned, report: Report) -> str:
-    """A model card of what is known at the end."""
-    data, options = tuning.texts.data, tuning.config.fine_tuning
-    held = f"{len(tuning.texts.part(held=True).examples):,} texts"
-    crossed = f"{held} in a cross-validation: each by a model that had not learnt from it"
-    judged = f"{held} that were held out, and chose the epoch, so they flatter it a little"
-    facts = [
-        f"base: {options.base}, its encoder {options.encoder}",
-        f"learnt from: {len(data.examples):,} texts of {Path(data.name).name}",
-        f"aspects of that data: {', '.join(_default_aspects(data))}",
-        f"epoch {tuned.epoch}" if tuned.epoch else "not trained: no epoch was surely better than the base",
-    ]
-    table = [[f"on {crossed if tuning.texts.crossed else judged}", "%"]]
-    table += [[name.replace("_", " "), percent(value)] for name, value in report.questions.items()]
-    return model_card(f"{Path(data.name).stem}, from {options.base}", tuning.labels, facts, table, open_aspects=True)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tabsa.training.run_config import Clip, Optimiser
+from tabsa.training.run_config import Clip, TrainingConfig
 
 START = 0.1  # the accumulator of squared gradients at the start, TensorFlow's default
 
@@ -64,31 +64,25 @@ class FTRL(torch.optim.Optimizer):
 
 
 def optimiser(
-    name: Optimiser,
-    parameters: Mapping[float, Sequence[Tensor]],
-    *,
-    rate: float,
-    weight_decay: float = 0.0,
-    beta2: float = 0.999,
-    fused: bool = False,
+    training: TrainingConfig, parameters: Mapping[float, Sequence[Tensor]], *, fused: bool = False
 ) -> torch.optim.Optimizer:
-    """The optimiser called `name`, for parameters by what their rate is multiplied by.
+    """The optimiser of a run, for parameters by what their rate is multiplied by.
 
-    `weight_decay` and `beta2` are those of AdamW and Adam. `fused` asks for one kernel in place of several. On a GPU a
-    rate is a tensor there, to be filled.
+    `fused` asks for one kernel in place of several. On a GPU a rate is a tensor there, to be filled.
     """
     groups = [{"params": list(own), "factor": factor} for factor, own in parameters.items()]
+    rate, betas = training.rate, (0.9, training.beta2)
     device = next(iter(parameters.values()))[0].device
+    on_gpu = device.type == "cuda"
     made: torch.optim.Optimizer
-    if name in ("ftrl", "ftrl-tf"):
-        made = FTRL(groups, rate, keep_start=name == "ftrl")
+    if training.optimiser in ("ftrl", "ftrl-tf"):
+        made = FTRL(groups, rate, keep_start=training.optimiser == "ftrl")
+    elif training.optimiser == "adam":
+        made = torch.optim.Adam(groups, rate, betas, fused=fused, capturable=on_gpu)
     else:
-        kernels: dict[str, Any] = {"fused": fused} | ({"capturable": True} if device.type == "cuda" else {})
-        if name == "adam":
-            made = torch.optim.Adam(groups, rate, (0.9, beta2), **kernels)
-        else:
-            made = torch.optim.AdamW(groups, rate, (0.9, beta2), weight_decay=weight_decay, **kernels)
-    if device.type == "cuda":
+        decay = training.weight_decay
+        made = torch.optim.AdamW(groups, rate, betas, weight_decay=decay, fused=fused, capturable=on_gpu)
+    if on_gpu:
         for group in made.param_groups:
             group["lr"] = torch.tensor(rate * group["factor"], device=device)
     return made
