@@ -25,6 +25,8 @@ from tabsa.training.callbacks import Callback
 from tabsa.training.fit import train_seeds
 from tabsa.training.logistic_regression import fit_datasets, probabilities_of
 from tabsa.training.loop import Figures, figures_of, plain
+from tabsa.training.prepared_file import read_prepared
+from tabsa.training.prepared_file import write_prepared as write_file
 from tabsa.training.run_config import RunConfig
 from tabsa.training.run_folder import Run
 from tabsa.training.word_data import Prepared, datasets, prepare, split
@@ -71,7 +73,7 @@ def write_prepared(folder: Path, configs: Iterable[RunConfig], data_dir: Path | 
     """Prepare what neural systems read, each distinct kind of it once; `lr` reads texts and is left out."""
     distinct = {prepared_file(config): config for config in configs if config.system.neural}
     for name, config in distinct.items():
-        prepare(config, data_dir, test=TEST)[0].save(folder / name)
+        write_file(folder / name, prepare(config, data_dir, test=TEST)[0])
     return [folder / name for name in distinct]
 
 
@@ -85,7 +87,7 @@ def load_prepared(config: RunConfig, folder: Path | None, data_dir: Path | None)
             f"{folder} has no {path.name}, the prepared data of this {config.kind}; "
             f"write it with --prepare {folder} and the same other options, where the data is"
         )
-    return Prepared.read(path)
+    return read_prepared(path, Prepared)
 
 
 def train(

@@ -14,6 +14,7 @@ from tabsa.errors import DataError
 from tabsa.nn.context import EVALUATION
 from tabsa.schema import Dataset, Example, Opinion, Target
 from tabsa.training import question_data as module
+from tabsa.training.prepared_file import read_prepared, write_prepared
 from tabsa.training.question_data import PreparedQuestions, named_dataset
 from tabsa.training.question_training import Batches, probabilities_of
 from tabsa.training.word_data import Prepared
@@ -58,12 +59,12 @@ def test_what_is_prepared_comes_back_from_its_file(tmp_path):
     columns = np.stack([ready.train.targets.astype(np.int32), ready.train.aspects], axis=1)  # a view of a table
     ready = replace(ready, train=replace(ready.train, soft_labels=soft, aspects=columns[:, 1]))
     path = tmp_path / "ready.safetensors"
-    ready.save(path)
-    again = PreparedQuestions.read(path)
+    write_prepared(path, ready)
+    again = read_prepared(path, PreparedQuestions)
     assert same(ready, again)
     assert not same(ready, replace(again, train=replace(again.train, soft_labels=soft + 1)))
     with pytest.raises(DataError, match="is damaged, or not what preparing for a run wrote"):
-        Prepared.read(path)
+        read_prepared(path, Prepared)
 
 
 def test_labels_have_one_order_and_conflict_is_mixed(monkeypatch):

@@ -15,6 +15,7 @@ from tabsa.encoding.target_words import aspect_words, target_word
 from tabsa.errors import DataError, DataNotFoundError
 from tabsa.schema import Dataset, Example, Opinion, Target
 from tabsa.training import word_data as module
+from tabsa.training.prepared_file import read_prepared, write_prepared
 from tabsa.training.run_config import run_config
 from tabsa.training.word_data import Prepared, prepare
 
@@ -186,10 +187,10 @@ def test_data_that_does_not_do(train, dev, message, monkeypatch):
 def test_what_is_prepared_comes_back_from_its_file(tmp_path):
     path = tmp_path / "prepared.safetensors"
     with pytest.raises(DataError, match="cannot read"):
-        Prepared.read(path)
+        read_prepared(path, Prepared)
     prepared, _ = prepare(config("sentic-lstm"), test="test")
-    prepared.save(path)
-    again = Prepared.read(path)
+    write_prepared(path, prepared)
+    again = read_prepared(path, Prepared)
     for name, value in vars(prepared).items():
         if name in ("train", "dev", "test"):
             for key, array in vars(value).items():
@@ -201,10 +202,10 @@ def test_what_is_prepared_comes_back_from_its_file(tmp_path):
             assert getattr(again, name) == value
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(DataError, match="is damaged, or not what"):
-        Prepared.read(path)
+        read_prepared(path, Prepared)
     save_file({"x": np.ones(1)}, path)
     with pytest.raises(DataError, match="is damaged, or not what"):
-        Prepared.read(path)
+        read_prepared(path, Prepared)
 
 
 def test_data_has_its_concepts_and_no_others():

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from tabsa.checkpoint.hub import pinned_name
@@ -67,10 +66,10 @@ _UNSAVED: Final = Run()
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """A person's labels: all texts as one dataset, and the fold that holds each; -1 for those that none does."""
+    """A person's labels."""
 
     data: Dataset
-    folds: tuple[int, ...]  # of each example
+    folds: tuple[int, ...]  # the fold that holds each example, -1 where none does
     crossed: bool  # every text is learnt from, and held once
 
     def part(self, *, held: bool) -> Dataset:
@@ -125,29 +124,26 @@ def own_data(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset
     named = config.data
     options: dict[str, Any] = {"data_dir": data_dir, "aspects": named.aspects or None, "columns": named.own_columns}
     path = Path(named.name).expanduser()
-    if path.is_file():
-        whole = load(path, ALL, **options)
-        return _with_more(whole, Path(named.more), options) if named.more else whole, None
-    if path.is_dir() and not any(path.glob(f"{named.dev}.*")):
-        return load(path, named.train, **options), None
-    return load(named.name, named.train, **options), load(named.name, named.dev, **options)
-
-
-def _with_more(first: Dataset, path: Path, options: dict[str, Any]) -> Dataset:
-    """Two tables as one; the columns of the second may be called as the first one's, or as corrections' are."""
-    try:
-        more = load(path, ALL, **options)
+    if not path.is_file():
+        if path.is_dir() and not any(path.glob(f"{named.dev}.*")):
+            return load(path, named.train, **options), None
+        return load(named.name, named.train, **options), load(named.name, named.dev, **options)
+    whole = load(path, ALL, **options)
+    if not named.more:
+        return whole, None
+    try:  # whose columns may be called as the first table's, or as corrections' are
+        more = load(Path(named.more), ALL, **options)
     except DataError:
         if options["columns"] is None:
             raise
-        more = load(path, ALL, **options | {"columns": None})
+        more = load(Path(named.more), ALL, **options | {"columns": None})
     examples = [
-        replace(one, aspects=part.aspects if one.aspects is None else one.aspects)
-        for part in (first, more)
+        replace(one, aspects=part.aspects) if one.aspects is None else one
+        for part in (whole, more)
         for one in part.examples
     ]
-    aspects, labels = (dict.fromkeys((*a, *b)) for a, b in ((first.aspects, more.aspects), (first.labels, more.labels)))
-    return replace(first, aspects=tuple(aspects), labels=tuple(labels), examples=tuple(examples))
+    aspects, labels = (tuple(dict.fromkeys((*getattr(whole, n), *getattr(more, n)))) for n in ("aspects", "labels"))
+    return replace(whole, aspects=aspects, labels=labels, examples=tuple(examples)), None
 
 
 def labelled_texts(data: Dataset, dev: Dataset | None, config: RunConfig) -> LabelledTexts:
@@ -253,11 +249,10 @@ def start_weights(base: ModelFolder, labels: tuple[str, ...]) -> dict[str, NDArr
         weights |= untied_weights(weights, options["shape"]["layers"], options["late_interaction"])
     known = {label: number for number, label in enumerate(base.config.labels)}
     places = [known.get(label, known.get(_SAME.get(label, label))) for label in labels]
-    matrix, bias = weights["output"], weights["output_bias"]
-    weights["output"] = np.stack(
-        [matrix[:, 1:].mean(1) if place is None else matrix[:, place] for place in places], axis=1
-    )
-    weights["output_bias"] = np.array([bias[1:].mean() if place is None else bias[place] for place in places])
+    for name in ("output", "output_bias"):
+        own = weights[name]  # (..., labels)
+        columns = [own[..., 1:].mean(-1) if place is None else own[..., place] for place in places]
+        weights[name] = np.stack(columns, axis=-1)
     return weights
 
 
@@ -310,15 +305,13 @@ def _fit_into(trainer: Loop[Any], seconds: float) -> None:
 
 def finished(tuning: FineTuning) -> Tuned:
     """The result of a trainer that has come to its end; where the base is better, or nearly as good, that is it."""
-    trainer, base = tuning.trainer, tuning.base
+    trainer, base, options = tuning.trainer, tuning.base, tuning.base.config.model
     if isinstance(trainer, ReaderTrainer):
         return _finished_full(tuning, trainer)
     weights = start_weights(base, tuning.labels)
     epoch = trainer.progress.best_epoch[-1] if trainer.surely_better() else 0
-    options = base.config.model
     if epoch:
-        with torch.no_grad():
-            weights |= {name: tensor[-1].cpu().numpy() for name, tensor in trainer.best.items()}
+        weights |= {name: tensor[-1].cpu().numpy() for name, tensor in trainer.best.items()}
         options = {**options, "untied": True}
     else:
         load_weights(trainer.model, weights)

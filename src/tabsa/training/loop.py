@@ -12,7 +12,6 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -52,6 +51,13 @@ class TrainingProgress:
         if not self.best_figures[best]:
             raise ConfigError("the weights diverged before the first validation; try a lower training.rate")
         return best
+
+    def metrics(self, config: RunConfig, seeds: Sequence[int], dev: Figures) -> dict[str, Any]:
+        """What a model folder says of the best seed, whose dev figures are given, and of all."""
+        best, own = self.best_seed(), map(plain, self.best_figures)
+        found = {"data": config.data.name, "split": config.data.dev, "seed": seeds[best]}
+        found |= {"epoch": self.best_epoch[best], "dev": plain(dev)}
+        return {**found, "seeds": dict(zip(map(str, seeds), own, strict=True))}
 
 
 @dataclass(frozen=True)
@@ -152,8 +158,11 @@ class Loop(ABC, Generic[Batch]):
         factor = rate_factor(training, self.progress.update, self.total)
         optimisers.set_rate(self.optimiser, training.rate * factor)
         losses = self.learn(batch)
-        self.progress.update += 1
-        self._move_ema()
+        self.progress.update = done = self.progress.update + 1
+        if self.ema:  # early on its memory is short, so that it forgets the start
+            decay, parameters = min(training.ema, done / (done + 10)), dict(self.model.named_parameters())
+            with torch.no_grad():
+                torch._foreach_lerp_(list(self.ema.values()), [parameters[n] for n in self.ema], 1 - decay)
         return losses
 
     def context(self, **also: Any) -> Context:
@@ -181,22 +190,6 @@ class Loop(ABC, Generic[Batch]):
             if name in weights:
                 tensor.copy_(weights[name])
 
-    @torch.no_grad()
-    def _move_ema(self) -> None:
-        """Take the weights into their moving average; early on its memory is short, so that it forgets the start."""
-        if self.ema:
-            done, parameters = self.progress.update, dict(self.model.named_parameters())
-            decay = min(self.config.training.ema, done / (done + 10))
-            torch._foreach_lerp_(list(self.ema.values()), [parameters[n] for n in self.ema], 1 - decay)
-
-    @contextmanager
-    def with_ema(self) -> Iterator[None]:
-        """Put the moving average of the weights, where there is one, into the model for a while."""
-        own = self.weights() if self.ema else {}
-        self.put(self.ema)
-        yield
-        self.put(own)
-
     def must_improve(self) -> None:
         """Count the start as the best so far."""
         for number, (figures, _) in enumerate(self.score()):
@@ -204,26 +197,30 @@ class Loop(ABC, Generic[Batch]):
             self.progress.best_figures[number] = figures
 
     def validate(self, loss: list[float], seconds: float) -> Validation:
-        """Score every seed on dev, and save each one's best state; a seed that is no longer finite stops."""
+        """Score every seed on dev, and save each one's best state; a seed that is no longer finite stops.
+
+        Where there is a moving average of the weights, it is what is scored and saved.
+        """
         progress, training = self.progress, self.config.training
+        own = self.weights() if self.ema else {}
+        self.put(self.ema)
         figures, improved = [], []
-        with self.with_ema():
-            for number, (found, finite) in enumerate(self.score()):
-                score = float(progress.epoch) if training.select == "last" else selected(found, training.select)
-                better = finite and not progress.stopped[number] and score > progress.best[number]
-                if better:
-                    progress.best[number], progress.best_epoch[number] = score, progress.epoch
-                    progress.best_figures[number] = found
-                    for name, tensor in self.model.named_parameters():
-                        self.best[name][number] = tensor.detach()[number]
-                if not finite and not progress.stopped[number]:
-                    problem = f"seed {self.seeds[number]} diverged by epoch {progress.epoch}, and stops there"
-                    warnings.warn(f"{problem}; try a lower training.rate", stacklevel=2)
-                waited = progress.epoch - progress.best_epoch[number]
-                limit = training.patience * training.validate_every
-                progress.stopped[number] |= not finite or bool(limit and waited >= limit)
-                figures.append(found)
-                improved.append(better)
+        for number, (found, finite) in enumerate(self.score()):
+            score = float(progress.epoch) if training.select == "last" else selected(found, training.select)
+            better = finite and not progress.stopped[number] and score > progress.best[number]
+            if better:
+                progress.best[number], progress.best_epoch[number] = score, progress.epoch
+                progress.best_figures[number] = found
+                for name, tensor in self.model.named_parameters():
+                    self.best[name][number] = tensor.detach()[number]
+            if not finite and not progress.stopped[number]:
+                problem = f"seed {self.seeds[number]} diverged by epoch {progress.epoch}, and stops there"
+                warnings.warn(f"{problem}; try a lower training.rate", stacklevel=2)
+            waited, limit = progress.epoch - progress.best_epoch[number], training.patience * training.validate_every
+            progress.stopped[number] |= not finite or bool(limit and waited >= limit)
+            figures.append(found)
+            improved.append(better)
+        self.put(own)
         return Validation(progress.epoch, progress.update, loss, figures, improved, seconds)
 
 

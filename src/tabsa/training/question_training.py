@@ -36,15 +36,7 @@ from tabsa.models.reader.reader_network import QuestionBatch, Reader
 from tabsa.models.reader.reader_storage import write_reader_folder
 from tabsa.nn.context import EVALUATION, Context
 from tabsa.text.aspects import EVERYDAY
-from tabsa.training.loop import (
-    Figures,
-    Loop,
-    class_weights,
-    cross_entropy,
-    figures_of,
-    length_batches,
-    plain,
-)
+from tabsa.training.loop import Figures, Loop, class_weights, cross_entropy, figures_of, length_batches
 from tabsa.training.model_card import model_card
 from tabsa.training.question_data import HeldOut, PreparedQuestions, encoder_folder, prepare_questions
 from tabsa.training.question_drawing import Drawer
@@ -354,19 +346,9 @@ def write_reader(path: Path, trainer: ReaderTrainer, tokenizer: bytes) -> ModelF
     gold, answers = held.gold[labelled], answers_of(held.data, len(held.gold), own)[labelled]
     calibration = fit_presence_calibration(gold, answers)
     dev = held_figures(held, prepared.labels, np.asarray(calibration.apply(own), np.float64))
-    metrics: dict[str, Any] = {
-        "data": config.data.name,
-        "split": config.data.dev,
-        "seed": trainer.seeds[best],
-        "epoch": progress.best_epoch[best],
-        "dev": plain(dev),
-        "calibration": {
-            **asdict(calibration),
-            "error_before": calibration_error(gold, answers),
-            "error_after": calibration_error(gold, calibration.apply(answers)),
-        },
-        "seeds": {str(seed): plain(progress.best_figures[n]) for n, seed in enumerate(trainer.seeds)},
-    }
+    after = calibration.apply(answers)
+    errors = {"error_before": calibration_error(gold, answers), "error_after": calibration_error(gold, after)}
+    metrics = progress.metrics(config, trainer.seeds, dev) | {"calibration": asdict(calibration) | errors}
     few = len(prepared.aspects) <= 2 * len(EVERYDAY)
     model_config = ModelConfig(
         kind=config.kind,

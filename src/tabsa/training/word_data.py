@@ -21,7 +21,6 @@ from tabsa.encoding.target_words import aspect_matrix, target_word
 from tabsa.errors import DataError
 from tabsa.schema import Dataset
 from tabsa.training.augmentation import JOINTS, compose
-from tabsa.training.prepared_file import read_prepared, write_prepared
 from tabsa.training.run_config import RunConfig
 
 _MOST_LABELS = 1 + int(np.iinfo(np.int8).max)  # what `Encoded.labels` can tell apart
@@ -47,15 +46,6 @@ class Prepared:
     implied: bool = False  # most targets of `train` are not named in their texts
     named: bool = True  # some are
     notes: tuple[str, ...] = ()  # what to know of the data beside figures of it
-
-    def save(self, path: Path) -> None:
-        """Write everything to one safetensors file."""
-        write_prepared(path, self)
-
-    @classmethod
-    def read(cls, path: Path) -> "Prepared":
-        """Read what `save` wrote."""
-        return read_prepared(path, cls, Encoded)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,6 @@ from tabsa.training.loop import (
     cross_entropy,
     figures_of,
     length_batches,
-    plain,
 )
 from tabsa.training.model_card import model_card
 from tabsa.training.run_config import Balance, RunConfig
@@ -274,17 +273,9 @@ def write_result(
         weights = {name: tensor.half().float() for name, tensor in weights.items()}
     fitted, errors, dev = _measured(config, prepared, weights)
     concepts = _concept_facts(prepared, vocabulary)
-    metrics: dict[str, Any] = {
-        "data": config.data.name,
-        "split": config.data.dev,
-        "seed": seeds[best],
-        "epoch": progress.best_epoch[best],
-        "dev": plain(dev),
-        "calibration": {"temperature": fitted.temperature, "bias": list(fitted.bias), **errors},
-        "seeds": {str(s): plain(progress.best_figures[n]) for n, s in enumerate(seeds)},
-        "coverage": vocabulary.coverage,
-        "concepts": concepts,
-    }
+    metrics = progress.metrics(config, seeds, dev)
+    metrics |= {"calibration": dataclasses.asdict(fitted) | errors}
+    metrics |= {"coverage": vocabulary.coverage, "concepts": concepts}
     model_config = ModelConfig(
         kind=config.kind,
         model=dataclasses.asdict(config.model),
