@@ -35,8 +35,7 @@ class FTRL(torch.optim.Optimizer):
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]
             # A tensor, made in float32: a captured graph reads what it holds when it is replayed.
-            rate = group["lr"]
-            rate = rate if isinstance(rate, Tensor) else torch.tensor(rate, device=parameters[0].device)
+            rate = torch.as_tensor(group["lr"], dtype=torch.float32, device=parameters[0].device)
             self._update(parameters, rate.to(parameters[0].dtype), group["keep_start"])
 
     def _update(self, parameters: list[Tensor], rate: Tensor, keep_start: bool) -> None:
@@ -91,11 +90,10 @@ def optimiser(
 def set_rate(opt: torch.optim.Optimizer, rate: float) -> None:
     """Set the learning rate of the next step, times each group's factor."""
     for group in opt.param_groups:
-        own = rate * group["factor"]
         if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(own)
+            group["lr"].fill_(rate * group["factor"])
         else:
-            group["lr"] = own
+            group["lr"] = rate * group["factor"]
 
 
 def clip(parameters: Iterable[Tensor], how: Clip, norm: float) -> None:
@@ -116,12 +114,8 @@ def clip(parameters: Iterable[Tensor], how: Clip, norm: float) -> None:
 
 def pack(opt: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimiser's state as named tensors."""
-    state: dict[int, dict[str, Any]] = opt.state_dict()["state"]
-    return {
-        f"{number}.{name}": value if isinstance(value, Tensor) else torch.tensor(value)
-        for number, values in state.items()
-        for name, value in values.items()
-    }
+    state: dict[int, dict[str, Tensor]] = opt.state_dict()["state"]
+    return {f"{number}.{name}": value for number, own in state.items() for name, value in own.items()}
 
 
 def unpack(opt: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
