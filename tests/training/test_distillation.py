@@ -61,12 +61,6 @@ def test_two_sentences_become_one_about_two_targets():
     assert len(compose(both, TARGETS, JOINT_ROWS, share=5.0, seed=1)) == 1  # nothing to compose
 
 
-@pytest.mark.parametrize("values", [{"kind": "entnet", "data": {"targets": 1}}, {"kind": "sentic-lstm"}])
-def test_models_that_cannot_use_composed_sentences_are_refused(values):
-    with pytest.raises(ConfigError, match="composed"):
-        run_config(values | {"augmentation": {"composed": 1}})
-
-
 def config(**distillation):
     """A small run on `places` with teachers."""
     return run_config(

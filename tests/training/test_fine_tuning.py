@@ -314,6 +314,10 @@ def test_training_is_requested_with_a_table_or_a_configuration(tmp_path):
         ({"data": {"kind": "delayed-entnet", "training": {"epochs": 0}}}, r"'training\.epochs' is 0"),
         ({"data": {"kind": "lr", "fine_tuning": {"base": "reader"}}}, "for readers, and 'kind' is 'lr'"),
         ({"data": {"kind": "entnet", "training": {"select": "opinion_f1"}}}, "which is for readers"),
+        *(
+            ({"data": {"kind": kind, "data": {"targets": targets}, "augmentation": {"composed": 1}}}, "composed")
+            for kind, targets in (("entnet", 1), ("sentic-lstm", 2))
+        ),
     ],
 )
 def test_what_cannot_be_trained_is_one_line(tmp_path, options, message):

@@ -83,14 +83,6 @@ def test_a_run_is_resumed_and_not_overwritten(tmp_path):
         assert (resumed.folder.weights[name] == array).all()
 
 
-def test_lr_is_trained_the_same_way(tmp_path):
-    path = tmp_path / "lr.toml"
-    path.write_text('kind = "lr"\n[data]\nname = "places"\n[model]\npos_ngrams = 0\nc = [3.0]\n', "utf-8")
-    model = tabsa.train(path, out=tmp_path / "lr")
-    assert model.system.name == "lr"
-    assert model.predict("Leith is cheap.", ["Leith"]).opinions
-
-
 def test_what_cannot_be_run_is_one_line(tmp_path, monkeypatch):
     assert choose_device("cpu") == "cpu"
     assert choose_device("auto") in ("cpu", "cuda")

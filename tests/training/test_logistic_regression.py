@@ -1,14 +1,11 @@
 """The linear baseline: its weights against their equations, and that dev and test leave no trace."""
 
 import dataclasses
-import io
 import json
 import sys
-import warnings
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from predicted_groups import predict_examples
 from tabsa.checkpoint.model_folder import read_folder
@@ -25,7 +22,6 @@ from tabsa.text.targets import TargetFinder
 pytest.importorskip("sklearn")
 pytest.importorskip("torch")  # the configuration of a run knows the neural systems, too
 
-from tabsa.cli.progress import ProgressBar
 from tabsa.training import logistic_regression as module
 from tabsa.training.callbacks import Callback
 from tabsa.training.fit import fit
@@ -214,15 +210,3 @@ def test_callbacks_learn_how_far_it_is(tmp_path):
     with pytest.raises(ConfigError, match=r"'model\.c' is empty"):
         fit(RunConfig("lr", dataclasses.replace(WORDS, c=()), DataConfig(name="places")), tmp_path, callbacks=[broken])
     assert broken.ended == 1
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_the_bar_is_shown_on_a_terminal_only(tmp_path, monkeypatch, terminal):
-    stream = io.StringIO()
-    monkeypatch.setattr("tabsa.cli.progress.err", Console(file=stream, force_terminal=terminal, width=80))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fit(RunConfig("lr", WORDS, DataConfig(name="places")), tmp_path / "model", callbacks=[ProgressBar()])
-    shown = stream.getvalue()
-    assert ("choosing" in shown and "100%" in shown) == terminal
-    assert bool(shown.strip()) == terminal

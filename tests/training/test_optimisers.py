@@ -54,11 +54,6 @@ def test_a_changing_rate_moves_no_weight_by_itself(name):
     assert parameter.item() == pytest.approx(before, abs=1e-7)
 
 
-def test_tensorflows_start_wipes_the_weights_and_ours_does_not():
-    assert path_of("ftrl-tf", 1.0, [0.01])[0] == pytest.approx(-0.001, abs=2e-4)
-    assert path_of("ftrl", 1.0, [0.01])[0] == pytest.approx(1.0, abs=2e-3)
-
-
 @pytest.mark.parametrize("name", ["ftrl", "ftrl-tf", "adam", "adamw"])
 def test_state_survives_packing(name):
     training = TrainingConfig(optimiser=name, rate=0.1, weight_decay=0.1)

@@ -1,10 +1,8 @@
 """The run folder: a run that is killed at any moment, or finds a full disk, ends as one that nothing disturbed."""
 
+import itertools
 import json
 import os
-import signal
-import subprocess
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -50,17 +48,6 @@ def go(folder, of, *, data=PREPARED, seeds=SEEDS, resume=False):
     return trainer
 
 
-def stopped(folder, of, *, after, data=PREPARED):
-    """A run that stopped after so many validations."""
-    trainer, run = Trainer(of, data, SEEDS), RunFolder(folder)
-    run.start(of, SEEDS)
-    for number, validation in enumerate(trainer.run(), 1):
-        run.save(trainer, validation)
-        if number == after:
-            return folder
-    raise AssertionError("it ended before")
-
-
 def contents(folder):
     """Everything in a run folder that two equal runs share, bit by bit."""
     state = numbers(folder / "last.safetensors")
@@ -95,7 +82,11 @@ def whole(tmp_path_factory):
 @pytest.fixture
 def half(tmp_path):
     """A run that stopped after two of four epochs."""
-    return stopped(tmp_path / "half", config(epochs=4), after=2)
+    trainer, run = Trainer(config(epochs=4), PREPARED, SEEDS), RunFolder(tmp_path / "half")
+    run.start(trainer.config, SEEDS)
+    for validation in itertools.islice(trainer.run(), 2):
+        run.save(trainer, validation)
+    return run.path
 
 
 def test_the_files_of_a_run(whole):
@@ -123,28 +114,20 @@ def test_the_files_of_a_run(whole):
         {"balance": "mixed", "optimiser": "ftrl", "patience": 1},
         {"balance": "sentence", "optimiser": "adamw", "warmup": 9, "model": {"keys": "tied", "chains": 2}},
         {"balance": "mixed", "kind": "entnet", "validate_every": 2},
+        *({"kind": kind, "optimiser": "adam"} for kind in NEURAL),
     ],
     ids=str,
 )
 def test_a_run_that_stops_after_any_validation_ends_the_same(tmp_path, options):
-    of = config(epochs=4, **options)
-    go(tmp_path / "whole", of)
-    trainer, run = Trainer(of, PREPARED, SEEDS), RunFolder(tmp_path / "parts")
+    of, data = config(epochs=4, **options), small_for(options.get("kind", "delayed-entnet"))
+    go(tmp_path / "whole", of, data=data)
+    trainer, run = Trainer(of, data, SEEDS), RunFolder(tmp_path / "parts")
     while not trainer.done:  # every validation by a trainer of its own
-        trainer = Trainer(of, PREPARED, SEEDS)
+        trainer = Trainer(of, data, SEEDS)
         run.resume(trainer)
         for validation in trainer.run():
             run.save(trainer, validation)
             break
-    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
-
-
-@pytest.mark.parametrize("kind", NEURAL)
-def test_a_run_of_every_model_can_be_resumed(tmp_path, kind):
-    of, data = config(epochs=2, kind=kind, optimiser="adam"), small_for(kind)
-    go(tmp_path / "whole", of, data=data)
-    stopped(tmp_path / "parts", of, after=1, data=data)
-    go(tmp_path / "parts", of, data=data, resume=True)
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
@@ -301,30 +284,3 @@ def test_the_command_says_in_one_line_what_is_wrong(command_line, tmp_path, monk
     stderr = refused("--resume")
     assert stderr.startswith(f"error: {out / 'run' / 'last.safetensors'} is damaged (")
     assert stderr.endswith("; start again in another --out\n")
-
-
-def start(toml, out):
-    command = [sys.executable, "-m", "tabsa", "train", str(toml), "--out", str(out), "--seeds", "2", "--resume"]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-
-@pytest.mark.slow
-def test_a_process_that_is_really_killed_changes_no_bit(command_line, tmp_path):
-    toml, out = tmp_path / "places.toml", tmp_path / "killed"
-    toml.write_text(PLACES)
-    assert command_line("train", toml, "--out", tmp_path / "whole", "--seeds", 2)[0] == 0
-    metrics = out / "run" / "metrics.jsonl"
-    process = start(toml, out)
-    while process.poll() is None:
-        if metrics.exists() and metrics.read_text("utf-8").count("\n") >= 2:
-            process.send_signal(signal.SIGKILL)
-            break
-    process.communicate()
-    last = start(toml, out)
-    _, stderr = last.communicate()
-    assert last.returncode == 0, stderr
-    assert contents(out / "run") == contents(tmp_path / "whole" / "run")
-    assert [line["epoch"] for line in lines(out / "run")] == [1, 2, 3, 4]
-    for name in ("weights.safetensors", "metrics.json", "config.json", "README.md"):
-        assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
-    assert not list((out / "run").glob(".*.tmp"))
