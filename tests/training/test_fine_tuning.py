@@ -258,8 +258,10 @@ def test_a_run_goes_on_where_it_stopped(base, tuned, tmp_path):
 @pytest.mark.parametrize("encoder", ["trained", "frozen"])
 def test_minutes_bound_the_epochs(base, tmp_path, encoder):
     tuning = {"base": str(base.path), "minutes": 0.0005, "encoder": encoder}
-    fitted = fit(config(base, fine_tuning=tuning, training={"epochs": 5000}), tmp_path / "mine", data=labelled())
-    assert fitted.folder.metrics["history"][-1]["epoch"] < 200
+    of = config(base, fine_tuning=tuning, training={"epochs": 5000})
+    for resume in (False, True):
+        fitted = fit(of, tmp_path / "mine", data=labelled(), resume=resume)
+        assert fitted.folder.metrics["history"][-1]["epoch"] < 200
 
 
 def test_everything_can_be_trained(base, tmp_path):

@@ -300,7 +300,9 @@ def _fit_into(trainer: Loop[Any], seconds: float) -> None:
     epochs = min(trainer.config.training.epochs, int(max(0.0, seconds) / (update * trainer.updates + validation)))
     if epochs < 1:
         trainer.limit = max(1, int((seconds - validation) / update))
-    trainer.config = replace(trainer.config, training=replace(trainer.config.training, epochs=max(1, epochs)))
+    training = replace(trainer.config.training, epochs=max(1, epochs))
+    spent = replace(trainer.config.fine_tuning, minutes=0.0)  # what is saved has the epochs, and is resumed by them
+    trainer.config = replace(trainer.config, training=training, fine_tuning=spent)
 
 
 def finished(tuning: FineTuning) -> Tuned:
