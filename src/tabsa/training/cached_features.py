@@ -141,6 +141,16 @@ class Fold(NamedTuple):
     held: Rows
 
 
+def folds_of(features: CachedFeatures, numbers: Sequence[int], *, crossed: bool) -> list[Fold]:
+    """The folds of texts, given the number of the one that holds each; `crossed`, one more learns from all."""
+    part, every = np.array(numbers, np.int64)[features.owners], np.arange(len(features))
+    folds = [Fold(every[part != number], every[part == number]) for number in range(max(numbers) + 1)]
+    folds = [fold for fold in folds if len(fold.held) and len(fold.learnt)]
+    if not folds:
+        raise DataError("no text is left to learn from, or none to judge by")
+    return [*folds, Fold(every, np.arange(0))] if crossed else folds
+
+
 class FrozenEncoderTrainer(Loop[list[Rows]]):
     """Fine-tunes on cached features; one seed a fold.
 

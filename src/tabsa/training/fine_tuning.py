@@ -40,13 +40,7 @@ from tabsa.models.reader.reader_storage import TOKENIZER, WORDS, write_reader_fo
 from tabsa.models.registry import system_of
 from tabsa.pages.evaluation_page import write_evaluation
 from tabsa.schema import MIXED, NONE, Dataset
-from tabsa.training.cached_features import (
-    CachedFeatures,
-    Fold,
-    FrozenEncoderReader,
-    FrozenEncoderTrainer,
-    cache_features,
-)
+from tabsa.training.cached_features import FrozenEncoderReader, FrozenEncoderTrainer, cache_features, folds_of
 from tabsa.training.loop import Figures, Loop, plain, plain_number
 from tabsa.training.model_card import model_card
 from tabsa.training.question_data import prepare_datasets
@@ -82,7 +76,6 @@ class LabelledTexts:
 class FineTuning:
     """A fine-tuning in the making."""
 
-    config: RunConfig
     base: ModelFolder
     texts: LabelledTexts
     labels: tuple[str, ...]
@@ -176,22 +169,20 @@ def begin(config: RunConfig, texts: LabelledTexts, run: Run = _UNSAVED) -> FineT
     labels = labels_for(base.config.labels, texts.data.labels)
     trainer: FrozenEncoderTrainer | ReaderTrainer
     if config.fine_tuning.encoder == "trained":
-        config = replace(config, data=replace(config.data, max_length=base.config.max_length))
         trainer = _full_trainer(config, base, texts, labels, run.device)
     else:
         engine = ReaderEngine(base, config.training.threads, base.precision())
         on_read = partial(run.call, "on_step", "reading the texts")
         features = cache_features(engine, texts.data, labels, folder=run.path, on_read=on_read)
-        folds = _folds(features, texts)
+        folds = folds_of(features, texts.folds, crossed=texts.crossed)
         config = _sized(config, max(len(fold.learnt) for fold in folds))
         model = frozen_model(base, labels, config.training.seed, len(folds), config.model.dropout)
-        trainer = FrozenEncoderTrainer(
-            config, features, _gold(texts, labels), model, folds, _calibration(base), run.device
-        )
+        calibration = PresenceCalibration(**(base.config.calibration or {}))
+        trainer = FrozenEncoderTrainer(config, features, _gold(texts, labels), model, folds, calibration, run.device)
     start = trainer.progress.best_figures[0]
     if minutes := config.fine_tuning.minutes:
         _fit_into(trainer, 60 * minutes - (time.monotonic() - started))
-    return FineTuning(config, base, texts, labels, trainer, start)
+    return FineTuning(base, texts, labels, trainer, start)
 
 
 def frozen_model(
@@ -210,10 +201,6 @@ def _options(base: ModelFolder, **changed: Any) -> tuple[ReaderConfig, EncoderSh
     return ReaderConfig(**options | changed), shape
 
 
-def _calibration(base: ModelFolder) -> PresenceCalibration:
-    return PresenceCalibration(**(base.config.calibration or {}))
-
-
 def _full_trainer(
     config: RunConfig, base: ModelFolder, texts: LabelledTexts, labels: tuple[str, ...], device: str
 ) -> ReaderTrainer:
@@ -221,6 +208,7 @@ def _full_trainer(
     if not train.examples:
         raise DataError(f"{texts.data.name}: no text is left to learn from")
     reader = PieceReader.read(base.files.checked(TOKENIZER))
+    config = replace(config, data=replace(config.data, max_length=base.config.max_length))
     prepared = prepare_datasets(config, reader, [(train, 1)], (texts.part(held=True),), labels)
     own, shape = _options(base, dropout=config.model.dropout)
     weights = start_weights(base, labels)
@@ -256,16 +244,6 @@ def start_weights(base: ModelFolder, labels: tuple[str, ...]) -> dict[str, NDArr
     return weights
 
 
-def _folds(features: CachedFeatures, texts: LabelledTexts) -> list[Fold]:
-    part = np.array(texts.folds, np.int64)[features.owners]
-    every = np.arange(len(features))
-    folds = [Fold(every[part != number], every[part == number]) for number in range(max(texts.folds) + 1)]
-    folds = [fold for fold in folds if len(fold.held) and len(fold.learnt)]
-    if not folds:
-        raise DataError(f"{texts.data.name}: no text is left to learn from, or none to judge by")
-    return [*folds, Fold(every, np.array([], np.int64))] if texts.crossed else folds
-
-
 def _gold(texts: LabelledTexts, labels: tuple[str, ...]) -> NDArray[np.int64]:
     """Of every question of the data, -1 where no fold holds its text."""
     fold = {id(example): number for example, number in zip(texts.data.examples, texts.folds, strict=True)}
@@ -297,6 +275,8 @@ def _fit_into(trainer: Loop[Any], seconds: float) -> None:
     trainer.put(weights)
     trainer.optimiser.load_state_dict(state)
     trainer.seed_generators()
+    if isinstance(trainer, ReaderTrainer) and trainer.graphs is not None:
+        trainer.graphs.graphs.clear()  # which read the optimiser's state that was thrown away
     epochs = min(trainer.config.training.epochs, int(max(0.0, seconds) / (update * trainer.updates + validation)))
     if epochs < 1:
         trainer.limit = max(1, int((seconds - validation) / update))
@@ -328,7 +308,7 @@ def _finished_full(tuning: FineTuning, trainer: ReaderTrainer) -> Tuned:
     trainer.put(trainer.best)
     answers = answers_of(held.data, len(held.gold), probabilities_of(trainer.model, trainer.prepared, held.data)[0])
     epoch, labelled = trainer.progress.best_epoch[0], held.gold >= 0
-    calibration = _calibration(base)
+    calibration = PresenceCalibration(**(base.config.calibration or {}))
     if epoch and int((held.gold > 0).sum()) >= _FEW:
         calibration = fit_presence_calibration(held.gold[labelled], answers[labelled])
     weights = {name: tensor.detach()[0].cpu().numpy() for name, tensor in trainer.best.items()}
@@ -368,7 +348,7 @@ def _entry(epoch: int, loss: float | None, figures: Mapping[str, Mapping[str, fl
 
 def _write(path: Path, tuning: FineTuning, tuned: Tuned, report: Report) -> ModelFolder:
     """The model folder, in the base's precision."""
-    base, data, options = tuning.base, tuning.texts.data, tuning.config.fine_tuning
+    base, data, options = tuning.base, tuning.texts.data, tuning.trainer.config.fine_tuning
     aspects, crossed = _default_aspects(data), tuning.texts.crossed
     config = replace(
         base.config,
@@ -388,7 +368,7 @@ def _write(path: Path, tuning: FineTuning, tuned: Tuned, report: Report) -> Mode
         "texts": len(data.examples),
         "dev": plain({"questions": report.questions}),
         "history": report.history,
-        "training": asdict(tuning.config.training),
+        "training": asdict(tuning.trainer.config.training),
     }
     facts = [
         f"base: {options.base}, its encoder {options.encoder}",
@@ -400,7 +380,7 @@ def _write(path: Path, tuning: FineTuning, tuned: Tuned, report: Report) -> Mode
     if crossed:
         how = "in a cross-validation: each by a model that had not learnt from it"
     card = model_card(
-        tuning.config, tuning.labels, facts, {"%": report.questions},
+        tuning.trainer.config, tuning.labels, facts, {"%": report.questions},
         title=f"{Path(data.name).stem}, from {options.base}",
         judged_on=f"on {len(tuning.texts.part(held=True).examples):,} texts {how}",
     )  # fmt: skip

@@ -100,6 +100,7 @@ class Loop(ABC, Generic[Batch]):
         for name, parameter in self.model.named_parameters():
             groups.setdefault(factors.get(name, 1.0), []).append(parameter)
         self.optimiser = optimisers.optimiser(training, groups, fused=model.fused)
+        self.draws = [torch.Generator(self.device) for _ in seeds]
         self.seed_generators()
         count = len(seeds)
         self.progress = TrainingProgress(0, 0, [-1.0] * count, [0] * count, [{} for _ in seeds], [False] * count)
@@ -108,9 +109,10 @@ class Loop(ABC, Generic[Batch]):
         self.limit = 0  # updates after which a run ends, whatever its epochs; 0: none
 
     def seed_generators(self) -> None:
-        """Make each seed's generators, of the order of its data and of its dropout, as they are at the start."""
+        """Put each seed's generators, of the order of its data and of its dropout, where they are at the start."""
         self.orders = [np.random.default_rng([seed, 0]) for seed in self.seeds]
-        self.draws = [torch.Generator(self.device).manual_seed(2**32 + seed) for seed in self.seeds]
+        for generator, seed in zip(self.draws, self.seeds, strict=True):  # the very ones that graphs draw from
+            generator.manual_seed(2**32 + seed)
 
     @abstractmethod
     def batches(self) -> Iterator[Batch]:
