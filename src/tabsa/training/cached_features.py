@@ -161,9 +161,15 @@ class FrozenEncoderTrainer(Loop[list[Rows]]):
     model: FrozenEncoderReader
 
     def __init__(
-        self, config: RunConfig, features: CachedFeatures, gold: Rows, model: FrozenEncoderReader,
-        folds: Sequence[Fold], calibration: PresenceCalibration, device: str = "cpu",
-    ) -> None:  # fmt: skip
+        self,
+        config: RunConfig,
+        features: CachedFeatures,
+        gold: Rows,
+        model: FrozenEncoderReader,
+        folds: Sequence[Fold],
+        calibration: PresenceCalibration,
+        device: str = "cpu",
+    ) -> None:
         self.features, self.gold, self.folds, self.calibration = features, gold, tuple(folds), calibration
         self.texts = max(len(fold.learnt) for fold in folds)
         self.updates = -(-self.texts // config.training.batch_size)

@@ -348,8 +348,8 @@ def _entry(epoch: int, loss: float | None, figures: Mapping[str, Mapping[str, fl
 
 def _write(path: Path, tuning: FineTuning, tuned: Tuned, report: Report) -> ModelFolder:
     """The model folder, in the base's precision."""
-    base, data, options = tuning.base, tuning.texts.data, tuning.trainer.config.fine_tuning
-    aspects, crossed = _default_aspects(data), tuning.texts.crossed
+    base, data, trained = tuning.base, tuning.texts.data, tuning.trainer.config
+    aspects, crossed, options = _default_aspects(data), tuning.texts.crossed, trained.fine_tuning
     config = replace(
         base.config,
         model=dict(tuned.options),
@@ -368,7 +368,7 @@ def _write(path: Path, tuning: FineTuning, tuned: Tuned, report: Report) -> Mode
         "texts": len(data.examples),
         "dev": plain({"questions": report.questions}),
         "history": report.history,
-        "training": asdict(tuning.trainer.config.training),
+        "training": asdict(trained.training),
     }
     facts = [
         f"base: {options.base}, its encoder {options.encoder}",
@@ -376,14 +376,11 @@ def _write(path: Path, tuning: FineTuning, tuned: Tuned, report: Report) -> Mode
         f"aspects of that data: {', '.join(aspects)}",
         f"epoch {tuned.epoch}" if tuned.epoch else "not trained: no epoch was surely better than the base",
     ]
-    how = "that were held out, and chose the epoch, so they flatter it a little"
-    if crossed:
-        how = "in a cross-validation: each by a model that had not learnt from it"
-    card = model_card(
-        tuning.trainer.config, tuning.labels, facts, {"%": report.questions},
-        title=f"{Path(data.name).stem}, from {options.base}",
-        judged_on=f"on {len(tuning.texts.part(held=True).examples):,} texts {how}",
-    )  # fmt: skip
+    held = "that were held out, and chose the epoch, so they flatter it a little"
+    how = "in a cross-validation: each by a model that had not learnt from it" if crossed else held
+    title = f"{Path(data.name).stem}, from {options.base}"
+    judged_on = f"on {sum(fold >= 0 for fold in tuning.texts.folds):,} texts {how}"
+    card = model_card(trained, tuning.labels, facts, {"%": report.questions}, title=title, judged_on=judged_on)
     kinds = {array.dtype for array in base.stored_weights(WORDS, "question").values()}
     small = np.dtype(np.uint8) in kinds or np.dtype(np.int8) in kinds
     storage: WeightStorage = "int8" if small else "float16" if np.dtype(np.float16) in kinds else "float32"

@@ -91,9 +91,14 @@ def fit_folder(config: RunConfig, out: Path, run: Run) -> Fitted:
 
 
 def fit_datasets(
-    config: LRConfig, train: Dataset, dev: Dataset, tagger: Tagger | None = None, max_length: int = 0,
-    select: Selection = "mean", on_step: OnStep = lambda *_: None,
-) -> FittedModel:  # fmt: skip
+    config: LRConfig,
+    train: Dataset,
+    dev: Dataset,
+    tagger: Tagger | None = None,
+    max_length: int = 0,
+    select: Selection = "mean",
+    on_step: OnStep = lambda *_: None,
+) -> FittedModel:
     """Fit on `train`, choose on `dev`; both have the same aspects and labels."""
     if not config.c:
         raise ConfigError("'model.c' is empty; expected at least one number")
@@ -107,9 +112,8 @@ def fit_datasets(
     weights, intercepts = np.zeros(shape, np.float32), np.full((shape[0], *shape[2:]), _NEVER, np.float32)
     for aspect, name in enumerate(train.aspects):
         on_step(name, aspect / len(train.aspects))
-        for n, (classes, slopes, starts) in enumerate(
-            _regressions(rows, learnt.labels[:, aspect], strengths, len(space.ngrams), config.class_power)
-        ):
+        fits = _regressions(rows, learnt.labels[:, aspect], strengths, len(space.ngrams), config.class_power)
+        for n, (classes, slopes, starts) in enumerate(fits):
             weights[n][:, aspect, classes], intercepts[n, aspect, classes] = slopes, starts
     models, trials = [], []
     for c, of_c, own in zip(strengths, weights, intercepts, strict=True):
