@@ -41,7 +41,7 @@ from tabsa.models.registry import system_of
 from tabsa.pages.evaluation_page import write_evaluation
 from tabsa.schema import MIXED, NONE, Dataset
 from tabsa.training.cached_features import FrozenEncoderReader, FrozenEncoderTrainer, cache_features, folds_of
-from tabsa.training.loop import Figures, Loop, plain, plain_number
+from tabsa.training.loop import Figures, Loop, plain
 from tabsa.training.model_card import model_card
 from tabsa.training.question_data import prepare_datasets
 from tabsa.training.question_training import ReaderTrainer, probabilities_of
@@ -318,8 +318,11 @@ def _finished_full(tuning: FineTuning, trainer: ReaderTrainer) -> Tuned:
 
 def _finish(tuning: FineTuning, tuned: Tuned, out: Path, run: RunFolder) -> Fitted:
     """Write the model folder, with a report on the texts that were held out."""
-    history = [_entry(0, None, tuning.start)]
-    history += [_entry(line["epoch"], line["loss"][-1], line["dev"][-1]) for line in run.validations()]
+    history = []
+    for line in [{"epoch": 0, "loss": [None], "dev": [plain(tuning.start)]}, *run.validations()]:
+        own = dict(line["dev"][-1]["questions"])
+        dev_loss = own.pop("log_loss", None)
+        history.append({"epoch": line["epoch"], "loss": line["loss"][-1], "dev_loss": dev_loss, **own})
     held, epoch = tuning.texts.part(held=True), tuned.epoch
     answers = restrict_labels(tuned.answers, tuning.labels, held.labels)
     report = replace(score(held, answers), history=history, model=out.name)
@@ -338,12 +341,6 @@ def _finish(tuning: FineTuning, tuned: Tuned, out: Path, run: RunFolder) -> Fitt
     rows = [FittedRow("base", 0, tuning.start)] if epoch else []
     best = FittedRow("tuned" if epoch else "base", epoch, {"questions": report.questions})
     return Fitted(folder, (*rows, best), about, tuple(notes), report)
-
-
-def _entry(epoch: int, loss: float | None, figures: Mapping[str, Mapping[str, float | None]]) -> dict[str, Any]:
-    """A point of the history: what the run wrote down after an epoch."""
-    own = {name: None if value is None else plain_number(value) for name, value in figures["questions"].items()}
-    return {"epoch": epoch, "loss": loss, "dev_loss": own.pop("log_loss", None), **own}
 
 
 def _write(path: Path, tuning: FineTuning, tuned: Tuned, report: Report) -> ModelFolder:
