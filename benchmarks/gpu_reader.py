@@ -24,6 +24,7 @@ from tabsa.models.reader.reader_network import QuestionBatch, Reader
 from tabsa.training import optimisers
 from tabsa.training.loop import cross_entropy
 from tabsa.training.question_training import QuestionGraphs
+from tabsa.training.run_config import TrainingConfig
 
 RESULTS = Path(__file__).parent / "results" / "gpu_reader.json"
 QUESTIONS, ASPECTS, WORDS, LABELS = 16, 192, 8, 5
@@ -92,7 +93,9 @@ def main() -> None:
     weights = random_weights(shape, np.random.default_rng(0))
     model = Reader(ReaderConfig(), shape, weights, LABELS, range(options.seeds)).cuda()
     generators = [torch.Generator("cuda").manual_seed(n) for n in range(options.seeds)]
-    optimiser = optimisers.optimiser("adamw", {1.0: [*model.parameters()]}, rate=1e-6, fused=True)
+    optimiser = optimisers.optimiser(
+        TrainingConfig(optimiser="adamw", rate=1e-6), {1.0: [*model.parameters()]}, fused=True
+    )
     ema = [parameter.detach().clone() for parameter in model.parameters()]
 
     from tabsa.nn.context import Context

@@ -17,7 +17,9 @@ from safetensors.torch import load_file, save_file
 
 from tabsa.training.fit import choose_device, fit, train_seeds
 from tabsa.training.loop import TrainingProgress
+from tabsa.training.prepared_file import read_prepared
 from tabsa.training.run_config import RunConfig
+from tabsa.training.run_folder import Run
 from tabsa.training.word_data import Prepared, prepare
 from tabsa.training.word_training import write_result
 from tabsa_repro.experiments import EXPERIMENTS, config_of
@@ -41,7 +43,9 @@ def train(ready: Path, out: Path) -> None:
         if not config.system.neural:
             continue
         started = time.perf_counter()
-        trainer = train_seeds(config, Prepared.read(ready / prepared_file(config)), (SEED,), device)
+        trainer = train_seeds(
+            config, read_prepared(ready / prepared_file(config), Prepared), (SEED,), Run(device=device)
+        )
         facts = {
             "progress": json.dumps(dataclasses.asdict(trainer.progress)),
             "commit": commit() or "",

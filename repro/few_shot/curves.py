@@ -39,6 +39,7 @@ from tabsa.schema import Dataset
 from tabsa.training import fine_tuning
 from tabsa.training.cached_features import Fold, FrozenEncoderReader, cache_features, held_answers
 from tabsa.training.run_config import run_config
+from tabsa.training.run_folder import Run
 
 RESULT = Path(__file__).parents[1] / "results" / "few-shot.json"
 DRAWS, HELD = 10, 45
@@ -91,7 +92,7 @@ class Study:
             values |= {"training": {"rate": 2e-4, "epochs": 24, "patience": 0}, "model": {"dropout": 0.1}}
         config = run_config(values)
         texts = fine_tuning.labelled_texts(self.of(chosen), None, config)
-        tuning = fine_tuning.begin(config, texts, device=self.device)
+        tuning = fine_tuning.begin(config, texts, Run(device=self.device))
         if fresh:
             begin_anew(tuning)
         for _ in tuning.trainer.run():

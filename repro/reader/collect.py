@@ -18,6 +18,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from tabsa.encoding.questions import answers_of
+from tabsa.training.prepared_file import read_prepared
 from tabsa.training.question_data import PreparedQuestions
 
 ROOT = Path(__file__).parents[2]
@@ -109,7 +110,7 @@ def main() -> None:
             continue
         found = json.loads((args.results / f"{name}.json").read_text("utf-8"))
         answers = load_file(args.results / f"{name}.answers.safetensors")
-        prepared = PreparedQuestions.read(args.ready / f"{PREPARED.get(name, name)}.safetensors")
+        prepared = read_prepared(args.ready / f"{PREPARED.get(name, name)}.safetensors", PreparedQuestions)
         held = {one.name: one for one in prepared.held[1:]}
         runs = [
             {"seed": seed, "epoch": epoch} | {split: found["held"][key]["runs"][n] for split, key in splits.items()}

@@ -23,6 +23,7 @@ from tabsa.encoding.pieces import NO_SLOT, PieceReader
 from tabsa.encoding.questions import AspectTable, Questions
 from tabsa.training.fit import versions
 from tabsa.training.loop import TrainingProgress, plain
+from tabsa.training.prepared_file import read_prepared, write_prepared
 from tabsa.training.question_data import PreparedQuestions
 from tabsa.training.run_config import DistillationConfig, RunConfig, read_config
 from tabsa.training.word_data import Prepared
@@ -43,7 +44,7 @@ def configs() -> dict[str, RunConfig]:
 def prepare(ready: Path, encoder: Path, data_dir: Path) -> None:
     """Every version of the training sentences, as words and as questions."""
     reader = PieceReader.read(encoder / "tokenizer.json")
-    known = PreparedQuestions.read(ready / "sentihood-large.safetensors").aspects
+    known = read_prepared(ready / "sentihood-large.safetensors", PreparedQuestions).aspects
     for name, config in configs().items():
         prepared, _ = prepare_words(config, data_dir, test="test")
         train = versions(config, prepared)
@@ -52,7 +53,7 @@ def prepare(ready: Path, encoder: Path, data_dir: Path) -> None:
         if tuple(table.rows) != known:
             raise SystemExit(f"{name} has aspects that the readers' data has not")
         save_file(asked.arrays(), ready / f"{name}.safetensors")
-        replace(prepared, train=train).save(ready / f"{name}-words.safetensors")
+        write_prepared(ready / f"{name}-words.safetensors", replace(prepared, train=train))
         print(name, len(train), "sentences", len(asked.targets), "questions")
 
 
@@ -111,7 +112,7 @@ def train(ready: Path, store: Path, names: list[str]) -> None:
     out = Path(os.environ.get("RESULTS", store))
     for name, config in ((name, configs()[name]) for name in names):
         started = time.perf_counter()
-        prepared = Prepared.read(ready / f"{name}-words.safetensors")
+        prepared = read_prepared(ready / f"{name}-words.safetensors", Prepared)
         asked = Questions(**load_file(store / f"{name}.safetensors"))
         if asked.soft_labels is None:
             raise SystemExit(f"{store / name} has no answers")

@@ -70,7 +70,7 @@ def prepare(ready: Path, encoder: Path, other: Path) -> None:
         known = prepare_questions(config, reader).labels if not file.stem.startswith("open") else LABELS
         suited = tuple(dataset for dataset in judged if set(dataset.labels) <= set(known))
         prepared = prepare_questions(config, reader, judged=suited)
-        prepared.save(ready / f"{file.stem}.safetensors")
+        write_prepared(ready / f"{file.stem}.safetensors", prepared)
         print(file.stem, len(prepared.train), "texts", len(prepared.train.targets), "questions", prepared.labels)
     save_arrays({"rows": piece_rows(reader, new)}, ready / "mpnet-pieces.safetensors")
     write_prepared(ready / "mpnet-known.safetensors", KnownPieces.of(new))
@@ -78,7 +78,7 @@ def prepare(ready: Path, encoder: Path, other: Path) -> None:
 
 def prepared_for(ready: Path, name: str, kind: str) -> PreparedQuestions:
     """A configuration's arrays in an encoder's pieces."""
-    prepared = PreparedQuestions.read(ready / f"{name}.safetensors")
+    prepared = read_prepared(ready / f"{name}.safetensors", PreparedQuestions)
     if kind != "mpnet":
         return prepared
     rows = load_arrays(ready / "mpnet-pieces.safetensors")["rows"]
@@ -193,7 +193,7 @@ def soften(ready: Path, store: Path, name: str, args: argparse.Namespace) -> Non
     if given.exists():
         pool = Questions(**load_arrays(given))
     else:
-        plain = repeated(PreparedQuestions.read(ready / f"{data}.safetensors"), args.repeats)
+        plain = repeated(read_prepared(ready / f"{data}.safetensors", PreparedQuestions), args.repeats)
         pool = PoolDrawer(config, plain).pool(args.draws, extra=args.extra, dropped=0.1)
     rows = load_arrays(ready / "mpnet-pieces.safetensors")["rows"]
     asked = replace(pool, pieces=rows[pool.pieces]) if kind == "mpnet" else pool

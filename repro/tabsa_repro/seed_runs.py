@@ -20,11 +20,15 @@ from tabsa.encoding.arrays import Encoded, combine
 from tabsa.errors import ConfigError, DataError, DataNotFoundError
 from tabsa.evaluation.report import evaluate
 from tabsa.models.base import Model
+from tabsa.models.linear.linear_model import tagger_for
 from tabsa.training.callbacks import Callback
 from tabsa.training.fit import train_seeds
-from tabsa.training.logistic_regression import fit_model, probabilities_of
+from tabsa.training.logistic_regression import fit_datasets, probabilities_of
 from tabsa.training.loop import Figures, figures_of, plain
+from tabsa.training.prepared_file import read_prepared
+from tabsa.training.prepared_file import write_prepared as write_file
 from tabsa.training.run_config import RunConfig
+from tabsa.training.run_folder import Run
 from tabsa.training.word_data import Prepared, datasets, prepare, split
 from tabsa.training.word_training import fitted_calibration, reading_probabilities
 
@@ -69,7 +73,7 @@ def write_prepared(folder: Path, configs: Iterable[RunConfig], data_dir: Path | 
     """Prepare what neural systems read, each distinct kind of it once; `lr` reads texts and is left out."""
     distinct = {prepared_file(config): config for config in configs if config.system.neural}
     for name, config in distinct.items():
-        prepare(config, data_dir, test=TEST)[0].save(folder / name)
+        write_file(folder / name, prepare(config, data_dir, test=TEST)[0])
     return [folder / name for name in distinct]
 
 
@@ -83,7 +87,7 @@ def load_prepared(config: RunConfig, folder: Path | None, data_dir: Path | None)
             f"{folder} has no {path.name}, the prepared data of this {config.kind}; "
             f"write it with --prepare {folder} and the same other options, where the data is"
         )
-    return Prepared.read(path)
+    return read_prepared(path, Prepared)
 
 
 def train(
@@ -92,7 +96,7 @@ def train(
     """Train a neural system."""
     if prepared.test is None:
         raise DataError("the prepared data has no test split; prepare it again")
-    trainer = train_seeds(config, prepared, seeds, device, callbacks)
+    trainer = train_seeds(config, prepared, seeds, Run(callbacks=callbacks, device=device))
     progress = trainer.progress
     for seed, figures in zip(seeds, progress.best_figures, strict=True):
         if not figures:
@@ -127,8 +131,10 @@ def probabilities(
 
 def fit_linear(config: RunConfig, data_dir: Path | None) -> SeedRuns:
     """Fit `lr`, which has no seeds."""
-    fitted = fit_model(config, data_dir)
-    test_data = split(config, TEST, datasets(config, data_dir)[0], data_dir)
+    train, dev_data = datasets(config, data_dir)
+    tagger, length = tagger_for(config.model, data_dir), config.data.max_length
+    fitted = fit_datasets(config.model, train, dev_data, tagger, length, config.training.select)
+    test_data = split(config, TEST, train, data_dir)
     test = evaluate(test_data, probabilities_of(fitted.model, test_data, data_dir), bootstrap=0)
     dev = fitted.reports[config.model.decision]
     return SeedRuns([SeedRun(None, None, {"sun": dev.sun, "ma": dev.ma}, {"sun": test.sun, "ma": test.ma})])

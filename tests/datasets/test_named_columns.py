@@ -34,12 +34,3 @@ def test_evaluate_takes_them(survey, tiny_model, command_line, tmp_path):
         f"error: {survey} has no column 'text'; it has Review, Product, Topic, Label; perhaps it is 'Review'; name it "
         "with --text-column, or in a configuration as data.columns.text\n"
     )
-
-
-def test_evaluate_warns_of_targets_that_use_would_not_answer(tiny_model, command_line, tmp_path):
-    rows = [{name: value for name, value in row.items() if name != "target"} for row in ROWS]
-    path = write_rows(tmp_path / "reviews.csv", rows)
-    code, _, err = command_line("evaluate", tiny_model, "--data", path, "--split", "all", "--bootstrap", 0)
-    assert code == 0, err
-    assert "has no column 'target'" in err
-    assert "most targets are not named in their texts; in use the model answers `none` for these unless you say" in err

@@ -3,7 +3,6 @@
 import json
 import re
 import warnings
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +20,6 @@ SPLITS: dict[str, list[Record]] = {
     for split in SIZES
 }
 ALL = [record for records in SPLITS.values() for record in records]
-
-
-def has_real_names(record: Record) -> bool:
-    return not record["targets"][0]["name"].startswith("LOCATION")
-
-
-def groups(records: list[Record]) -> int:
-    return sum(len(record["targets"]) for record in records)
-
-
-def groups_without_opinion(records: list[Record]) -> int:
-    return groups(records) - sum(len({opinion["target"] for opinion in record["opinions"]}) for record in records)
-
-
-def opinion_counts(records: list[Record]) -> Counter[tuple[str, str]]:
-    return Counter((o["aspect"], o["polarity"]) for record in records for o in record["opinions"])
 
 
 @pytest.mark.parametrize("split", SIZES)
@@ -70,22 +53,3 @@ def test_no_held_out_sentence_is_a_near_copy_of_a_training_one():
     for record in SPLITS["dev"] + SPLITS["test"]:
         own = words[record["id"]]
         assert max(len(own & other) / len(own | other) for other in trained) < 0.6, record["id"]
-
-
-def test_the_readme_counts_are_those_of_the_files():
-    columns = [*SPLITS.values(), ALL]
-    expected = {
-        "sentences": [len(records) for records in columns],
-        "with real names": [sum(map(has_real_names, records)) for records in columns],
-        "with two or three targets": [sum(len(r["targets"]) > 1 for r in records) for records in columns],
-        "groups": [groups(records) for records in columns],
-        "groups without opinion": [groups_without_opinion(records) for records in columns],
-        "opinions": [opinion_counts(records).total() for records in columns],
-    }
-    for aspect in ALL_ASPECTS:
-        counts = [opinion_counts(records) for records in columns]
-        expected[aspect] = [f"{count[aspect, 'positive']} / {count[aspect, 'negative']}" for count in counts]
-    lines = (FILES / "README.md").read_text(encoding="utf-8").splitlines()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    shown = {cells[0]: cells[1:] for cells in rows if len(cells) == 5}
-    assert {name: shown.get(name) for name in expected} == {name: list(map(str, row)) for name, row in expected.items()}

@@ -24,15 +24,6 @@ def write(folder, text, name="concepts.tsv"):
     return path
 
 
-def test_the_longest_phrase_wins_and_all_its_words_get_it():
-    concepts = table("lot", "fun", "a_lot_of_fun", "fun_fair", "cheap")
-    assert matched(concepts, "it was a lot of fun") == ["", "", *["a_lot_of_fun"] * 4]
-    assert matched(concepts, "a lot of people") == ["", "lot", "", ""]
-    assert matched(concepts, "fun fun fair fair") == ["fun", "fun_fair", "fun_fair", ""]
-    assert matched(concepts, "cheap") == ["cheap"]
-    assert matched(concepts, "") == []
-
-
 INFLECTED = (
     "rents=rent parties=party churches=church buses=bus knives=knife people=person mugged=mug rated=rate "
     "walked=walk worried=worry living=live shopping=shop stolen=steal cheaper=cheap safest=safe bigger=big "

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tabsa.encoding.arrays import PADDING, UNLABELLED, Encoded, combine, count_words, encode
 from tabsa.encoding.passages import passages
-from tabsa.encoding.target_words import aspect_words, neighbours, passage_words, target_word
+from tabsa.encoding.target_words import aspect_words, passage_words, target_word
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
 from tabsa.text.tokens import tokenise
 
@@ -130,15 +130,3 @@ def test_combining_is_a_loop_over_readings(data: st.DataObject) -> None:
                     if number == 0 or probabilities[seed, n, k, aspect, 0] < best[0]:
                         best = probabilities[seed, n, k, aspect].tolist()
                 assert found[seed, group, aspect].tolist() == best
-
-
-def test_neighbours_are_those_of_the_layers() -> None:
-    torch = pytest.importorskip("torch")
-    from tabsa.nn import attention as targets
-
-    rng = np.random.default_rng(0)
-    tokens = rng.integers(0, 7, (30, 9))  # 0, 1 and 2 are targets
-    where = targets.mentions(torch.from_numpy(tokens)[None], (0, 1, 2))
-    expected = targets.neighbours(where)[0].numpy()  # (B, T, K, 2)
-    for sentence, of_layers in zip(tokens, expected, strict=True):
-        np.testing.assert_array_equal(neighbours([int(t) if t < 3 else None for t in sentence], 3), of_layers)

@@ -33,18 +33,7 @@ def test_mentions_are_placeholders_in_the_order_of_first_mention():
     assert [piece.slot for piece in passage.pieces] == [0, 0, -1, -1, -1, 1, 1, -1, -1, -1, 0, 0, -1]
     assert passage.targets == ("Camden", "Hull")
     assert (passage.start, passage.end) == (0, len(text))
-    assert [token.text for token in passage.tokens] == [
-        "Camden",
-        "is",
-        "dear",
-        ",",
-        "Hull",
-        "is",
-        "not",
-        ";",
-        "Camden",
-        "!",
-    ]
+    assert " ".join(token.text for token in passage.tokens) == "Camden is dear , Hull is not ; Camden !"
     assert [token.target for token in passage.tokens] == [0, None, None, None, 1, None, None, None, 0, None]
     assert all(text[token.start : token.end] == token.text for token in passage.tokens)
     assert passage.gates is None

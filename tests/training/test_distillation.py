@@ -13,6 +13,7 @@ from tabsa.training.augmentation import JOINTS, compose, near_words, replace_wor
 from tabsa.training.callbacks import Callback
 from tabsa.training.fit import train_seeds, versions
 from tabsa.training.run_config import DistillationConfig, run_config, teachers_config
+from tabsa.training.run_folder import Run
 from tabsa.training.word_data import prepare
 from tabsa.training.word_training import Trainer
 
@@ -58,12 +59,6 @@ def test_two_sentences_become_one_about_two_targets():
     assert (one.tokens != other.tokens).any()
     both = Encoded(before.tokens[3:], before.lengths[3:], before.labels[3:], before.groups[3:] - 3, before.gold[3:])
     assert len(compose(both, TARGETS, JOINT_ROWS, share=5.0, seed=1)) == 1  # nothing to compose
-
-
-@pytest.mark.parametrize("values", [{"kind": "entnet", "data": {"targets": 1}}, {"kind": "sentic-lstm"}])
-def test_models_that_cannot_use_composed_sentences_are_refused(values):
-    with pytest.raises(ConfigError, match="composed"):
-        run_config(values | {"augmentation": {"composed": 1}})
 
 
 def config(**distillation):
@@ -154,7 +149,7 @@ class Recorder(Callback):
 
 def test_teachers_are_trained_first_and_their_mean_is_the_soft_label(prepared):
     recorder = Recorder()
-    trainer = train_seeds(config(settings=("training.rate=0.02",)), prepared, (1,), callbacks=[recorder])
+    trainer = train_seeds(config(settings=("training.rate=0.02",)), prepared, (1,), Run(callbacks=[recorder]))
     assert recorder.seen == [("teachers", (1001, 1002), False, 0), ("model", (1,), True, 2)]
     assert trainer.prepared.test is prepared.test
     train, soft = trainer.prepared.train, trainer.prepared.soft_labels
@@ -169,7 +164,7 @@ def test_teachers_are_trained_first_and_their_mean_is_the_soft_label(prepared):
         there = train.groups[row] >= 0
         np.testing.assert_allclose(soft[row][there], mean[there], atol=1e-5)
         assert not soft[row][~there].any()
-    plain = train_seeds(config(teachers=0), prepared, (1,), callbacks=[recorder])
+    plain = train_seeds(config(teachers=0), prepared, (1,), Run(callbacks=[recorder]))
     assert recorder.seen[2:] == [("model", (1,), False, 0)]
     assert plain.prepared is prepared
 

@@ -14,6 +14,7 @@ from tabsa.models.folder_network import load_model
 from tabsa.training.callbacks import Callback
 from tabsa.training.fit import choose_device, fit, train_seeds
 from tabsa.training.run_config import run_config
+from tabsa.training.run_folder import Run
 from tabsa.training.word_data import prepare
 from tabsa.training.word_training import reading_probabilities, write_result
 from unchecked import unchecked
@@ -82,14 +83,6 @@ def test_a_run_is_resumed_and_not_overwritten(tmp_path):
         assert (resumed.folder.weights[name] == array).all()
 
 
-def test_lr_is_trained_the_same_way(tmp_path):
-    path = tmp_path / "lr.toml"
-    path.write_text('kind = "lr"\n[data]\nname = "places"\n[model]\npos_ngrams = 0\nc = [3.0]\n', "utf-8")
-    model = tabsa.train(path, out=tmp_path / "lr")
-    assert model.system.name == "lr"
-    assert model.predict("Leith is cheap.", ["Leith"]).opinions
-
-
 def test_what_cannot_be_run_is_one_line(tmp_path, monkeypatch):
     assert choose_device("cpu") == "cpu"
     assert choose_device("auto") in ("cpu", "cuda")
@@ -121,7 +114,7 @@ def run(request, tmp_path_factory):
         def on_validation(self, trainer, validation):
             losses.append(validation.loss)
 
-    trainer = train_seeds(of, prepared, (1, 2), callbacks=[Losses()])
+    trainer = train_seeds(of, prepared, (1, 2), Run(callbacks=[Losses()]))
     path = tmp_path_factory.mktemp("models") / request.param
     return trainer, losses, write_result(path, of, prepared, vocabulary, (1, 2), trainer.progress, trainer.best)
 

@@ -1,14 +1,11 @@
 """The linear baseline: its weights against their equations, and that dev and test leave no trace."""
 
 import dataclasses
-import io
 import json
 import sys
-import warnings
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from predicted_groups import predict_examples
 from tabsa.checkpoint.model_folder import read_folder
@@ -25,11 +22,10 @@ from tabsa.text.targets import TargetFinder
 pytest.importorskip("sklearn")
 pytest.importorskip("torch")  # the configuration of a run knows the neural systems, too
 
-from tabsa.cli.progress import ProgressBar
 from tabsa.training import logistic_regression as module
 from tabsa.training.callbacks import Callback
 from tabsa.training.fit import fit
-from tabsa.training.logistic_regression import choose_bias, fit_datasets, fit_model, probabilities_of, write_fitted
+from tabsa.training.logistic_regression import choose_bias, fit_datasets, probabilities_of
 from tabsa.training.run_config import DataConfig, RunConfig
 
 ASPECTS = ("price", "safety")
@@ -96,7 +92,7 @@ def test_the_same_data_give_the_same_model_and_it_learns(fitted, places):
     assert report.sun["macro_f1"] > 0.6
 
 
-def test_dev_and_test_leave_no_trace(places, fitted, monkeypatch):
+def test_dev_and_test_leave_no_trace(places, fitted, monkeypatch, tmp_path):
     known = {ngram for found in found_in(places["train"]) for ngram in found}
     assert set(fitted.model.space.ngrams) == known
     for split in ("dev", "test"):
@@ -115,7 +111,7 @@ def test_dev_and_test_leave_no_trace(places, fitted, monkeypatch):
         return load(name, split, **options)
 
     monkeypatch.setattr("tabsa.training.word_data.load", recording)
-    fit_model(RunConfig("lr", ONE_C, DataConfig(name="places")))
+    fit(RunConfig("lr", ONE_C, DataConfig(name="places")), tmp_path / "model")
     assert requested == ["train", "dev"]
 
 
@@ -161,8 +157,8 @@ def test_an_aspect_with_one_or_two_classes():
 
 def test_the_folder_of_a_run(tmp_path, places):
     config = RunConfig("lr", dataclasses.replace(WORDS, c=(3.0,)), DataConfig(name="places", aspects=ASPECTS))
-    fitted = fit_model(config)
-    folder = read_folder(write_fitted(tmp_path, config, fitted).path)
+    fitted = fit_datasets(config.model, places["train"], places["dev"], None, config.data.max_length)
+    folder = read_folder(fit(config, tmp_path).folder.path)
     report = evaluate(places["test"], predict_examples(load_predictor(folder.path), places["test"]), bootstrap=0)
     own = probabilities_of(fitted.model, places["test"])
     assert report.sun == pytest.approx(evaluate(places["test"], own, bootstrap=0).sun)
@@ -185,8 +181,8 @@ def test_what_cannot_be_fitted_is_one_line(places, monkeypatch):
 def test_sentihood_words_only(data_dir):
     """Fitted with no tagger at all; each floor is a point or two below what it reaches."""
     options = LRConfig(pos_ngrams=0, c=(3.0,))
-    fitted = fit_model(RunConfig("lr", options, DataConfig(name="sentihood", max_length=0)), data_dir)
-    report = fitted.reports["threshold"]
+    train, dev = (load("sentihood", split, data_dir=data_dir) for split in ("train", "dev"))
+    report = fit_datasets(options, train, dev).reports["threshold"]
     floors = {"macro_f1": 0.79, "aspect_auc": 0.94, "sentiment_accuracy": 0.88, "sentiment_auc": 0.92}
     assert {name for name, floor in floors.items() if report.sun[name] < floor} == set()
 
@@ -209,20 +205,8 @@ def test_callbacks_learn_how_far_it_is(tmp_path):
     shares = [share for _, share in seen.steps]
     assert shares == sorted(shares)
     assert (shares[0], shares[-1], seen.ended) == (0, 1, 1)
-    assert list(dict.fromkeys(name for name, _ in seen.steps)) == ["reading", "C = 1", "C = 10"]
+    assert list(dict.fromkeys(name for name, _ in seen.steps)) == ["reading", *ASPECTS, "choosing"]
     broken = Recorder()
     with pytest.raises(ConfigError, match=r"'model\.c' is empty"):
         fit(RunConfig("lr", dataclasses.replace(WORDS, c=()), DataConfig(name="places")), tmp_path, callbacks=[broken])
     assert broken.ended == 1
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_the_bar_is_shown_on_a_terminal_only(tmp_path, monkeypatch, terminal):
-    stream = io.StringIO()
-    monkeypatch.setattr("tabsa.cli.progress.err", Console(file=stream, force_terminal=terminal, width=80))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fit(RunConfig("lr", WORDS, DataConfig(name="places")), tmp_path / "model", callbacks=[ProgressBar()])
-    shown = stream.getvalue()
-    assert ("C = 10" in shown and "100%" in shown) == terminal
-    assert bool(shown.strip()) == terminal

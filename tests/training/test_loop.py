@@ -162,16 +162,6 @@ def test_cross_entropy_against_a_slow_loop(weighted, softened):
     assert nothing.tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("batch_size", [1, 4, 1000])
-def test_predictions_do_not_depend_on_the_batch(prepared, batch_size):
-    trainer, _, _ = trained(config(), prepared, (1, 2))
-    whole = predict(trainer.model, prepared.train)
-    assert whole.shape == (2, len(prepared.train.gold), 2, 3)
-    np.testing.assert_allclose(whole.sum(-1), 1)
-    np.testing.assert_allclose(predict(trainer.model, prepared.train, batch_size), whole, atol=1e-6)
-    assert np.array_equal(whole, predict(trainer.model, prepared.train))  # no dropout
-
-
 def test_every_group_has_the_prediction_of_its_own_reading(prepared):
     model, dev = build_model(config(), prepared, (1,)), prepared.dev
     arrays = {name: array for name, array in vars(dev).items() if array is not None}
@@ -231,7 +221,7 @@ def scripted(monkeypatch, *scores):
     """Have the validations of each seed (by its place) find these scores, one after the other."""
     turns = [iter(of_seed) for of_seed in scores]
     calls = iter(range(10**6))
-    monkeypatch.setattr("tabsa.training.word_training.selected", lambda *_: next(turns[next(calls) % len(turns)]))
+    monkeypatch.setattr("tabsa.training.loop.selected", lambda *_: next(turns[next(calls) % len(turns)]))
 
 
 def test_early_stopping_is_each_seeds_own(prepared, monkeypatch):

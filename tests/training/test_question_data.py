@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import save
 
 from question_sets import DATA, LARGE, READER, SMALL, VOCABULARY, config, prepared, questions_of
 from reader_factory import make_reader
@@ -14,9 +15,11 @@ from tabsa.errors import DataError
 from tabsa.nn.context import EVALUATION
 from tabsa.schema import Dataset, Example, Opinion, Target
 from tabsa.training import question_data as module
+from tabsa.training.prepared_file import read_prepared, write_prepared
 from tabsa.training.question_data import PreparedQuestions, named_dataset
 from tabsa.training.question_training import Batches, probabilities_of
-from tabsa.training.word_data import Prepared
+from tabsa.training.run_config import run_config
+from tabsa.training.word_data import Prepared, prepare
 
 
 def reader(seeds=(1,), **options):
@@ -52,18 +55,31 @@ def same(one, other):
     return all(map(same, vars(one).values(), vars(other).values())) if hasattr(one, "__dict__") else one == other
 
 
-def test_what_is_prepared_comes_back_from_its_file(tmp_path):
+def prepared_questions():
+    """With soft labels, and aspects as a view of a table."""
     ready = prepared(judged=(DATA["own:train"],))
     soft = np.random.default_rng(1).random((len(ready.train.targets), 4)).astype(np.float16)
-    columns = np.stack([ready.train.targets.astype(np.int32), ready.train.aspects], axis=1)  # a view of a table
-    ready = replace(ready, train=replace(ready.train, soft_labels=soft, aspects=columns[:, 1]))
-    path = tmp_path / "ready.safetensors"
-    ready.save(path)
-    again = PreparedQuestions.read(path)
+    columns = np.stack([ready.train.targets.astype(np.int32), ready.train.aspects], axis=1)
+    return replace(ready, train=replace(ready.train, soft_labels=soft, aspects=columns[:, 1]))
+
+
+def prepared_words():
+    return prepare(run_config({"kind": "sentic-lstm", "vectors": {"size": 5}}), test="test")[0]
+
+
+@pytest.mark.parametrize(("ready", "other"), [(prepared_questions, Prepared), (prepared_words, PreparedQuestions)])
+def test_what_is_prepared_comes_back_from_its_file(ready, other, tmp_path):
+    path, ready = tmp_path / "ready.safetensors", ready()
+    with pytest.raises(DataError, match="cannot read"):
+        read_prepared(path, type(ready))
+    write_prepared(path, ready)
+    again = read_prepared(path, type(ready))
     assert same(ready, again)
-    assert not same(ready, replace(again, train=replace(again.train, soft_labels=soft + 1)))
-    with pytest.raises(DataError, match="is damaged, or not what preparing for a run wrote"):
-        Prepared.read(path)
+    assert not same(ready, replace(again, labels=("none",)))
+    for content, cls in ((path.read_bytes(), other), (path.read_bytes()[:-3], type(ready)), (save({}), type(ready))):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match="is damaged, or not what preparing for a run wrote"):
+            read_prepared(path, cls)
 
 
 def test_labels_have_one_order_and_conflict_is_mixed(monkeypatch):

@@ -1,6 +1,7 @@
 """Training of readers: losses against slow loops, seeds alone and in a group, and that toy tasks are learnt."""
 
 import math
+import operator
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,7 +13,6 @@ import slow_reader
 from question_sets import DATA, NAMES, VOCABULARY, config, prepared, questions_of, text_of
 from reader_factory import make_reader, moved
 from tabsa.encoding.answers import restrict_labels
-from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import answers_of
 from tabsa.errors import DataError
@@ -21,15 +21,15 @@ from tabsa.models.reader.reader_network import QuestionBatch
 from tabsa.nn.context import EVALUATION
 from tabsa.schema import Dataset, Example, Opinion
 from tabsa.text.targets import TargetFinder
+from tabsa.training.loop import cross_entropy
 from tabsa.training.question_training import (
     Batches,
     ReaderTrainer,
-    Room,
     held_figures,
-    more_room,
     padded,
     probabilities_of,
-    room_of,
+    roomy,
+    shape_of,
 )
 from tabsa.training.run_config import run_config
 
@@ -54,20 +54,10 @@ def test_the_loss_is_that_of_labels_and_of_soft_labels(weight):
     soft = torch.randn(2, 5, 3, 4, generator=generator).softmax(-1)
     trainer.model = lambda *_, **__: SimpleNamespace(logits=logits)
     texts = QuestionBatch(*[labels] * 8, soft)
+    of_labels, of_soft = (cross_entropy(logits, labels, trainer.class_weights, one) for one in (None, soft))
     found = trainer.losses(texts, EVALUATION)
-    weights = trainer.class_weights.tolist()
-    for seed in range(2):
-        lost = total = 0.0
-        for place in np.ndindex(5, 3):
-            label = int(labels[(seed, *place)])
-            if label != UNLABELLED:
-                logs = [math.log(p) for p in softmax(logits[(seed, *place)].tolist())]
-                taught = -sum(s * log for s, log in zip(soft[(seed, *place)].tolist(), logs, strict=True))
-                lost += weights[label] * (weight * taught - (1 - weight) * logs[label])
-                total += weights[label]
-        assert found[seed].item() == pytest.approx(lost / total, rel=1e-4)
-    without_soft = trainer.losses(replace(texts, soft_labels=None), EVALUATION)
-    assert (weight == 0) == torch.allclose(found, without_soft)
+    torch.testing.assert_close(found, (1 - weight) * of_labels + weight * of_soft)
+    torch.testing.assert_close(trainer.losses(replace(texts, soft_labels=None), EVALUATION), of_labels)
 
 
 def test_silent_questions_that_will_be_drawn_count_for_the_class_weights():
@@ -157,8 +147,6 @@ def test_a_toy_task_is_learnt(kind, options, monkeypatch):
     of = toy(monkeypatch, ema=0.5, validate_every=4)
     model = make_reader(kind, seeds=(1, 2), labels=3, dropout=0.0, sizes=SIZES, **options)
     trainer = ReaderTrainer(of, prepared(of), model)
-    with pytest.raises(ValueError, match="no epoch has begun"):
-        trainer.learn(np.zeros((1, 4), np.int64))
     before = trainer.weights()
     validations = [*trainer.run()]
     assert [validation.update for validation in validations] == [40, 80, 120, 160]
@@ -226,35 +214,6 @@ def words_of(ready, slot, aspect):
     return [(0, "[CLS]"), *name, *enumerate(words[1:], 3)]
 
 
-def test_a_cross_encoders_batch_has_its_questions_behind_its_texts():
-    ready, data = drawn_texts()
-    silent = int(np.flatnonzero(np.diff(data.first) == 0)[0])
-    rows = np.array([[0, silent, 17, 2], [5, 13, 1, silent]])
-    batches = Batches(cross_reader(), ready, data)
-    batch = batches.batch(rows)
-    assert batch.pieces.shape[2] == batch.lengths.max()
-    assert batch.targets.shape[2] == np.diff(data.first)[rows].max()
-    for place in np.ndindex(2, 4):
-        row, questions = int(rows[place]), questions_of(data, int(rows[place]))
-        text = ["[CLS]", *text_of(data, row), "[SEP]"]
-        expected = [(word, 0, n) for n, word in enumerate(text)]
-        for number, (slot, aspect, _) in enumerate(questions, 1):
-            expected += [(word, number, len(text) + n) for n, word in words_of(ready, slot, aspect)]
-        length = int(batch.lengths[place])
-        words = [NAMES[piece] for piece in batch.pieces[place].tolist()]
-        found = [*zip(words, batch.owners[place].tolist(), batch.places[place].tolist(), strict=True)]
-        assert found[:length] == expected
-        assert found[length:] == [("[PAD]", 0, 0)] * (batch.pieces.shape[2] - length)
-        more = batch.targets.shape[2] - len(questions)
-        assert batch.targets[place].tolist() == [slot for slot, _, _ in questions] + [NO_SLOT] * more
-        assert batch.labels[place].tolist() == [label for _, _, label in questions] + [UNLABELLED] * more
-        soft = data.soft_labels[data.first[row] : data.first[row + 1]]
-        np.testing.assert_array_equal(batch.soft_labels[place][: len(questions)], soft)
-    longest = int(batches.packed.places.max())
-    with pytest.raises(DataError, match=f"have over {longest} pieces; try a lower 'data.max_length'"):
-        Batches(cross_reader(longest=longest), ready, data)
-
-
 @pytest.mark.parametrize("kind", ["bert", "mpnet"])
 def test_a_cross_encoders_answers_are_those_of_a_slow_reader(kind):
     ready, data = drawn_texts()
@@ -271,6 +230,9 @@ def test_a_cross_encoders_answers_are_those_of_a_slow_reader(kind):
             for seed in range(2):
                 expected = softmax(slow_reader.answer_beside(model, seed, text, *behind).tolist())
                 np.testing.assert_allclose(whole[seed, data.first[row] + question], expected, atol=1e-5)
+    longest = int(Batches(model, ready, data).packed.places.max())
+    with pytest.raises(DataError, match=f"have over {longest} pieces; try a lower 'data.max_length'"):
+        Batches(cross_reader(kind, longest=longest), ready, data)
 
 
 @pytest.mark.parametrize("kind", ["bert", "mpnet"])
@@ -280,9 +242,8 @@ def test_padding_to_a_graphs_shape_changes_nothing(kind, cross_encode):
     model = make_reader(kind, seeds=(1, 2), cross_encode=cross_encode, sizes=SIZES)
     batch = Batches(model, ready, data).batch(np.array([[0, 1, 17], [2, 20, 30]]))
     trainer = ReaderTrainer(config(distillation={"weight": 0.4}), ready, model)
-    room = more_room(room_of(batch), Room(208 if cross_encode else 48, 8, 3, 12))
-    assert room.fits(room_of(batch))
-    assert not room_of(batch).fits(room)
+    room = roomy(shape_of(batch), (208 if cross_encode else 48, 8, 3, 12))
+    assert all(map(operator.gt, room, shape_of(batch)))
     larger = padded(batch, room)
     assert (larger.pieces.shape[2], larger.targets.shape[2], *larger.aspects.shape[1:]) == room
     own, other = (model(one, context=EVALUATION).logits for one in (batch, larger))
@@ -302,5 +263,5 @@ def test_padding_to_a_graphs_shape_changes_nothing(kind, cross_encode):
 def test_long_texts_are_rounded_to_longer_steps(length, rounded):
     pieces = torch.zeros(1, 2, length, dtype=torch.int64)
     batch = QuestionBatch(pieces, *[torch.zeros(1, 2, 3, dtype=torch.int64)] * 7, None, pieces, pieces)
-    assert room_of(batch) == (rounded, 3, 2, 3)
-    assert padded(batch, room_of(batch)).pieces.shape[2] == rounded
+    assert shape_of(batch) == (rounded, 3, 2, 3)
+    assert padded(batch, shape_of(batch)).pieces.shape[2] == rounded

@@ -18,10 +18,10 @@ from tabsa.encoding.questions import answers_of
 from tabsa.errors import ConfigError
 from tabsa.inference.evaluating import predict_questions
 from tabsa.inference.predictor import Predictor
+from tabsa.models.reader.reader_network import load_weights
 from tabsa.training.callbacks import Callback
 from tabsa.training.fit import fit
-from tabsa.training.question_training import QuestionGraphs, ReaderTrainer, probabilities_of
-from tabsa.training.reader_run import start
+from tabsa.training.question_training import QuestionGraphs, ReaderTrainer, build_reader, probabilities_of
 from tabsa.training.run_config import run_config
 
 MPNET = ("<pad>", "<unk>", "<s>", "</s>")
@@ -77,12 +77,10 @@ def test_a_folder_answers_as_training_did(kind, encoders, table, tmp_path):
     fitted = fit(of, tmp_path / "model", seeds=2)
     folder = fitted.folder
     assert {"read.onnx", "ask.onnx", "tokenizer.json", "config.json"} <= {path.name for path in folder.path.iterdir()}
-    begun = start(of, (0,), None)
-    with torch.no_grad():
-        for name, tensor in begun.model.named_parameters():
-            tensor.copy_(torch.from_numpy(folder.weights[name]))
-    held = begun.prepared.held[0]
-    own = answers_of(held.data, len(held.gold), probabilities_of(begun.model, begun.prepared, held.data)[0])
+    prepared, model, _ = build_reader(of, (0,), None)
+    load_weights(model, folder.weights)
+    held = prepared.held[0]
+    own = answers_of(held.data, len(held.gold), probabilities_of(model, prepared, held.data)[0])
     expected = PresenceCalibration(**folder.config.calibration).apply(own)
     dataset = load(str(table), "dev")
     found = predict_questions(Predictor(folder), dataset)
@@ -114,42 +112,40 @@ def test_it_learns_and_resumes(encoders, table, tmp_path):
 def test_what_has_no_folder_is_refused(encoders, table):
     of = run_of(encoders["bert"], table)
     with pytest.raises(ConfigError, match="is a teacher, and has no model folder"):
-        start(replace(of, model=replace(of.model, late_interaction=0, cross_encode=True)), (1,), None)
+        build_reader(replace(of, model=replace(of.model, late_interaction=0, cross_encode=True)), (1,), None)
     with pytest.raises(ConfigError, match="no folder 'nowhere'"):
-        start(run_of(Path("nowhere"), table), (1,), None)
+        build_reader(run_of(Path("nowhere"), table), (1,), None)
 
 
 def test_an_encoder_by_its_name_on_the_hub(encoders, table, monkeypatch):
     """The hub's own cache is where its files lie; where it has none, that is one line."""
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, allow_patterns: str(encoders["bert"]))
-    assert start(run_of(Path("someone/encoder"), table), (1,), None).shape.kind == "bert"
+    assert build_reader(run_of(Path("someone/encoder"), table), (1,), None)[1].shape.kind == "bert"
 
     def offline(name, allow_patterns):
         raise OSError("we are offline\nand say so at length")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
     with pytest.raises(ConfigError, match=r"the hub does not give it .we are offline.$"):
-        start(run_of(Path("someone/encoder"), table), (1,), None)
+        build_reader(run_of(Path("someone/encoder"), table), (1,), None)
 
 
 def test_a_rounded_reader_is_what_int8_stores(encoders, table):
     """Quantisation-aware training: the folder in int8 answers as the network did, but for float16 in vectors."""
     of = run_of(encoders["bert"], table, model={"rounded": True})
-    begun = start(of, (1,), None)
-    assert not begun.model.encoder.words.requires_grad
-    trainer = ReaderTrainer(of, begun.prepared, begun.model)
-    before = begun.model.encoder.layers[0].qkv.detach().clone()
+    prepared, model, _ = build_reader(of, (1,), None)
+    assert not model.encoder.words.requires_grad
+    trainer = ReaderTrainer(of, prepared, model)
+    before = model.encoder.layers[0].qkv.detach().clone()
     assert all(np.isfinite(validation.loss).all() for validation in trainer.run())
-    assert not torch.equal(before, begun.model.encoder.layers[0].qkv)  # rounding lets gradients through
-    weights = {name: tensor.detach()[0].numpy() for name, tensor in begun.model.named_parameters()}
+    assert not torch.equal(before, model.encoder.layers[0].qkv)  # rounding lets gradients through
+    weights = {name: tensor.detach()[0].numpy() for name, tensor in model.named_parameters()}
     stored = unpack_weights(pack_weights(weights, "int8", tables=("encoder.words",)))
-    plain = start(run_of(encoders["bert"], table), (1,), None).model
-    with torch.no_grad():
-        for name, tensor in plain.named_parameters():
-            tensor.copy_(torch.from_numpy(stored[name]))
-    data = begun.prepared.held[0].data
-    expected = probabilities_of(begun.model, begun.prepared, data)
-    np.testing.assert_allclose(probabilities_of(plain, begun.prepared, data), expected, atol=2e-3)
+    _, plain, _ = build_reader(run_of(encoders["bert"], table), (1,), None)
+    load_weights(plain, stored)
+    data = prepared.held[0].data
+    expected = probabilities_of(model, prepared, data)
+    np.testing.assert_allclose(probabilities_of(plain, prepared, data), expected, atol=2e-3)
 
 
 def test_where_nothing_can_be_captured_it_is_learnt_plainly():

@@ -10,7 +10,6 @@ The ways, in the order they are tried:
     punctuation  a plain, alike or named mark; a word without hyphens    `` -> ", -lrb- -> (, % -> percent
     parts        the mean of its parts, where every part has a vector    clubs/bars -> clubs, bars
     random       a vector drawn from the word's hash, the same in every run and in every vocabulary
-    missing      what a word counts as that nobody looked up
 """
 
 import hashlib
@@ -22,7 +21,7 @@ from typing import Final, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-How: TypeAlias = Literal["exact", "case", "clitic", "number", "punctuation", "parts", "random", "missing"]
+How: TypeAlias = Literal["exact", "case", "clitic", "number", "punctuation", "parts", "random"]
 WAYS: Final[tuple[How, ...]] = get_args(How)
 
 

@@ -97,26 +97,23 @@ def hashed_vectors(words: Iterable[str], dim: int, *, scale: float = GLOVE_SCALE
 
 
 def coverage(table: WordVectors, token_counts: Mapping[str, int]) -> dict[str, Any]:
-    """Count how the words of a text were found, of how often each occurs; one that the table lacks is missing.
+    """Count how the words of a text were found, of how often each occurs.
 
     `types` and `tokens` are by way, `known_tokens` is the share with a vector that is not random, and `unknown` has the
     other words with how often they occur, the most frequent first.
     """
     types: Counter[How] = Counter()
     tokens: Counter[How] = Counter()
-    unknown = []
     for word, count in token_counts.items():
-        way: How = table.how[table.index[word]] if word in table.index else "missing"
+        way = table.how[table.index[word]]
         types[way] += 1
         tokens[way] += count
-        if way in ("random", "missing"):
-            unknown.append([word, count])
     ways = [way for way in WAYS if way in types]
-    known = sum(tokens[way] for way in ways if way not in ("random", "missing"))
+    unknown = [[word, count] for word, count in token_counts.items() if table.how[table.index[word]] == "random"]
     return {
         "types": {way: types[way] for way in ways},
         "tokens": {way: tokens[way] for way in ways},
-        "known_tokens": known / max(1, tokens.total()),
+        "known_tokens": (tokens.total() - tokens["random"]) / max(1, tokens.total()),
         "unknown": sorted(unknown, key=lambda pair: (-pair[1], pair[0])),
     }
 

@@ -6,10 +6,12 @@ cross-validation are seeds side by side, and the last seed, which learns from al
 folds together are at their best.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from tempfile import TemporaryFile
+from typing import Final, NamedTuple
 
 import numpy as np
 import torch
@@ -29,7 +31,7 @@ from tabsa.models.reader.reader_network import QuestionPath
 from tabsa.nn.context import EVALUATION, Context
 from tabsa.nn.transformer import padding_mask
 from tabsa.schema import Dataset
-from tabsa.training.loop import Figures, Loop, SeedScore, cross_entropy, length_batches
+from tabsa.training.loop import Figures, Loop, cross_entropy, length_batches
 from tabsa.training.run_config import RunConfig
 
 Rows = NDArray[np.int64]
@@ -67,10 +69,10 @@ def cache_features(
     dataset: Dataset,
     labels: Sequence[str],
     *,
-    spill: Path | None = None,
-    on_read: Callable[[int, int], None] = lambda _done, _all: None,
+    folder: Path | None = None,
+    on_read: Callable[[float], None] = lambda _: None,
 ) -> CachedFeatures:
-    """Read a dataset's texts once; `spill` is the file that holds the features where they are too much for memory."""
+    """Read a dataset's texts once; features that are too much for memory go to a temporary file in `folder`."""
     table, longest = AspectTable(engine.pieces), engine.folder.config.max_length
     questions = encode_questions(dataset, engine.pieces, table, labels, longest=longest)
     if not len(questions.targets):
@@ -82,17 +84,17 @@ def cache_features(
         cut = list(engine.pieces.cut(example.text, example.targets, longest=longest))
         passages += cut
         owners += [number] * len(cut)
-    starts = np.concatenate([[0], np.cumsum([len(passage.pieces) + 2 for passage in passages])]).astype(np.int64)
-    first = np.concatenate([[0], np.cumsum([len(passage.targets) for passage in passages])]).astype(np.int64)
+    starts = np.cumsum([0, *(len(passage.pieces) + 2 for passage in passages)], dtype=np.int64)
+    first = np.cumsum([0, *(len(passage.targets) for passage in passages)], dtype=np.int64)
     size = engine.shape.encoder.size
-    keys_values = _room((int(starts[-1]), len(engine.shape.keys_values), size), spill)
+    keys_values = _room((int(starts[-1]), len(engine.shape.keys_values), size), folder)
     targets = np.empty((int(first[-1]), size), np.float32)
     for start in range(0, len(passages), _READ_AT_ONCE):
         for done, (number, features) in enumerate(engine.features(passages[start : start + _READ_AT_ONCE]), 1):
             row = start + number
             keys_values[starts[row] : starts[row + 1]] = features.keys_values.transpose(1, 0, 2)
             targets[first[row] : first[row + 1]] = features.targets
-            on_read(start + done, len(passages))
+            on_read((start + done) / len(passages))
     # Every target of a passage has the same aspects, one target after another.
     each = np.diff(questions.first) // np.maximum(1, np.diff(first))
     target_rows = np.repeat(np.arange(first[-1]), np.repeat(each, np.diff(first)))
@@ -100,11 +102,12 @@ def cache_features(
     return CachedFeatures(questions, keys_values, starts, targets, target_rows, vectors, np.array(owners, np.int64))
 
 
-def _room(shape: tuple[int, ...], spill: Path | None) -> NDArray[np.float16]:
-    if spill is None or 2 * int(np.prod(shape, dtype=np.int64)) <= _IN_MEMORY:
+def _room(shape: tuple[int, ...], folder: Path | None) -> NDArray[np.float16]:
+    if folder is None or 2 * math.prod(shape) <= _IN_MEMORY:
         return np.empty(shape, np.float16)
-    spill.parent.mkdir(parents=True, exist_ok=True)
-    mapped: NDArray[Any] = np.memmap(spill, np.float16, "w+", shape=shape)
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=folder) as file:  # gone with the last reference to the array
+        mapped: NDArray[np.float16] = np.memmap(file, np.float16, "w+", shape=shape)
     return mapped
 
 
@@ -138,12 +141,24 @@ class Fold(NamedTuple):
     held: Rows
 
 
+def folds_of(features: CachedFeatures, numbers: Sequence[int], *, crossed: bool) -> list[Fold]:
+    """The folds of texts, given the number of the one that holds each; `crossed`, one more learns from all."""
+    part, every = np.array(numbers, np.int64)[features.owners], np.arange(len(features))
+    folds = [Fold(every[part != number], every[part == number]) for number in range(max(numbers) + 1)]
+    folds = [fold for fold in folds if len(fold.held) and len(fold.learnt)]
+    if not folds:
+        raise DataError("no text is left to learn from, or none to judge by")
+    return [*folds, Fold(every, np.arange(0))] if crossed else folds
+
+
 class FrozenEncoderTrainer(Loop[list[Rows]]):
     """Fine-tunes on cached features; one seed a fold.
 
     `gold` is of every question of the dataset, -1 where no fold holds its text. `calibration` is that of the model that
     it starts from: what is learnt, and judged, is what comes behind it.
     """
+
+    model: FrozenEncoderReader
 
     def __init__(
         self,
@@ -156,14 +171,13 @@ class FrozenEncoderTrainer(Loop[list[Rows]]):
         device: str = "cpu",
     ) -> None:
         self.features, self.gold, self.folds, self.calibration = features, gold, tuple(folds), calibration
+        self.texts = max(len(fold.learnt) for fold in folds)
+        self.updates = -(-self.texts // config.training.batch_size)
         self.examples = np.zeros(len(gold), np.int64)  # that each question is of
         self.examples[features.questions.numbers] = np.repeat(features.owners, np.diff(features.questions.first))
         super().__init__(config, model, model.seeds, device)
-        self.model: FrozenEncoderReader = model
         self.answers = np.zeros((len(gold), model.labels))  # the latest, of the fold that held each question
-        for number, scored in enumerate(self.score()):  # training has to be better than what it starts from
-            self.progress.best[number] = scored.score
-            self.progress.best_figures[number] = scored.figures
+        self.must_improve()
         self.start_losses = self._text_losses()
 
     def _text_losses(self) -> NDArray[np.float64]:
@@ -185,16 +199,6 @@ class FrozenEncoderTrainer(Loop[list[Rows]]):
         if len(self.folds) > 1:
             least = max(least, (1 + _FEW / len(gain)) * float(gain.std(ddof=1)) / len(gain) ** 0.5)
         return float(gain.mean()) > least
-
-    @property
-    def updates(self) -> int:
-        """Updates in an epoch: as many as the fold with the most texts needs."""
-        return -(-self.texts // self.config.training.batch_size)
-
-    @property
-    def texts(self) -> int:
-        """Passages that are learnt from."""
-        return max(len(fold.learnt) for fold in self.folds)
 
     def batches(self) -> Iterator[list[Rows]]:
         """Passages of like length together; a fold with fewer texts than others reads some again."""
@@ -225,8 +229,11 @@ class FrozenEncoderTrainer(Loop[list[Rows]]):
         return np.concatenate([opinions, rng.permutation(silent)[:room]])
 
     @torch.no_grad()
-    def score(self) -> list[SeedScore]:
-        """Score all folds together: each question is answered by the seed that has not learnt from its text."""
+    def score(self) -> list[tuple[Figures, bool]]:
+        """The figures of all folds together: each question is answered by the seed that has not learnt from its text.
+
+        And whether a seed's answers are finite.
+        """
         data = self.features.questions
         encoded = np.zeros((len(data.targets), self.model.labels))
         encoded[:, 0] = 1
@@ -239,7 +246,7 @@ class FrozenEncoderTrainer(Loop[list[Rows]]):
         loss = float(_losses(self.gold[held], self.answers[held]).mean())
         metrics = question_metrics(self.gold[held], self.answers[held])
         figures: Figures = {"questions": {**metrics, "log_loss": loss}}
-        return [SeedScore(figures, -loss, one) for one in finite]
+        return [(figures, one) for one in finite]
 
 
 def _losses(gold: Rows, answers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -280,9 +287,8 @@ def held_answers(
         parts = [order[start : start + _ANSWERED_AT_ONCE] for order in orders]
         questions = [[np.arange(first[row], first[row + 1]) for row in part] for part in parts]
         width = max(map(len, parts))
-        padded = [np.concatenate([part, np.zeros(width - len(part), np.int64)]) for part in parts]
-        nothing = np.array([], np.int64)
-        filled = [[*own, *[nothing] * (width - len(own))] for own in questions]
+        padded = [np.pad(part, (0, width - len(part))) for part in parts]
+        filled = [[*own, *[np.arange(0)] * (width - len(own))] for own in questions]
         texts = feature_batch(features, padded, filled, model.output.device)
         answers = model(texts, context=EVALUATION).logits.double().softmax(-1).cpu().numpy()
         for seed, own in enumerate(questions):

@@ -6,22 +6,19 @@ model is worth, and a run on everything beside it is what is saved. Where traini
 training, the base stays as it was.
 """
 
-import dataclasses
 import itertools
-import json
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from tabsa.checkpoint.hub import hub_name, is_hub_name, pinned_name
-from tabsa.checkpoint.model_config import ModelConfig
+from tabsa.checkpoint.hub import pinned_name
 from tabsa.checkpoint.model_folder import ModelFolder, open_folder
 from tabsa.checkpoint.weight_storage import WeightStorage
 from tabsa.config import read_toml
@@ -43,20 +40,13 @@ from tabsa.models.reader.reader_storage import TOKENIZER, WORDS, write_reader_fo
 from tabsa.models.registry import system_of
 from tabsa.pages.evaluation_page import write_evaluation
 from tabsa.schema import MIXED, NONE, Dataset
-from tabsa.training.cached_features import (
-    CachedFeatures,
-    Fold,
-    FrozenEncoderReader,
-    FrozenEncoderTrainer,
-    cache_features,
-)
-from tabsa.training.callbacks import Callback
-from tabsa.training.loop import Figures, Loop, plain_number
-from tabsa.training.model_card import model_card, percent
+from tabsa.training.cached_features import FrozenEncoderReader, FrozenEncoderTrainer, cache_features, folds_of
+from tabsa.training.loop import Figures, Loop, plain
+from tabsa.training.model_card import model_card
 from tabsa.training.question_data import prepare_datasets
 from tabsa.training.question_training import ReaderTrainer, probabilities_of
 from tabsa.training.run_config import RunConfig, run_config
-from tabsa.training.run_folder import Fitted, FittedRow, RunFolder, train_to_the_end
+from tabsa.training.run_folder import Fitted, FittedRow, Run, RunFolder
 
 _HELD: Final = 0.15  # share of the texts that is held out where there is no dev split
 _FOLDS: Final = 4  # of the cross-validation where that share has fewer opinions than
@@ -65,15 +55,15 @@ _LEAST_UPDATES, _LEAST_EPOCHS = 96, 12
 _LARGE: Final = 1000  # texts from which batches are larger
 _MOST_ASPECTS: Final = 64  # of a model where nobody names any
 _SAME: Final = {"conflict": MIXED, MIXED: "conflict"}  # two names of one polarity
-_FEATURES: Final = "features.tmp"  # in the run folder, where they are too much for memory
+_UNSAVED: Final = Run()
 
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """A person's labels: all texts as one dataset, and the fold that holds each; -1 for those that none does."""
+    """A person's labels."""
 
     data: Dataset
-    folds: tuple[int, ...]  # of each example
+    folds: tuple[int, ...]  # the fold that holds each example, -1 where none does
     crossed: bool  # every text is learnt from, and held once
 
     def part(self, *, held: bool) -> Dataset:
@@ -86,7 +76,6 @@ class LabelledTexts:
 class FineTuning:
     """A fine-tuning in the making."""
 
-    config: RunConfig
     base: ModelFolder
     texts: LabelledTexts
     labels: tuple[str, ...]
@@ -105,37 +94,22 @@ class Tuned:
     answers: NDArray[np.float64]  # (questions, labels)
 
 
-def fine_tune(
-    config: RunConfig,
-    out: Path,
-    run: RunFolder,
-    callbacks: Sequence[Callback],
-    *,
-    resume: bool,
-    device: str,
-    data: Dataset | None = None,
-    data_dir: Path | None = None,
-) -> Fitted:
+def fine_tune(config: RunConfig, out: Path, run: Run, data: Dataset | None = None) -> Fitted:
     """Fine-tune a reader on what a configuration names, or on `data`."""
-    dev = None
+    dev, folder = None, RunFolder(out / "run")
     if data is None:
-        data, dev = own_data(config, data_dir)
-    config = _resumed(config, run) if resume and run.config.exists() else config
-    config = _with_base(config, pinned_name(config.fine_tuning.base))
-
-    def on_read(done: int, of: int) -> None:
-        for callback in callbacks:
-            callback.on_step("reading the texts", done / of)
-
-    spill = run.path / _FEATURES
-    try:
-        tuning = begin(config, labelled_texts(data, dev, config), spill=spill, device=device, on_read=on_read)
-        for callback in callbacks:
-            callback.on_steps_end()
-        train_to_the_end(tuning.trainer, "model", run, callbacks, resume=resume)
-        return _finish(tuning, finished(tuning), out, run)
-    finally:
-        spill.unlink(missing_ok=True)
+        data, dev = own_data(config, run.data_dir)
+    options = config.fine_tuning
+    if run.resume and folder.config.exists():  # with the epochs that the run was given before
+        before = run_config({key: value for key, value in read_toml(folder.config).items() if key != "seeds"})
+        if before.fine_tuning.base.startswith(f"{options.base}#"):  # one of the hub, pinned by its SHA-256
+            options = replace(options, base=before.fine_tuning.base)
+        config, options = replace(config, training=before.training), replace(options, minutes=0.0)
+    config = replace(config, fine_tuning=replace(options, base=pinned_name(options.base)))
+    tuning = begin(config, labelled_texts(data, dev, config), run)
+    run.call("on_steps_end")
+    run.train(tuning.trainer)
+    return _finish(tuning, finished(tuning), out, folder)
 
 
 def own_data(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset | None]:
@@ -143,44 +117,26 @@ def own_data(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset
     named = config.data
     options: dict[str, Any] = {"data_dir": data_dir, "aspects": named.aspects or None, "columns": named.own_columns}
     path = Path(named.name).expanduser()
-    if path.is_file():
-        whole = load(path, ALL, **options)
-        return _with_more(whole, Path(named.more), options) if named.more else whole, None
-    if path.is_dir() and not any(path.glob(f"{named.dev}.*")):
-        return load(path, named.train, **options), None
-    return load(named.name, named.train, **options), load(named.name, named.dev, **options)
-
-
-def _with_more(first: Dataset, path: Path, options: dict[str, Any]) -> Dataset:
-    """Two tables as one; the columns of the second may be called as the first one's, or as corrections' are."""
-    try:
-        more = load(path, ALL, **options)
+    if not path.is_file():
+        if path.is_dir() and not any(path.glob(f"{named.dev}.*")):
+            return load(path, named.train, **options), None
+        return load(named.name, named.train, **options), load(named.name, named.dev, **options)
+    whole = load(path, ALL, **options)
+    if not named.more:
+        return whole, None
+    try:  # whose columns may be called as the first table's, or as corrections' are
+        more = load(Path(named.more), ALL, **options)
     except DataError:
         if options["columns"] is None:
             raise
-        more = load(path, ALL, **options | {"columns": None})
+        more = load(Path(named.more), ALL, **options | {"columns": None})
     examples = [
-        replace(one, aspects=part.aspects if one.aspects is None else one.aspects)
-        for part in (first, more)
+        replace(one, aspects=part.aspects) if one.aspects is None else one
+        for part in (whole, more)
         for one in part.examples
     ]
-    aspects, labels = (dict.fromkeys((*a, *b)) for a, b in ((first.aspects, more.aspects), (first.labels, more.labels)))
-    return replace(first, aspects=tuple(aspects), labels=tuple(labels), examples=tuple(examples))
-
-
-def _resumed(config: RunConfig, run: RunFolder) -> RunConfig:
-    """With the epochs that a run was given before, and with the very base: one of the hub is pinned to a commit."""
-    values = read_toml(run.config)
-    values.pop("seeds", None)
-    before = run_config(values)
-    new, old = config.fine_tuning.base, before.fine_tuning.base
-    if is_hub_name(new) and is_hub_name(old) and not hub_name(new).revision:
-        config = _with_base(config, old if replace(hub_name(old), revision=None) == hub_name(new) else new)
-    return replace(config, training=before.training, fine_tuning=replace(config.fine_tuning, minutes=0.0))
-
-
-def _with_base(config: RunConfig, base: str) -> RunConfig:
-    return replace(config, fine_tuning=replace(config.fine_tuning, base=base))
+    aspects, labels = (tuple(dict.fromkeys((*getattr(whole, n), *getattr(more, n)))) for n in ("aspects", "labels"))
+    return replace(whole, aspects=aspects, labels=labels, examples=tuple(examples)), None
 
 
 def labelled_texts(data: Dataset, dev: Dataset | None, config: RunConfig) -> LabelledTexts:
@@ -206,47 +162,43 @@ def base_folder(name: str) -> ModelFolder:
     return folder
 
 
-def begin(
-    config: RunConfig,
-    texts: LabelledTexts,
-    *,
-    spill: Path | None = None,
-    device: str = "cpu",
-    on_read: Callable[[int, int], None] = lambda _done, _of: None,
-) -> FineTuning:
+def begin(config: RunConfig, texts: LabelledTexts, run: Run = _UNSAVED) -> FineTuning:
     """Read the texts, and make the trainer ready; training has to be better than what it starts from."""
     started = time.monotonic()
     base = base_folder(config.fine_tuning.base)
     labels = labels_for(base.config.labels, texts.data.labels)
     trainer: FrozenEncoderTrainer | ReaderTrainer
     if config.fine_tuning.encoder == "trained":
-        config = replace(config, data=replace(config.data, max_length=base.config.max_length))
-        trainer = _full_trainer(config, base, texts, labels, device)
+        trainer = _full_trainer(config, base, texts, labels, run.device)
     else:
         engine = ReaderEngine(base, config.training.threads, base.precision())
-        features = cache_features(engine, texts.data, labels, spill=spill, on_read=on_read)
-        folds = _folds(features, texts)
+        on_read = partial(run.call, "on_step", "reading the texts")
+        features = cache_features(engine, texts.data, labels, folder=run.path, on_read=on_read)
+        folds = folds_of(features, texts.folds, crossed=texts.crossed)
         config = _sized(config, max(len(fold.learnt) for fold in folds))
         model = frozen_model(base, labels, config.training.seed, len(folds), config.model.dropout)
         calibration = PresenceCalibration(**(base.config.calibration or {}))
-        gold = _gold(texts, labels)
-        trainer = FrozenEncoderTrainer(config, features, gold, model, folds, calibration, device)
-    tuning = FineTuning(config, base, texts, labels, trainer, trainer.progress.best_figures[0])
+        trainer = FrozenEncoderTrainer(config, features, _gold(texts, labels), model, folds, calibration, run.device)
+    start = trainer.progress.best_figures[0]
     if minutes := config.fine_tuning.minutes:
         _fit_into(trainer, 60 * minutes - (time.monotonic() - started))
-    return tuning
+    return FineTuning(base, texts, labels, trainer, start)
 
 
 def frozen_model(
     base: ModelFolder, labels: tuple[str, ...], seed: int, seeds: int, dropout: float
 ) -> FrozenEncoderReader:
     """The question path of the base, once for each of several seeds."""
-    options = dict(base.config.model)
-    shape = EncoderShape(**options.pop("shape"))
-    own = ReaderConfig(**options | {"untied": True, "dropout": dropout})
+    own, shape = _options(base, untied=True, dropout=dropout)
     model = FrozenEncoderReader(own, shape, len(labels), range(seed, seed + seeds))
     load_weights(model, start_weights(base, labels))
     return model
+
+
+def _options(base: ModelFolder, **changed: Any) -> tuple[ReaderConfig, EncoderShape]:
+    options = dict(base.config.model)
+    shape = EncoderShape(**options.pop("shape"))
+    return ReaderConfig(**options | changed), shape
 
 
 def _full_trainer(
@@ -256,16 +208,15 @@ def _full_trainer(
     if not train.examples:
         raise DataError(f"{texts.data.name}: no text is left to learn from")
     reader = PieceReader.read(base.files.checked(TOKENIZER))
+    config = replace(config, data=replace(config.data, max_length=base.config.max_length))
     prepared = prepare_datasets(config, reader, [(train, 1)], (texts.part(held=True),), labels)
-    options, weights = dict(base.config.model), start_weights(base, labels)
-    shape = EncoderShape(**options.pop("shape"))
+    own, shape = _options(base, dropout=config.model.dropout)
+    weights = start_weights(base, labels)
     encoder = {name.removeprefix("encoder."): array for name, array in weights.items() if name.startswith("encoder.")}
-    own = ReaderConfig(**options | {"dropout": config.model.dropout})
     model = Reader(own, shape, encoder, len(labels), (config.training.seed,))
     load_weights(model, weights)
     trainer = ReaderTrainer(config, prepared, model, device)
-    (first,) = trainer.score()
-    trainer.progress.best[0], trainer.progress.best_figures[0] = first.score, first.figures
+    trainer.must_improve()
     return trainer
 
 
@@ -286,22 +237,11 @@ def start_weights(base: ModelFolder, labels: tuple[str, ...]) -> dict[str, NDArr
         weights |= untied_weights(weights, options["shape"]["layers"], options["late_interaction"])
     known = {label: number for number, label in enumerate(base.config.labels)}
     places = [known.get(label, known.get(_SAME.get(label, label))) for label in labels]
-    matrix, bias = weights["output"], weights["output_bias"]
-    weights["output"] = np.stack(
-        [matrix[:, 1:].mean(1) if place is None else matrix[:, place] for place in places], axis=1
-    )
-    weights["output_bias"] = np.array([bias[1:].mean() if place is None else bias[place] for place in places])
+    for name in ("output", "output_bias"):
+        own = weights[name]  # (..., labels)
+        columns = [own[..., 1:].mean(-1) if place is None else own[..., place] for place in places]
+        weights[name] = np.stack(columns, axis=-1)
     return weights
-
-
-def _folds(features: CachedFeatures, texts: LabelledTexts) -> list[Fold]:
-    part = np.array(texts.folds, np.int64)[features.owners]
-    every = np.arange(len(features))
-    folds = [Fold(every[part != number], every[part == number]) for number in range(max(texts.folds) + 1)]
-    folds = [fold for fold in folds if len(fold.held) and len(fold.learnt)]
-    if not folds:
-        raise DataError(f"{texts.data.name}: no text is left to learn from, or none to judge by")
-    return [*folds, Fold(every, np.array([], np.int64))] if texts.crossed else folds
 
 
 def _gold(texts: LabelledTexts, labels: tuple[str, ...]) -> NDArray[np.int64]:
@@ -335,23 +275,25 @@ def _fit_into(trainer: Loop[Any], seconds: float) -> None:
     trainer.put(weights)
     trainer.optimiser.load_state_dict(state)
     trainer.seed_generators()
+    if isinstance(trainer, ReaderTrainer) and trainer.graphs is not None:
+        trainer.graphs.graphs.clear()  # which read the optimiser's state that was thrown away
     epochs = min(trainer.config.training.epochs, int(max(0.0, seconds) / (update * trainer.updates + validation)))
     if epochs < 1:
         trainer.limit = max(1, int((seconds - validation) / update))
-    trainer.config = replace(trainer.config, training=replace(trainer.config.training, epochs=max(1, epochs)))
+    training = replace(trainer.config.training, epochs=max(1, epochs))
+    spent = replace(trainer.config.fine_tuning, minutes=0.0)  # what is saved has the epochs, and is resumed by them
+    trainer.config = replace(trainer.config, training=training, fine_tuning=spent)
 
 
 def finished(tuning: FineTuning) -> Tuned:
     """The result of a trainer that has come to its end; where the base is better, or nearly as good, that is it."""
-    trainer, base = tuning.trainer, tuning.base
+    trainer, base, options = tuning.trainer, tuning.base, tuning.base.config.model
     if isinstance(trainer, ReaderTrainer):
         return _finished_full(tuning, trainer)
     weights = start_weights(base, tuning.labels)
     epoch = trainer.progress.best_epoch[-1] if trainer.surely_better() else 0
-    options = base.config.model
     if epoch:
-        with torch.no_grad():
-            weights |= {name: tensor[-1].cpu().numpy() for name, tensor in trainer.best.items()}
+        weights |= {name: tensor[-1].cpu().numpy() for name, tensor in trainer.best.items()}
         options = {**options, "untied": True}
     else:
         load_weights(trainer.model, weights)
@@ -364,21 +306,23 @@ def _finished_full(tuning: FineTuning, trainer: ReaderTrainer) -> Tuned:
     """The same, calibrated on the texts that were held out where these have enough opinions."""
     held, base = trainer.prepared.held[0], tuning.base
     trainer.put(trainer.best)
-    encoded = probabilities_of(trainer.model, trainer.prepared, held.data)[0]
-    answers = answers_of(held.data, len(held.gold), encoded)
-    epoch = trainer.progress.best_epoch[0]
-    labelled = held.gold >= 0
+    answers = answers_of(held.data, len(held.gold), probabilities_of(trainer.model, trainer.prepared, held.data)[0])
+    epoch, labelled = trainer.progress.best_epoch[0], held.gold >= 0
     calibration = PresenceCalibration(**(base.config.calibration or {}))
     if epoch and int((held.gold > 0).sum()) >= _FEW:
         calibration = fit_presence_calibration(held.gold[labelled], answers[labelled])
     weights = {name: tensor.detach()[0].cpu().numpy() for name, tensor in trainer.best.items()}
     after = np.asarray(calibration.apply(answers), np.float64)
-    return Tuned(base.config.model, weights, dataclasses.asdict(calibration), epoch, after)
+    return Tuned(base.config.model, weights, asdict(calibration), epoch, after)
 
 
 def _finish(tuning: FineTuning, tuned: Tuned, out: Path, run: RunFolder) -> Fitted:
     """Write the model folder, with a report on the texts that were held out."""
-    history = _history(tuning, run)
+    history = []
+    for line in [{"epoch": 0, "loss": [None], "dev": [plain(tuning.start)]}, *run.validations()]:
+        own = dict(line["dev"][-1]["questions"])
+        dev_loss = own.pop("log_loss", None)
+        history.append({"epoch": line["epoch"], "loss": line["loss"][-1], "dev_loss": dev_loss, **own})
     held, epoch = tuning.texts.part(held=True), tuned.epoch
     answers = restrict_labels(tuned.answers, tuning.labels, held.labels)
     report = replace(score(held, answers), history=history, model=out.name)
@@ -399,51 +343,47 @@ def _finish(tuning: FineTuning, tuned: Tuned, out: Path, run: RunFolder) -> Fitt
     return Fitted(folder, (*rows, best), about, tuple(notes), report)
 
 
-def _history(tuning: FineTuning, run: RunFolder) -> list[dict[str, Any]]:
-    """The base's figures, and what the run wrote down after each epoch."""
-
-    def entry(epoch: int, loss: float | None, figures: Mapping[str, Mapping[str, float | None]]) -> dict[str, Any]:
-        own = {name: None if value is None else plain_number(value) for name, value in figures["questions"].items()}
-        return {"epoch": epoch, "loss": loss, "dev_loss": own.pop("log_loss", None), **own}
-
-    lines = run.metrics.read_text(encoding="utf-8").splitlines() if run.metrics.exists() else []
-    epochs = [(line["epoch"], line["loss"][-1], line["dev"][-1]) for line in map(json.loads, lines)]
-    return [entry(0, None, tuning.start), *(entry(*one) for one in epochs)]
-
-
 def _write(path: Path, tuning: FineTuning, tuned: Tuned, report: Report) -> ModelFolder:
     """The model folder, in the base's precision."""
-    base, data = tuning.base, tuning.texts.data
-    config = ModelConfig(
-        kind=base.config.kind,
+    base, data, trained = tuning.base, tuning.texts.data, tuning.trainer.config
+    aspects, crossed, options = _default_aspects(data), tuning.texts.crossed, trained.fine_tuning
+    config = replace(
+        base.config,
         model=dict(tuned.options),
-        aspects=_default_aspects(data),
+        aspects=aspects,
         labels=tuning.labels,
-        targets=base.config.targets,
-        max_length=base.config.max_length,
-        tokeniser=base.config.tokeniser,
         calibration=tuned.calibration,
         implied=mostly_implied(data),
         named=any_named(data),
-        windows=base.config.windows,
     )
     metrics = {
         "data": data.name,
-        "split": "cross-validation" if tuning.texts.crossed else "held out",
-        "base": tuning.config.fine_tuning.base,
-        "encoder": tuning.config.fine_tuning.encoder,
+        "split": "cross-validation" if crossed else "held out",
+        "base": options.base,
+        "encoder": options.encoder,
         "epoch": tuned.epoch,
         "texts": len(data.examples),
-        "dev": {"questions": {name: plain_number(value) for name, value in report.questions.items()}},
+        "dev": plain({"questions": report.questions}),
         "history": report.history,
-        "training": dataclasses.asdict(tuning.config.training),
+        "training": asdict(trained.training),
     }
+    facts = [
+        f"base: {options.base}, its encoder {options.encoder}",
+        f"learnt from: {len(data.examples):,} texts of {Path(data.name).name}",
+        f"aspects of that data: {', '.join(aspects)}",
+        f"epoch {tuned.epoch}" if tuned.epoch else "not trained: no epoch was surely better than the base",
+    ]
+    held = "that were held out, and chose the epoch, so they flatter it a little"
+    how = "in a cross-validation: each by a model that had not learnt from it" if crossed else held
+    title = f"{Path(data.name).stem}, from {options.base}"
+    judged_on = f"on {sum(fold >= 0 for fold in tuning.texts.folds):,} texts {how}"
+    card = model_card(trained, tuning.labels, facts, {"%": report.questions}, title=title, judged_on=judged_on)
     kinds = {array.dtype for array in base.stored_weights(WORDS, "question").values()}
     small = np.dtype(np.uint8) in kinds or np.dtype(np.int8) in kinds
     storage: WeightStorage = "int8" if small else "float16" if np.dtype(np.float16) in kinds else "float32"
-    tokenizer = base.files.checked(TOKENIZER).read_bytes()
-    card = _card(tuning, tuned, report)
-    folder = write_reader_folder(path, config, tuned.weights, tokenizer, metrics, card, storage)
+    folder = write_reader_folder(
+        path, config, tuned.weights, base.files.checked(TOKENIZER).read_bytes(), metrics, card, storage
+    )
     export(folder)
     if tuned.options.get("rounded"):
         export(folder, "int8")
@@ -457,20 +397,3 @@ def _default_aspects(data: Dataset) -> tuple[str, ...]:
     counts = Counter(opinion.aspect for example in data.examples for opinion in example.opinions)
     common = {aspect for aspect, _ in counts.most_common(_MOST_ASPECTS)}
     return tuple(aspect for aspect in data.aspects if aspect in common)
-
-
-def _card(tuning: FineTuning, tuned: Tuned, report: Report) -> str:
-    """A model card of what is known at the end."""
-    data, options = tuning.texts.data, tuning.config.fine_tuning
-    held = f"{len(tuning.texts.part(held=True).examples):,} texts"
-    crossed = f"{held} in a cross-validation: each by a model that had not learnt from it"
-    judged = f"{held} that were held out, and chose the epoch, so they flatter it a little"
-    facts = [
-        f"base: {options.base}, its encoder {options.encoder}",
-        f"learnt from: {len(data.examples):,} texts of {Path(data.name).name}",
-        f"aspects of that data: {', '.join(_default_aspects(data))}",
-        f"epoch {tuned.epoch}" if tuned.epoch else "not trained: no epoch was surely better than the base",
-    ]
-    table = [[f"on {crossed if tuning.texts.crossed else judged}", "%"]]
-    table += [[name.replace("_", " "), percent(value)] for name, value in report.questions.items()]
-    return model_card(f"{Path(data.name).stem}, from {options.base}", tuning.labels, facts, table, open_aspects=True)

@@ -10,7 +10,7 @@ import gc
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import torch
@@ -21,14 +21,15 @@ from tabsa.errors import ConfigError
 from tabsa.schema import Dataset
 from tabsa.training.augmentation import JOINTS, compose, first_readings, joined, near_words, replace_words
 from tabsa.training.callbacks import Callback, TensorBoard
-from tabsa.training.loop import Loop
+from tabsa.training.question_training import ReaderTrainer, build_reader, write_reader
 from tabsa.training.run_config import RunConfig, teachers_config
-from tabsa.training.run_folder import Fitted, FittedRow, RunFolder, train_to_the_end
+from tabsa.training.run_folder import Fitted, FittedRow, Run, RunFolder
 from tabsa.training.word_data import Prepared, prepare
 from tabsa.training.word_training import Trainer, reading_probabilities, write_result
 
 _TEACHERS: Final = "teachers-1"  # their folder in a run's
 _APART: Final = 1000  # between the seeds of a student and of its teachers
+_UNSAVED: Final = Run()
 
 
 def fit(
@@ -49,78 +50,45 @@ def fit(
     """
     if data is not None and not config.fine_tuning.base:
         raise ConfigError("only fine-tuning takes a dataset as it is; name a file or folder in 'data.name'")
-    run = RunFolder(out / "run")
+    run = Run(out / "run", callbacks, resume, device, data_dir)
     if not resume:
-        run.must_be_new()  # said before the data is read, which may take a while
+        RunFolder(out / "run").must_be_new()  # said before the data is read, which may take a while
     if not config.system.neural:
         from tabsa.training.logistic_regression import fit_folder
 
-        return fit_folder(config, out, run, callbacks, data_dir)
-    device, callbacks = choose_device(device), (TensorBoard(), *callbacks)
+        return fit_folder(config, out, run)
+    run = replace(run, device=choose_device(device), callbacks=(TensorBoard(), *callbacks))
     if config.fine_tuning.base:
         from tabsa.training.fine_tuning import fine_tune
 
-        return fine_tune(config, out, run, callbacks, resume=resume, device=device, data=data, data_dir=data_dir)
+        return fine_tune(config, out, run, data)
     numbers = range(config.training.seed, config.training.seed + seeds)
+    trainer: Trainer | ReaderTrainer
     if config.system.open_aspects:
-        return _fit_reader(config, out, numbers, callbacks, run, device, data_dir, resume=resume)
-    prepared, vocabulary = prepare(config, data_dir)
-    trainer = train_seeds(config, prepared, numbers, device, callbacks, run=run, resume=resume)
-    folder = write_result(out, config, prepared, vocabulary, numbers, trainer.progress, trainer.best)
-    known = f"{100 * vocabulary.coverage['known_tokens']:.1f}% of the words known"
-    vectors = known if config.vectors.file else "random word vectors: name better ones in vectors.file"
-    warn_of(prepared.notes)
-    return Fitted(folder, _rows(trainer), f"{trainer.model.size:,} weights, {vectors}")
-
-
-def _fit_reader(
-    config: RunConfig,
-    out: Path,
-    seeds: Sequence[int],
-    callbacks: Sequence[Callback],
-    run: RunFolder,
-    device: str,
-    data_dir: Path | None,
-    *,
-    resume: bool,
-) -> Fitted:
-    """The same for a system that answers questions."""
-    from tabsa.training.question_training import ReaderTrainer  # only here
-    from tabsa.training.reader_run import start, write_reader
-
-    begun = start(config, seeds, data_dir)
-    trainer = ReaderTrainer(config, begun.prepared, begun.model, device)
-    train_to_the_end(trainer, "model", run, callbacks, resume=resume)
-    folder = write_reader(out, begun, trainer)
-    warn_of(begun.prepared.notes)
-    about = f"{trainer.model.size:,} weights, {len(begun.prepared.aspects):,} wordings of aspects"
-    return Fitted(folder, _rows(trainer), about)
-
-
-def _rows(trainer: Loop[Any]) -> tuple[FittedRow, ...]:
+        questions, model, tokenizer = build_reader(config, numbers, data_dir)
+        trainer = ReaderTrainer(config, questions, model, run.device)
+        run.train(trainer)
+        folder, about = write_reader(out, trainer, tokenizer), f"{len(questions.aspects):,} wordings of aspects"
+    else:
+        prepared, vocabulary = prepare(config, data_dir)
+        trainer = train_seeds(config, prepared, numbers, run)
+        folder = write_result(out, config, prepared, vocabulary, numbers, trainer.progress, trainer.best)
+        about = "random word vectors: name better ones in vectors.file"
+        if config.vectors.file:
+            about = f"{100 * vocabulary.coverage['known_tokens']:.1f}% of the words known"
+    warn_of(trainer.prepared.notes)
     progress = trainer.progress
-    rows = zip(trainer.seeds, progress.best_epoch, progress.best_figures, strict=True)
-    return tuple(FittedRow(str(seed), epoch, figures) for seed, epoch, figures in rows)
+    rows = map(FittedRow, map(str, numbers), progress.best_epoch, progress.best_figures)
+    return Fitted(folder, tuple(rows), f"{trainer.model.size:,} weights, {about}")
 
 
-def train_seeds(
-    config: RunConfig,
-    prepared: Prepared,
-    seeds: Sequence[int],
-    device: str = "cpu",
-    callbacks: Sequence[Callback] = (),
-    *,
-    run: RunFolder | None = None,
-    resume: bool = False,
-) -> Trainer:
-    """Train seeds of a system that reads words to the end, its teachers first where it has any.
-
-    With a `run` folder every validation is saved there, and `resume` goes on from the last.
-    """
+def train_seeds(config: RunConfig, prepared: Prepared, seeds: Sequence[int], run: Run = _UNSAVED) -> Trainer:
+    """Train seeds of a system that reads words to the end, its teachers first where it has any."""
     if config.distillation.teachers:
-        teachers = Trainer(teachers_config(config), prepared, teacher_seeds(config), device)
-        own = None if run is None else RunFolder(run.path / _TEACHERS)
-        train_to_the_end(teachers, "teachers", own, callbacks, resume=resume)
+        first = config.training.seed + _APART
+        own = range(first, first + config.distillation.teachers)
+        teachers = Trainer(teachers_config(config), prepared, own, run.device)
+        replace(run, path=None if run.path is None else run.path / _TEACHERS).train(teachers, "teachers")
         teachers.put(teachers.best)
         train = versions(config, prepared)
         soft_labels = reading_probabilities(teachers.model, train).mean(0).astype(np.float32)
@@ -128,15 +96,9 @@ def train_seeds(
         prepared = replace(prepared, train=train, soft_labels=soft_labels)
         del teachers
         gc.collect()  # a trainer and its graphs refer to each other, and hold a GPU's memory
-    trainer = Trainer(config, prepared, seeds, device)
-    train_to_the_end(trainer, "model", run, callbacks, resume=resume)
+    trainer = Trainer(config, prepared, seeds, run.device)
+    run.train(trainer)
     return trainer
-
-
-def teacher_seeds(config: RunConfig) -> range:
-    """The seeds of a run's teachers."""
-    first = config.training.seed + _APART
-    return range(first, first + config.distillation.teachers)
 
 
 def versions(config: RunConfig, prepared: Prepared) -> Encoded:

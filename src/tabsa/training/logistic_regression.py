@@ -6,6 +6,7 @@ The dev split chooses that strength, and the one number that moves the border of
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -16,23 +17,15 @@ from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.datasets.checking import any_named, mostly_implied, notes_on, warn_of
 from tabsa.encoding.arrays import UNLABELLED, combine_readings, gold_labels, passage_labels, readings
 from tabsa.errors import ConfigError, TabsaError
-from tabsa.evaluation.metrics import FAMILIES, METRICS
+from tabsa.evaluation.metrics import FAMILIES
 from tabsa.evaluation.report import Report, evaluate
-from tabsa.models.linear.linear_features import (
-    Decision,
-    FeatureSpace,
-    LRConfig,
-    SparseRows,
-    Tagger,
-    passage_ngrams,
-)
+from tabsa.models.linear.linear_features import Decision, FeatureSpace, LRConfig, SparseRows, Tagger, passage_ngrams
 from tabsa.models.linear.linear_model import LinearEngine, LinearModel, softmax, tagger_for, write_model
 from tabsa.schema import Dataset
-from tabsa.training.callbacks import Callback
-from tabsa.training.loop import figures_of, selected
-from tabsa.training.model_card import flattering_card, implied_line, percent
+from tabsa.training.loop import class_weights, figures_of, selected
+from tabsa.training.model_card import model_card
 from tabsa.training.run_config import RunConfig, Selection
-from tabsa.training.run_folder import Fitted, FittedRow, RunFolder
+from tabsa.training.run_folder import Fitted, FittedRow, Run, RunFolder
 from tabsa.training.word_data import datasets
 
 _NEVER: Final = -100.0  # the logit of a label that an aspect never has in the training data
@@ -59,9 +52,6 @@ class FittedModel:
     best: Trial
     trials: tuple[Trial, ...]
     reports: dict[Decision, Report]
-    implied: bool = False  # most targets that it learnt from are not named in their texts
-    named: bool = True  # some are
-    notes: tuple[str, ...] = ()  # what to know of dev beside the figures
 
 
 @dataclass(frozen=True)
@@ -80,35 +70,24 @@ class _Features:
         return combine_readings(self.groups[:, None], len(self.gold), softmax(moved)[:, None])
 
 
-def fit_folder(
-    config: RunConfig, out: Path, run: RunFolder, callbacks: Sequence[Callback] = (), data_dir: Path | None = None
-) -> Fitted:
+def fit_folder(config: RunConfig, out: Path, run: Run) -> Fitted:
     """Fit, and write the model folder; it has no seeds, and resuming it is fitting it again."""
-
-    def on_step(name: str, share: float) -> None:
-        for callback in callbacks:
-            callback.on_step(name, share)
-
     try:
-        fitted = fit_model(config, data_dir, on_step)
+        run.call("on_step", "reading", 0.0)
+        train, dev = datasets(config, run.data_dir)
+        tagger, length = tagger_for(config.model, run.data_dir), config.data.max_length
+        on_step = partial(run.call, "on_step")
+        fitted = fit_datasets(config.model, train, dev, tagger, length, config.training.select, on_step)
     finally:
-        for callback in callbacks:
-            callback.on_steps_end()
-    run.config.unlink(missing_ok=True)
-    run.start(config, (config.training.seed,))
-    folder = write_fitted(out, config, fitted)
+        run.call("on_steps_end")
+    folder = RunFolder(out / "run")
+    folder.config.unlink(missing_ok=True)
+    folder.start(config, (config.training.seed,))
+    written = write_fitted(out, config, fitted, implied=mostly_implied(train), named=any_named(train))
     rows = (FittedRow(name, None, {"sun": one.sun, "ma": one.ma}) for name, one in fitted.reports.items())
-    warn_of(fitted.notes)
+    warn_of((*notes_on(train, start=True), *notes_on(dev)))
     about = f"{len(fitted.model.space.ngrams):,} n-grams, C {fitted.best.c:g} and {config.model.decision} kept"
-    return Fitted(folder, tuple(rows), about)
-
-
-def fit_model(config: RunConfig, data_dir: Path | None = None, on_step: OnStep = lambda *_: None) -> FittedModel:
-    """Fit what a run's configuration describes; of its training section only `select` matters here."""
-    on_step("reading", 0.0)
-    train, dev = datasets(config, data_dir)
-    tagger = tagger_for(config.model, data_dir)
-    return fit_datasets(config.model, train, dev, tagger, config.data.max_length, config.training.select, on_step)
+    return Fitted(written, tuple(rows), about)
 
 
 def fit_datasets(
@@ -124,22 +103,23 @@ def fit_datasets(
     if not config.c:
         raise ConfigError("'model.c' is empty; expected at least one number")
     strengths = sorted(set(config.c))
-    learnt = _features(train, config, tagger, max_length)
-    judged = _features(dev, config, tagger, max_length)
+    learnt, judged = (_features(data, config, tagger, max_length) for data in (train, dev))
     space = FeatureSpace.of(learnt.ngrams, config)
     if not space.ngrams:
         raise ConfigError(f"{train.name} {train.split} has no n-gram to learn from")
     rows, dev_rows = space.encode(learnt.ngrams), space.encode(judged.ngrams)
-    regressions = _Regressions(rows, learnt.labels, len(space.ngrams), len(train.labels), config.class_power)
+    shape = (len(strengths), len(space.ngrams), len(train.aspects), len(train.labels))
+    weights, intercepts = np.zeros(shape, np.float32), np.full((shape[0], *shape[2:]), _NEVER, np.float32)
+    for aspect, name in enumerate(train.aspects):
+        on_step(name, aspect / len(train.aspects))
+        fits = _regressions(rows, learnt.labels[:, aspect], strengths, len(space.ngrams), config.class_power)
+        for n, (classes, slopes, starts) in enumerate(fits):
+            weights[n][:, aspect, classes], intercepts[n, aspect, classes] = slopes, starts
     models, trials = [], []
-    for number, c in enumerate(strengths):
-        for aspect in regressions.fit(c):
-            on_step(f"C = {c:g}", (number + aspect / len(train.aspects)) / len(strengths))
-        weights, intercepts = regressions.weights.astype(np.float32), regressions.intercepts.astype(np.float32)
-        model = LinearModel(space, weights, intercepts, train.aspects, train.labels, max_length)
-        bias, score = choose_bias(model.logits(dev_rows), judged, select, config.decision)
-        models.append(model)
-        trials.append(Trial(c, bias, score))
+    for c, of_c, own in zip(strengths, weights, intercepts, strict=True):
+        models.append(LinearModel(space, of_c, own, train.aspects, train.labels, max_length))
+        trials.append(Trial(c, *choose_bias(models[-1].logits(dev_rows), judged, select, config.decision)))
+    on_step("choosing", 1.0)
     best = max(range(len(trials)), key=lambda n: trials[n].score)
     logits = models[best].logits(dev_rows)
     biases: dict[Decision, float] = {"argmax": 0.0, "threshold": choose_bias(logits, judged, select, "threshold")[0]}
@@ -148,9 +128,6 @@ def fit_datasets(
         trials[best],
         tuple(trials),
         {name: evaluate(dev, judged.probabilities(logits, bias), bootstrap=0) for name, bias in biases.items()},
-        mostly_implied(train),
-        any_named(train),
-        (*notes_on(train, start=True), *notes_on(dev)),
     )
 
 
@@ -175,45 +152,36 @@ def _features(data: Dataset, config: LRConfig, tagger: Tagger | None, max_length
     return _Features(ngrams, np.array(groups, np.int64), np.array(labels, np.int64).reshape(shape), gold)
 
 
-class _Regressions:
-    """One regression for each aspect, F features and L labels; each fit starts from the one before.
+def _regressions(
+    rows: SparseRows, gold: NDArray[np.int64], strengths: Sequence[float], features: int, power: float
+) -> Iterator[tuple[NDArray[np.int64], Any, Any]]:
+    """Fit one aspect, F features, with each C, from the fit before: its L labels, weights (F, L), intercepts (L,).
 
-    For an aspect with the labels y, the weights W (F, L) and the intercepts b (L,) are those with the least
+    Of the labels y, the weights W and the intercepts b are those with the least
 
         |W|^2 / 2  +  sum over rows n of  C * s_n * -log softmax(x_n W + b)[y_n]
 
     where s_n is 1 / frequency ** power of the row's class, and 1 on average. Of two labels only the second has numbers.
     """
-
-    def __init__(self, rows: SparseRows, gold: NDArray[np.int64], features: int, labels: int, power: float) -> None:
-        try:
-            from scipy.sparse import csr_matrix
-            from sklearn.linear_model import LogisticRegression
-        except ImportError as e:
-            raise TabsaError("fitting 'lr' needs scikit-learn: pip install 'tabsa[train]'") from e
-        matrix = csr_matrix((rows.values, rows.columns, rows.starts), shape=(len(gold), features))
-        aspects = gold.shape[1]
-        self.weights, self.intercepts = np.zeros((features, aspects, labels)), np.full((aspects, labels), _NEVER)
-        self.tasks: list[tuple[Any, NDArray[np.int64], NDArray[np.float64], Any]] = []
-        for own in gold.T:
-            labelled = own != UNLABELLED
-            counts = np.bincount(own[labelled], minlength=labels).astype(np.float64)
-            importance = np.where(counts > 0, np.maximum(counts, 1) ** -power, 0)
-            importance *= counts.sum() / max((importance * counts).sum(), 1e-300)
-            model = LogisticRegression(solver="newton-cg", tol=_TOLERANCE, max_iter=1000, warm_start=True)
-            self.tasks.append((matrix[labelled], own[labelled], importance[own[labelled]], model))
-
-    def fit(self, c: float) -> Iterator[int]:
-        """Fit one aspect after another, which changes `weights` and `intercepts`; yields how many are done."""
-        for aspect, (matrix, labels, importance, model) in enumerate(self.tasks):
-            classes = np.unique(labels)
-            self.intercepts[aspect, classes] = 0.0
-            if len(classes) > 1:
-                model.set_params(C=c).fit(matrix, labels, sample_weight=importance)
-                numbered = classes if len(classes) > 2 else classes[1:]
-                self.weights[:, aspect, numbered] = model.coef_.T
-                self.intercepts[aspect, numbered] = model.intercept_
-            yield aspect + 1
+    try:
+        from scipy.sparse import csr_matrix
+        from sklearn.linear_model import LogisticRegression
+    except ImportError as e:
+        raise TabsaError("fitting 'lr' needs scikit-learn: pip install 'tabsa[train]'") from e
+    labelled = gold != UNLABELLED
+    matrix = csr_matrix((rows.values, rows.columns, rows.starts), shape=(len(gold), features))[labelled]
+    labels, classes = gold[labelled], np.unique(gold[labelled])
+    importance = class_weights(np.bincount(labels), power)[labels]
+    model = LogisticRegression(solver="newton-cg", tol=_TOLERANCE, max_iter=1000, warm_start=True)
+    for c in strengths:
+        if len(classes) < 2:
+            yield classes, 0.0, 0.0
+            continue
+        model.set_params(C=c).fit(matrix, labels, sample_weight=importance)
+        slopes, starts = model.coef_.T, model.intercept_
+        if len(classes) == 2:
+            slopes, starts = np.pad(slopes, ((0, 0), (1, 0))), np.pad(starts, (1, 0))
+        yield classes, slopes, starts
 
 
 def choose_bias(
@@ -228,39 +196,30 @@ def choose_bias(
     return max(scores, key=lambda pair: pair[1])
 
 
-def write_fitted(path: Path, config: RunConfig, fitted: FittedModel) -> ModelFolder:
+def write_fitted(path: Path, config: RunConfig, fitted: FittedModel, *, implied: bool, named: bool) -> ModelFolder:
     """Write the model folder; its metrics hold the dev report of either decision, by name."""
+    model, options, data = fitted.model, fitted.model.config, config.data
     reports = {name: report.to_dict() for name, report in fitted.reports.items()}
-    chosen = reports[config.model.decision]
     metrics: dict[str, Any] = {
-        "data": config.data.name,
-        "split": config.data.dev,
-        "decision": config.model.decision,
+        "data": data.name,
+        "split": data.dev,
+        "decision": options.decision,
         "c": fitted.best.c,
         "none_bias": fitted.best.none_bias,
-        "features": len(fitted.model.space.ngrams),
-        "dev": {family: chosen[family] for family in FAMILIES},
+        "features": len(model.space.ngrams),
+        "dev": {family: reports[options.decision][family] for family in FAMILIES},
         "decisions": reports,
         "trials": [trial._asdict() for trial in fitted.trials],
     }
-    card = _card(config, fitted, reports)
-    return write_model(path, fitted.model, metrics, card, implied=fitted.implied, named=fitted.named)
-
-
-def _card(config: RunConfig, fitted: FittedModel, reports: dict[Decision, dict[str, Any]]) -> str:
-    """A model card of what is known at the end of a fit."""
-    model, options = fitted.model, fitted.model.config
-    columns = [(decision, family) for decision in reports for family in FAMILIES]
-    table = [[f"{config.data.name} {config.data.dev}, %", *(f"{decision}, {family}" for decision, family in columns)]]
-    table += [[name, *(percent(reports[decision][family][name]) for decision, family in columns)] for name in METRICS]
     lengths = f"{options.word_ngrams} of words, {options.pos_ngrams} of tags, {options.char_ngrams} of characters"
     facts = [
         f"aspects: {', '.join(model.aspects)}",
         f"features: {len(model.space.ngrams):,} n-grams",
         f"longest n-gram: {lengths}",
         f"words behind a negation that are read as negated: {options.negation}",
-        f"C: {fitted.best.c:g}, selected by {config.training.select} on {config.data.dev}",
+        f"C: {fitted.best.c:g}, selected by {config.training.select} on {data.dev}",
         f"decision: {options.decision}, which adds {model.none_bias:g} to the logit of `none`",
-        *implied_line(fitted.implied),
     ]
-    return flattering_card(config, model.labels, facts, table)
+    figures = {f"{name}, {f}": getattr(report, f) for name, report in fitted.reports.items() for f in FAMILIES}
+    card = model_card(config, model.labels, facts, figures, implied=implied)
+    return write_model(path, model, metrics, card, implied=implied, named=named)

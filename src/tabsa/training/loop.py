@@ -12,8 +12,7 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -39,21 +38,26 @@ POOL = 16  # batches that are sorted by length together
 class TrainingProgress:
     """The state of a run: everything besides tensors that resuming needs."""
 
-    epoch: int = 0  # finished
-    update: int = 0
-    best: list[float] = field(default_factory=list)  # a seed's best score
-    best_epoch: list[int] = field(default_factory=list)
-    best_figures: list[Figures] = field(default_factory=list)
-    stopped: list[bool] = field(default_factory=list)
+    epoch: int  # finished
+    update: int
+    best: list[float]  # a seed's best score
+    best_epoch: list[int]
+    best_figures: list[Figures]
+    stopped: list[bool]
 
     def best_seed(self) -> int:
         """The number of the seed that is best on dev."""
         best = max(range(len(self.best)), key=lambda n: self.best[n])
         if not self.best_figures[best]:
-            raise ConfigError(
-                "the weights grew beyond all bounds before the first validation; try a lower training.rate"
-            )
+            raise ConfigError("the weights diverged before the first validation; try a lower training.rate")
         return best
+
+    def metrics(self, config: RunConfig, seeds: Sequence[int], dev: Figures) -> dict[str, Any]:
+        """What a model folder says of the best seed, whose dev figures are given, and of all."""
+        best, own = self.best_seed(), map(plain, self.best_figures)
+        found = {"data": config.data.name, "split": config.data.dev, "seed": seeds[best]}
+        found |= {"epoch": self.best_epoch[best], "dev": plain(dev)}
+        return {**found, "seeds": dict(zip(map(str, seeds), own, strict=True))}
 
 
 @dataclass(frozen=True)
@@ -69,27 +73,16 @@ class Validation:
 
     def to_dict(self) -> dict[str, Any]:
         """As one line of metrics.jsonl."""
-        return {
-            "epoch": self.epoch,
-            "update": self.update,
-            "loss": [plain_number(loss) for loss in self.loss],
-            "dev": [plain(figures) for figures in self.figures],
-            "improved": self.improved,
-            "seconds": round(self.seconds, 3),
-        }
-
-
-@dataclass(frozen=True)
-class SeedScore:
-    """A seed's figures on dev."""
-
-    figures: Figures
-    score: float  # by which states are compared
-    finite: bool
+        loss, dev = [plain_number(loss) for loss in self.loss], [plain(figures) for figures in self.figures]
+        own = {"epoch": self.epoch, "update": self.update, "loss": loss, "dev": dev}
+        return {**own, "improved": self.improved, "seconds": round(self.seconds, 3)}
 
 
 class Loop(ABC, Generic[Batch]):
     """A run in progress: model, optimiser, generators and progress."""
+
+    texts: int  # that are learnt from
+    updates: int  # in an epoch
 
     def __init__(self, config: RunConfig, model: Network, seeds: Sequence[int], device: str = "cpu") -> None:
         self.config, self.seeds, self.device = config, tuple(seeds), torch.device(device)
@@ -102,39 +95,24 @@ class Loop(ABC, Generic[Batch]):
         self.model = model.to(self.device)
         half = training.precision == "bf16" and self.device.type == "cuda"  # a CPU's bf16 products are never chosen
         self.products = torch.bfloat16 if half else torch.float32
-        self.optimiser = optimisers.optimiser(
-            training.optimiser,
-            self._rates(),
-            rate=training.rate,
-            weight_decay=training.weight_decay,
-            beta2=training.beta2,
-            fused=model.fused,
-        )
+        factors = self.model.rate_factors(decay=training.layer_decay, head=training.head_rate)
+        groups: dict[float, list[Tensor]] = {}
+        for name, parameter in self.model.named_parameters():
+            groups.setdefault(factors.get(name, 1.0), []).append(parameter)
+        self.optimiser = optimisers.optimiser(training, groups, fused=model.fused)
+        self.draws = [torch.Generator(self.device) for _ in seeds]
         self.seed_generators()
-        self.progress = TrainingProgress(
-            best=[-1.0] * len(seeds),
-            best_epoch=[0] * len(seeds),
-            best_figures=[{} for _ in seeds],
-            stopped=[False] * len(seeds),
-        )
+        count = len(seeds)
+        self.progress = TrainingProgress(0, 0, [-1.0] * count, [0] * count, [{} for _ in seeds], [False] * count)
         self.best = self.weights()
         self.ema = self.weights() if training.ema else {}
         self.limit = 0  # updates after which a run ends, whatever its epochs; 0: none
 
     def seed_generators(self) -> None:
-        """Make each seed's generators, of the order of its data and of its dropout, as they are at the start."""
+        """Put each seed's generators, of the order of its data and of its dropout, where they are at the start."""
         self.orders = [np.random.default_rng([seed, 0]) for seed in self.seeds]
-        self.draws = [torch.Generator(self.device).manual_seed(2**32 + seed) for seed in self.seeds]
-
-    @property
-    @abstractmethod
-    def updates(self) -> int:
-        """Updates in an epoch."""
-
-    @property
-    @abstractmethod
-    def texts(self) -> int:
-        """Texts that are learnt from."""
+        for generator, seed in zip(self.draws, self.seeds, strict=True):  # the very ones that graphs draw from
+            generator.manual_seed(2**32 + seed)
 
     @abstractmethod
     def batches(self) -> Iterator[Batch]:
@@ -145,17 +123,8 @@ class Loop(ABC, Generic[Batch]):
         """Change the weights by what a batch says (`step`); returns the losses (S,)."""
 
     @abstractmethod
-    def score(self) -> list[SeedScore]:
-        """Score every seed on dev."""
-
-    def _rates(self) -> dict[float, list[Tensor]]:
-        """The parameters by what their learning rate is multiplied by."""
-        training = self.config.training
-        factors = self.model.rate_factors(decay=training.layer_decay, head=training.head_rate)
-        groups: dict[float, list[Tensor]] = {}
-        for name, parameter in self.model.named_parameters():
-            groups.setdefault(factors.get(name, 1.0), []).append(parameter)
-        return groups
+    def score(self) -> list[tuple[Figures, bool]]:
+        """Every seed's figures on dev, and whether its answers are finite."""
 
     @property
     def done(self) -> bool:
@@ -191,8 +160,11 @@ class Loop(ABC, Generic[Batch]):
         factor = rate_factor(training, self.progress.update, self.total)
         optimisers.set_rate(self.optimiser, training.rate * factor)
         losses = self.learn(batch)
-        self.progress.update += 1
-        self._move_ema()
+        self.progress.update = done = self.progress.update + 1
+        if self.ema:  # early on its memory is short, so that it forgets the start
+            decay, parameters = min(training.ema, done / (done + 10)), dict(self.model.named_parameters())
+            with torch.no_grad():
+                torch._foreach_lerp_(list(self.ema.values()), [parameters[n] for n in self.ema], 1 - decay)
         return losses
 
     def context(self, **also: Any) -> Context:
@@ -220,44 +192,37 @@ class Loop(ABC, Generic[Batch]):
             if name in weights:
                 tensor.copy_(weights[name])
 
-    @torch.no_grad()
-    def _move_ema(self) -> None:
-        """Take the weights into their moving average; early on its memory is short, so that it forgets the start."""
-        done = self.progress.update
-        decay = min(self.config.training.ema, done / (done + 10))
-        if self.ema:
-            parameters = dict(self.model.named_parameters())
-            torch._foreach_lerp_(list(self.ema.values()), [parameters[n] for n in self.ema], 1 - decay)
-
-    @contextmanager
-    def with_ema(self) -> Iterator[None]:
-        """Put the moving average of the weights, where there is one, into the model for a while."""
-        own = self.weights() if self.ema else {}
-        self.put(self.ema)
-        yield
-        self.put(own)
+    def must_improve(self) -> None:
+        """Count the start as the best so far."""
+        for number, (figures, _) in enumerate(self.score()):
+            self.progress.best[number] = selected(figures, self.config.training.select)
+            self.progress.best_figures[number] = figures
 
     def validate(self, loss: list[float], seconds: float) -> Validation:
-        """Score every seed on dev, and save each one's best state; a seed that is no longer finite stops."""
+        """Score every seed on dev, and save each one's best state; a seed that is no longer finite stops.
+
+        Where there is a moving average of the weights, it is what is scored and saved.
+        """
         progress, training = self.progress, self.config.training
+        own = self.weights() if self.ema else {}
+        self.put(self.ema)
         figures, improved = [], []
-        with self.with_ema():
-            for number, scored in enumerate(self.score()):
-                score = float(progress.epoch) if training.select == "last" else scored.score
-                better = scored.finite and not progress.stopped[number] and score > progress.best[number]
-                if better:
-                    progress.best[number], progress.best_epoch[number] = score, progress.epoch
-                    progress.best_figures[number] = scored.figures
-                    for name, tensor in self.model.named_parameters():
-                        self.best[name][number] = tensor.detach()[number]
-                if not scored.finite and not progress.stopped[number]:
-                    problem = f"seed {self.seeds[number]} diverged by epoch {progress.epoch}, and stops there"
-                    warnings.warn(f"{problem}; try a lower training.rate", stacklevel=2)
-                waited = progress.epoch - progress.best_epoch[number]
-                limit = training.patience * training.validate_every
-                progress.stopped[number] |= not scored.finite or bool(limit and waited >= limit)
-                figures.append(scored.figures)
-                improved.append(better)
+        for number, (found, finite) in enumerate(self.score()):
+            score = float(progress.epoch) if training.select == "last" else selected(found, training.select)
+            better = finite and not progress.stopped[number] and score > progress.best[number]
+            if better:
+                progress.best[number], progress.best_epoch[number] = score, progress.epoch
+                progress.best_figures[number] = found
+                for name, tensor in self.model.named_parameters():
+                    self.best[name][number] = tensor.detach()[number]
+            if not finite and not progress.stopped[number]:
+                problem = f"seed {self.seeds[number]} diverged by epoch {progress.epoch}, and stops there"
+                warnings.warn(f"{problem}; try a lower training.rate", stacklevel=2)
+            waited, limit = progress.epoch - progress.best_epoch[number], training.patience * training.validate_every
+            progress.stopped[number] |= not finite or bool(limit and waited >= limit)
+            figures.append(found)
+            improved.append(better)
+        self.put(own)
         return Validation(progress.epoch, progress.update, loss, figures, improved, seconds)
 
 
@@ -297,10 +262,10 @@ def length_batches(
     return batches
 
 
-def class_weights(counts: NDArray[np.float64], power: float) -> NDArray[np.float32]:
+def class_weights(counts: NDArray[np.integer], power: float) -> NDArray[np.float64]:
     """One weight a label, (1 / frequency) ** power, scaled to a mean of 1 over the labels that were counted."""
     weights = np.where(counts > 0, np.maximum(counts, 1.0) ** -power, 0.0)
-    return np.asarray(weights * (counts.sum() / (weights * counts).sum()), np.float32)
+    return np.asarray(weights * (counts.sum() / (weights * counts).sum()))
 
 
 def figures_of(truth: NDArray[np.int64], probabilities: NDArray[np.float64]) -> Figures:
@@ -314,7 +279,9 @@ def figures_of(truth: NDArray[np.int64], probabilities: NDArray[np.float64]) -> 
 
 
 def selected(figures: Figures, metric: Selection) -> float:
-    """The dev score by which states are compared; an undefined figure counts as 0."""
+    """The dev score by which states are compared: less of a loss, or more; an undefined figure counts as 0."""
+    if "log_loss" in figures.get("questions", {}):
+        return -figures["questions"]["log_loss"]
     names = [("ma", "strict_accuracy"), ("sun", "macro_f1")]
     names += [("sun", name) for name in ("aspect_auc", "sentiment_accuracy", "sentiment_auc")]
     if metric == "opinion_f1" or "sun" not in figures:  # which is for the same aspects of every text

@@ -1,46 +1,45 @@
 """Model cards: what is known of a model at the end of its training, in a page of Markdown."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
+from tabsa.evaluation.report_tables import percent
 from tabsa.training.run_config import RunConfig
+
+_FLATTERS = (
+    "These figures are of the split that selected the model, so they flatter it; `tabsa evaluate` on a test split does "
+    "not."
+)
 
 
 def model_card(
-    title: str, labels: Sequence[str], facts: Sequence[str], table: Sequence[Sequence[str]], *, open_aspects: bool
+    config: RunConfig,
+    labels: Sequence[str],
+    facts: Sequence[str],
+    figures: Mapping[str, Mapping[str, float]],
+    *,
+    implied: bool = False,
+    title: str = "",
+    judged_on: str = "",
 ) -> str:
-    """A title, what the model does, a list of facts, and figures; the first row of `table` is its header."""
-    aspects = "of any aspect in plain words" if open_aspects else "each aspect"
-    header, *rows = table
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(
-        [
-            f"# {title}",
-            "",
-            f"Says of each target and {aspects} whether a text is {', '.join(labels[1:])} about it, or silent.",
-            "",
-            *(f"- {fact}" for fact in facts),
-            "",
-            *(f"| {' | '.join(line)} |" for line in lines),
-            "",
-        ]
-    )
+    """What the model does, a list of facts, and figures by column and name.
 
-
-def flattering_card(
-    config: RunConfig, labels: Sequence[str], facts: Sequence[str], table: Sequence[Sequence[str]]
-) -> str:
-    """The card of a model that was selected by the figures of its table."""
-    title = f"{config.kind} trained on {config.data.name}"
-    card = model_card(title, labels, facts, table, open_aspects=config.system.open_aspects)
-    flatter = "These figures are of the split that selected the model, so they flatter it"
-    return f"{card}\n{flatter}; `tabsa evaluate` on a test split does not.\n"
-
-
-def implied_line(implied: bool) -> list[str]:
-    """The fact of texts that do not name a target, where it is one."""
-    return ["a text that does not name a target is taken to be about it (`implied`), unless told"] if implied else []
-
-
-def percent(fraction: float | None) -> str:
-    """One decimal, or a dash where there is no figure."""
-    return "–" if fraction is None or fraction != fraction else f"{100 * fraction:.1f}"
+    `title` and `judged_on` are those of a model that was not selected by dev figures, as which it is described else.
+    """
+    aspects = "of any aspect in plain words" if config.system.open_aspects else "each aspect"
+    names = dict.fromkeys(name for column in figures.values() for name in column)
+    rows = [[name.replace("_", " "), *(percent(own.get(name, math.nan)) for own in figures.values())] for name in names]
+    header = [judged_on or f"{config.data.name} {config.data.dev}, %", *figures]
+    lines = [
+        f"# {title or f'{config.kind} trained on {config.data.name}'}",
+        "",
+        f"Says of each target and {aspects} whether a text is {', '.join(labels[1:])} about it, or silent.",
+        "",
+        *(f"- {fact}" for fact in facts),
+        *(["- a text that does not name a target is taken to be about it (`implied`), unless told"] * implied),
+        "",
+        *(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)),
+        "",
+        *([] if judged_on else [_FLATTERS, ""]),
+    ]
+    return "\n".join(lines)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tabsa.training.run_config import Clip, Optimiser
+from tabsa.training.run_config import Clip, TrainingConfig
 
 START = 0.1  # the accumulator of squared gradients at the start, TensorFlow's default
 
@@ -35,8 +35,7 @@ class FTRL(torch.optim.Optimizer):
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]
             # A tensor, made in float32: a captured graph reads what it holds when it is replayed.
-            rate = group["lr"]
-            rate = rate if isinstance(rate, Tensor) else torch.tensor(rate, device=parameters[0].device)
+            rate = torch.as_tensor(group["lr"], dtype=torch.float32, device=parameters[0].device)
             self._update(parameters, rate.to(parameters[0].dtype), group["keep_start"])
 
     def _update(self, parameters: list[Tensor], rate: Tensor, keep_start: bool) -> None:
@@ -64,31 +63,25 @@ class FTRL(torch.optim.Optimizer):
 
 
 def optimiser(
-    name: Optimiser,
-    parameters: Mapping[float, Sequence[Tensor]],
-    *,
-    rate: float,
-    weight_decay: float = 0.0,
-    beta2: float = 0.999,
-    fused: bool = False,
+    training: TrainingConfig, parameters: Mapping[float, Sequence[Tensor]], *, fused: bool = False
 ) -> torch.optim.Optimizer:
-    """The optimiser called `name`, for parameters by what their rate is multiplied by.
+    """The optimiser of a run, for parameters by what their rate is multiplied by.
 
-    `weight_decay` and `beta2` are those of AdamW and Adam. `fused` asks for one kernel in place of several. On a GPU a
-    rate is a tensor there, to be filled.
+    `fused` asks for one kernel in place of several. On a GPU a rate is a tensor there, to be filled.
     """
     groups = [{"params": list(own), "factor": factor} for factor, own in parameters.items()]
+    rate, betas = training.rate, (0.9, training.beta2)
     device = next(iter(parameters.values()))[0].device
+    on_gpu = device.type == "cuda"
     made: torch.optim.Optimizer
-    if name in ("ftrl", "ftrl-tf"):
-        made = FTRL(groups, rate, keep_start=name == "ftrl")
+    if training.optimiser in ("ftrl", "ftrl-tf"):
+        made = FTRL(groups, rate, keep_start=training.optimiser == "ftrl")
+    elif training.optimiser == "adam":
+        made = torch.optim.Adam(groups, rate, betas, fused=fused, capturable=on_gpu)
     else:
-        kernels: dict[str, Any] = {"fused": fused} | ({"capturable": True} if device.type == "cuda" else {})
-        if name == "adam":
-            made = torch.optim.Adam(groups, rate, (0.9, beta2), **kernels)
-        else:
-            made = torch.optim.AdamW(groups, rate, (0.9, beta2), weight_decay=weight_decay, **kernels)
-    if device.type == "cuda":
+        decay = training.weight_decay
+        made = torch.optim.AdamW(groups, rate, betas, weight_decay=decay, fused=fused, capturable=on_gpu)
+    if on_gpu:
         for group in made.param_groups:
             group["lr"] = torch.tensor(rate * group["factor"], device=device)
     return made
@@ -97,11 +90,10 @@ def optimiser(
 def set_rate(opt: torch.optim.Optimizer, rate: float) -> None:
     """Set the learning rate of the next step, times each group's factor."""
     for group in opt.param_groups:
-        own = rate * group["factor"]
         if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(own)
+            group["lr"].fill_(rate * group["factor"])
         else:
-            group["lr"] = own
+            group["lr"] = rate * group["factor"]
 
 
 def clip(parameters: Iterable[Tensor], how: Clip, norm: float) -> None:
@@ -122,12 +114,8 @@ def clip(parameters: Iterable[Tensor], how: Clip, norm: float) -> None:
 
 def pack(opt: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimiser's state as named tensors."""
-    state: dict[int, dict[str, Any]] = opt.state_dict()["state"]
-    return {
-        f"{number}.{name}": value if isinstance(value, Tensor) else torch.tensor(value)
-        for number, values in state.items()
-        for name, value in values.items()
-    }
+    state: dict[int, dict[str, Tensor]] = opt.state_dict()["state"]
+    return {f"{number}.{name}": value for number, own in state.items() for name, value in own.items()}
 
 
 def unpack(opt: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +17,7 @@ from tabsa.datasets.records import Columns
 from tabsa.encoding.pieces import PieceReader
 from tabsa.encoding.questions import AspectTable, Questions, encode_questions, joined_questions
 from tabsa.errors import ConfigError, DataError, first_line
-from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, Dataset, Example, Opinion
-from tabsa.training.prepared_file import read_prepared, write_prepared
+from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, Dataset
 from tabsa.training.run_config import RunConfig
 
 LABELS: Final = (NONE, POSITIVE, NEGATIVE, NEUTRAL, MIXED)  # of a model that learns from several datasets
@@ -84,15 +84,6 @@ class PreparedQuestions:
     implied: bool = False  # most targets of the first dataset are not named in their texts
     notes: tuple[str, ...] = ()  # what to know of dev beside figures of it
 
-    def save(self, path: Path) -> None:
-        """Write everything to one safetensors file."""
-        write_prepared(path, self)
-
-    @classmethod
-    def read(cls, path: Path) -> "PreparedQuestions":
-        """Read what `save` wrote."""
-        return read_prepared(path, cls, Questions, HeldOut, KnownPieces)
-
 
 def prepare_questions(
     config: RunConfig, reader: PieceReader, data_dir: Path | None = None, *, judged: tuple[Dataset, ...] = ()
@@ -158,8 +149,7 @@ def _held_out(
 ) -> HeldOut:
     data = encode_questions(dataset, reader, table, labels, longest=longest)
     own = any(example.aspects is not None for example in dataset.examples)
-    index = {label: place for place, label in enumerate(labels)}
-    gold = np.array([index[polarity] for *_, polarity in dataset.questions()], np.int64)
+    gold = np.array([labels.index(polarity) for *_, polarity in dataset.questions()], np.int64)
     known = tuple(label for label in labels if label in dataset.labels)
     return HeldOut(f"{dataset.name} {dataset.split}", data, gold, 0 if own else len(dataset.aspects), known)
 
@@ -183,14 +173,14 @@ def named_dataset(
     if _CONFLICT not in dataset.labels:
         return dataset
 
-    def opinion(one: Opinion) -> Opinion:
-        return replace(one, polarity=MIXED) if one.polarity == _CONFLICT else one
+    def renamed(label: str) -> str:
+        return MIXED if label == _CONFLICT else label
 
-    def example(one: Example) -> Example:
-        return replace(one, opinions=tuple(map(opinion, one.opinions)))
-
-    labels = tuple(MIXED if label == _CONFLICT else label for label in dataset.labels)
-    return replace(dataset, labels=labels, examples=tuple(map(example, dataset.examples)))
+    examples = tuple(
+        replace(one, opinions=tuple(replace(opinion, polarity=renamed(opinion.polarity)) for opinion in one.opinions))
+        for one in dataset.examples
+    )
+    return replace(dataset, labels=tuple(map(renamed, dataset.labels)), examples=examples)
 
 
 def encoder_folder(name: str, data_dir: Path | None = None) -> Path:
@@ -201,10 +191,8 @@ def encoder_folder(name: str, data_dir: Path | None = None) -> Path:
     if path.is_dir():
         return path
     for place in (f"encoders/{name}", f"../encoders/{name}"):
-        try:
+        with suppress(DataError):
             return find(place, data_dir)
-        except DataError:
-            continue
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
         raise ConfigError(f"there is no folder '{name}' for 'model.encoder'; a name on the hub is OWNER/NAME")
     try:

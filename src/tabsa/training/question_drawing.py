@@ -4,6 +4,7 @@ Public sets review one thing each, which they do not name. So that a reader tell
 given a name (`entity1: ...`, or in place of `this hotel`), and two texts about one thing each become one about two.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -101,11 +102,8 @@ class Drawer:
         """Give the thing that a text is about the name of the first slot."""
         known = self.prepared.pieces
         name = list(known.placeholders[0])
-        places = [
-            n
-            for n in range(len(text.pieces) - 1)
-            if text.pieces[n] in known.before and text.pieces[n + 1] in known.things
-        ]
+        pairs = enumerate(itertools.pairwise(text.pieces))
+        places = [n for n, (one, next_one) in pairs if one in known.before and next_one in known.things]
         if places and rng.random() < 0.7:
             for n in reversed(places):
                 text.pieces[n : n + 2], text.slots[n : n + 2] = name, [0] * len(name)
@@ -150,14 +148,10 @@ def _rename(text: DrawnText, old: Sequence[int], new: Sequence[int]) -> None:
     slots: list[int] = []
     n = 0
     while n < len(text.pieces):
-        if text.slots[n] == 0:
-            pieces += new
-            slots += [1] * len(new)
-            n += len(old)
-        else:
-            pieces.append(text.pieces[n])
-            slots.append(NO_SLOT)
-            n += 1
+        named = text.slots[n] == 0
+        pieces += new if named else text.pieces[n : n + 1]
+        slots += [1] * len(new) if named else [NO_SLOT]
+        n += len(old) if named else 1
     text.pieces, text.slots = pieces, slots
     text.questions = [(1, aspect, label) for _, aspect, label in text.questions]
 

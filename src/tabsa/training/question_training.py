@@ -9,7 +9,9 @@ room takes the place of the old one.
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
+from operator import ge
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,117 +20,80 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad
 
+from tabsa.checkpoint.model_config import ModelConfig
+from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.encoding.answers import restrict_labels
 from tabsa.encoding.arrays import UNLABELLED
-from tabsa.encoding.pieces import NO_SLOT
+from tabsa.encoding.pieces import NO_SLOT, PieceReader
 from tabsa.encoding.questions import PackedTexts, Questions, answers_of, packed_texts
-from tabsa.errors import DataError, first_line
+from tabsa.errors import ConfigError, DataError, first_line
+from tabsa.evaluation.calibration import calibration_error, fit_presence_calibration
 from tabsa.evaluation.metrics import question_metrics
+from tabsa.models.export import export
+from tabsa.models.reader.encoder import read_encoder
+from tabsa.models.reader.reader_config import reader_options
 from tabsa.models.reader.reader_network import QuestionBatch, Reader
+from tabsa.models.reader.reader_storage import write_reader_folder
 from tabsa.nn.context import EVALUATION, Context
-from tabsa.training.loop import (
-    Figures,
-    Loop,
-    SeedScore,
-    class_weights,
-    cross_entropy,
-    figures_of,
-    length_batches,
-    selected,
-)
-from tabsa.training.question_data import HeldOut, PreparedQuestions
+from tabsa.text.aspects import EVERYDAY
+from tabsa.training.loop import Figures, Loop, class_weights, cross_entropy, figures_of, length_batches
+from tabsa.training.model_card import model_card
+from tabsa.training.question_data import HeldOut, PreparedQuestions, encoder_folder, prepare_questions
 from tabsa.training.question_drawing import Drawer
 from tabsa.training.run_config import RunConfig
 
 _PIECES = 16  # texts' lengths are rounded up to a multiple of this, long ones to a multiple of four times as many
 _SHORT = 160
+_TOKENS = 16_384  # of a batch that is only read
+_READ_AT_ONCE = 512  # pieces, by a reader in use
+_ANY_NUMBER = 64  # of targets: a reader knows as many as a text names
 Learn = Callable[[QuestionBatch], Tensor]
-Draws = Sequence[torch.Generator]
+Shape = tuple[int, ...]  # pieces T, questions M, aspects U, words of an aspect L
 
 
-class Room(NamedTuple):
-    """The shape that a graph has room for."""
-
-    pieces: int  # T
-    questions: int  # M
-    aspects: int  # U
-    words: int  # L
-
-    def fits(self, other: "Room") -> bool:
-        """True where a batch of that shape can be padded to it."""
-        return all(own >= needed for own, needed in zip(self, other, strict=True))
-
-
-def room_of(batch: QuestionBatch) -> Room:
+def shape_of(batch: QuestionBatch) -> Shape:
     """The shape of a batch, its texts' length rounded up."""
     length = batch.pieces.shape[2]
     step = _PIECES if length <= _SHORT else 4 * _PIECES
-    length = -(-length // step) * step
-    return Room(length, batch.targets.shape[2], batch.aspects.shape[1], batch.aspects.shape[2])
+    return (-(-length // step) * step, batch.targets.shape[2], *batch.aspects.shape[1:])
 
 
-def more_room(needed: Room, before: Room | None) -> Room:
-    """For batches like this one, which vary, and for those before."""
-    spread = Room(
-        needed.pieces, -(-needed.questions // 8) * 8, -(-needed.aspects // 64) * 64 + 64, -(-needed.words // 4) * 4
-    )
-    return spread if before is None else Room(*(max(pair) for pair in zip(spread, before, strict=True)))
+def roomy(shape: Shape, before: Shape = (0, 0, 0, 0)) -> Shape:
+    """The shape of a graph for batches like one, which vary, and for those before."""
+    pieces, questions, aspects, words = shape
+    spread = (pieces, -(-questions // 8) * 8, -(-aspects // 64) * 64 + 64, -(-words // 4) * 4)
+    return tuple(map(max, spread, before))
 
 
-def padded(batch: QuestionBatch, room: Room) -> QuestionBatch:
+def padded(batch: QuestionBatch, shape: Shape) -> QuestionBatch:
     """The same texts and questions in arrays of a given shape."""
-    longer = room.pieces - batch.pieces.shape[2]
-    more = room.questions - batch.targets.shape[2]
-    others = room.aspects - batch.aspects.shape[1]
-    wider = room.words - batch.aspects.shape[2]
-    soft = batch.soft_labels
+    own = (batch.pieces.shape[2], batch.targets.shape[2], *batch.aspects.shape[1:])
+    longer, more, others, wider = (room - size for room, size in zip(shape, own, strict=True))
+    added = dict.fromkeys(("pieces", "slots", "owners", "places"), (0, longer))
+    added |= dict.fromkeys(("targets", "aspect_rows", "labels"), (0, more)) | {"aspect_lengths": (0, others)}
+    wide: dict[str, tuple[int, ...]] = {"aspects": (0, wider, 0, others), "soft_labels": (0, 0, 0, more)}
+    filling = {"slots": NO_SLOT, "targets": NO_SLOT, "labels": UNLABELLED, "aspect_lengths": 1}
+    tensors = {name: (getattr(batch, name), size) for name, size in (added | wide).items()}
     return replace(
-        batch,
-        pieces=pad(batch.pieces, (0, longer)),
-        slots=pad(batch.slots, (0, longer), value=NO_SLOT),
-        aspects=pad(batch.aspects, (0, wider, 0, others)),
-        aspect_lengths=pad(batch.aspect_lengths, (0, others), value=1),
-        targets=pad(batch.targets, (0, more), value=NO_SLOT),
-        aspect_rows=pad(batch.aspect_rows, (0, more)),
-        labels=pad(batch.labels, (0, more), value=UNLABELLED),
-        soft_labels=None if soft is None else pad(soft, (0, 0, 0, more)),
-        owners=None if batch.owners is None else pad(batch.owners, (0, longer)),
-        places=None if batch.places is None else pad(batch.places, (0, longer)),
+        batch, **{n: pad(one, size, value=filling.get(n, 0)) for n, (one, size) in tensors.items() if one is not None}
     )
 
 
-class _QuestionGraph:
+class QuestionGraph(NamedTuple):
     """One captured update, the batch it reads and the losses it leaves."""
 
-    def __init__(self, learn: Learn, batch: QuestionBatch, room: Room, draws: Draws, pool: Any) -> None:
-        self.room = room
-        self.batch = batch.cloned()
-        self.graph = torch.cuda.CUDAGraph()
-        for generator in draws:
-            self.graph.register_generator_state(generator)
-        with torch.cuda.graph(self.graph, pool=pool):
-            self.losses = learn(self.batch)
-
-    def replay(self, batch: QuestionBatch) -> Tensor:
-        for field in fields(QuestionBatch):
-            own, new = getattr(self.batch, field.name), getattr(batch, field.name)
-            if own is not None:
-                own.copy_(new)
-        self.graph.replay()
-        return self.losses.clone()
+    shape: Shape
+    batch: QuestionBatch
+    graph: torch.cuda.CUDAGraph
+    losses: Tensor
 
 
 class QuestionGraphs:
-    """Learns from batches, by graph where there is one that fits.
+    """Learns from batches, by graph where one fits; `learn` is one update, which must not wait for the GPU."""
 
-    Args:
-        learn: one update; it must not wait for the GPU.
-        draws: the generators it draws from.
-    """
-
-    def __init__(self, learn: Learn, draws: Draws) -> None:
+    def __init__(self, learn: Learn, draws: Sequence[torch.Generator]) -> None:
         self.plainly, self.draws = learn, draws
-        self.graphs: dict[tuple[int, int], _QuestionGraph] = {}
+        self.graphs: dict[tuple[int, int], QuestionGraph] = {}
         self.pool: Any = None  # one for all: they run one after the other
         self.refused = False  # whether a capture failed, after which nothing more is captured
 
@@ -136,25 +101,35 @@ class QuestionGraphs:
         """One update; returns the losses (S,)."""
         if self.refused:
             return self.plainly(batch)
-        needed = room_of(batch)
-        key = batch.pieces.shape[1], needed.pieces
-        graph = self.graphs.get(key)
-        if graph is not None and graph.room.fits(needed):
-            return graph.replay(padded(batch, graph.room))
-        room = more_room(needed, None if graph is None else graph.room)
-        batch = padded(batch, room)
+        needed = shape_of(batch)
+        key = batch.pieces.shape[1], needed[0]
+        found = self.graphs.get(key)
+        if found is not None and all(map(ge, found.shape, needed)):
+            batch = padded(batch, found.shape)
+            for field in fields(batch):
+                if (own := getattr(found.batch, field.name)) is not None:
+                    own.copy_(getattr(batch, field.name))
+            found.graph.replay()
+            return found.losses.clone()
+        shape = roomy(needed) if found is None else roomy(needed, found.shape)
+        batch = padded(batch, shape)
         # Learning plainly first makes the optimiser's state, which a capture must find there.
         losses = self.plainly(batch)
         try:
-            self.pool = self.pool or torch.cuda.graph_pool_handle()
-            self.graphs[key] = _QuestionGraph(self.plainly, batch, room, self.draws, self.pool)
+            self.graphs[key] = self._captured(batch.cloned(), shape)
         except RuntimeError as e:  # an operator that this version of PyTorch does not capture: slower, and as right
             warnings.warn(f"updates are not captured as CUDA graphs here ({first_line(e)})", stacklevel=2)
             self.refused = True
         return losses
 
-
-_TOKENS = 16_384  # of a batch that is only read
+    def _captured(self, batch: QuestionBatch, shape: Shape) -> QuestionGraph:
+        self.pool = self.pool or torch.cuda.graph_pool_handle()
+        graph = torch.cuda.CUDAGraph()
+        for generator in self.draws:
+            graph.register_generator_state(generator)
+        with torch.cuda.graph(graph, pool=self.pool):
+            losses = self.plainly(batch)
+        return QuestionGraph(shape, batch, graph, losses)
 
 
 class Batches:
@@ -176,8 +151,22 @@ class Batches:
 
     def batch(self, rows: NDArray[np.int64]) -> QuestionBatch:
         """The texts `rows` (S, B)."""
-        if self.packed is not None:
-            return self._packed(rows, self.packed)
+        data, counts = self.data, self.counts[rows][..., None]
+        place = np.arange(max(1, int(counts.max())))
+        there = place < counts
+        number = np.where(there, data.first[rows][..., None] + place, 0)  # of each question, (S, B, M)
+        arrays = {
+            "lengths": self.lengths[rows],
+            "targets": np.where(there, data.targets[number], NO_SLOT),
+            "labels": np.where(there, data.labels[number], UNLABELLED),
+            **(self._plain(rows, number) if self.packed is None else self._packed(rows, number, self.packed)),
+        }
+        soft = None if data.soft_labels is None else torch.from_numpy(data.soft_labels[number].astype(np.float32))
+        tensors = {name: torch.from_numpy(array.astype(np.int64)) for name, array in arrays.items()}
+        return QuestionBatch(**tensors, soft_labels=soft)
+
+    def _plain(self, rows: NDArray[np.int64], number: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """The texts, and a table of the aspects of their questions."""
         data, seeds = self.data, len(rows)
         place = np.arange(int(self.lengths[rows].max())) - 1
         length = self.lengths[rows][..., None] - 2
@@ -187,61 +176,37 @@ class Batches:
         pieces[..., 0] = self.known.first
         np.put_along_axis(pieces, length + 1, self.known.last, axis=-1)
         slots = np.where(inside, data.slots[index] if len(data.slots) else NO_SLOT, NO_SLOT)
-        number, targets, labels, soft = self._questions(rows)
         table = [np.unique(data.aspects[number[seed]], return_inverse=True) for seed in range(seeds)]
         used = np.zeros((seeds, max(len(found) for found, _ in table)), np.int64)
         for own, (found, _) in zip(used, table, strict=True):
             own[: len(found)] = found
-        width = int(self.aspect_lengths[used].max())
-        aspects = self.aspects[used][..., :width]
-        local = np.stack([inverse.reshape(number.shape[1:]) for _, inverse in table])
-        return QuestionBatch(
-            torch.from_numpy(pieces.astype(np.int64)),
-            torch.from_numpy(length[..., 0] + 2),
-            torch.from_numpy(slots.astype(np.int64)),
-            torch.from_numpy(np.where(aspects == NO_SLOT, self.known.padding, aspects).astype(np.int64)),
-            torch.from_numpy(self.aspect_lengths[used]),
-            targets,
-            torch.from_numpy(local.astype(np.int64)),
-            labels,
-            soft,
-        )
+        lengths = self.aspect_lengths[used]
+        aspects = self.aspects[used][..., : int(lengths.max())]
+        return {
+            "pieces": pieces,
+            "slots": slots,
+            "aspects": np.where(aspects == NO_SLOT, self.known.padding, aspects),
+            "aspect_lengths": lengths,
+            "aspect_rows": np.stack([inverse.reshape(number.shape[1:]) for _, inverse in table]),
+        }
 
-    def _questions(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Tensor, Tensor, Tensor | None]:
-        """The questions of the texts `rows` (S, B): numbers in the data, targets and labels (S, B, M), soft labels."""
-        data, counts = self.data, self.counts[rows][..., None]
-        place = np.arange(max(1, int(counts.max())))
-        there = place < counts
-        number = np.where(there, data.first[rows][..., None] + place, 0)
-        soft = None if data.soft_labels is None else torch.from_numpy(data.soft_labels[number].astype(np.float32))
-        targets = np.where(there, data.targets[number], NO_SLOT).astype(np.int64)
-        labels = np.where(there, data.labels[number], UNLABELLED).astype(np.int64)
-        return number, torch.from_numpy(targets), torch.from_numpy(labels), soft
-
-    def _packed(self, rows: NDArray[np.int64], packed: PackedTexts) -> QuestionBatch:
-        """The texts with their questions' pieces behind them."""
-        (_, targets, labels, soft), lengths = self._questions(rows), self.lengths[rows]
+    def _packed(
+        self, rows: NDArray[np.int64], number: NDArray[np.int64], packed: PackedTexts
+    ) -> dict[str, NDArray[Any]]:
+        """The texts with their questions' pieces behind them, and no table."""
+        lengths = self.lengths[rows]
         place = np.arange(int(lengths.max()))
         inside = place < lengths[..., None]
-        index = np.where(inside, packed.starts[rows][..., None] + place, 0)  # (S, B, N)
-
-        def padded(array: NDArray[Any], padding: int = 0) -> Tensor:
-            return torch.from_numpy(np.where(inside, array[index], padding).astype(np.int64))
-
-        nothing = torch.zeros(len(rows), 1, 1, dtype=torch.int64)
-        return QuestionBatch(
-            padded(packed.pieces, self.known.padding),
-            torch.from_numpy(lengths),
-            torch.full(index.shape, NO_SLOT),
-            nothing,
-            nothing[..., 0] + 1,
-            targets,
-            torch.zeros_like(targets),
-            labels,
-            soft,
-            padded(packed.owners),
-            padded(packed.places),
-        )
+        index = np.where(inside, packed.starts[rows][..., None] + place, 0)  # (S, B, T)
+        return {
+            "pieces": np.where(inside, packed.pieces[index], self.known.padding),
+            "owners": np.where(inside, packed.owners[index], 0),
+            "places": np.where(inside, packed.places[index], 0),
+            "slots": np.full(index.shape, NO_SLOT),
+            "aspects": np.zeros((len(rows), 1, 1)),
+            "aspect_lengths": np.ones((len(rows), 1)),
+            "aspect_rows": np.zeros_like(number),
+        }
 
     def orders(self, size: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
         """The rows of batches of like length, in a random order; the last texts of an epoch are left out."""
@@ -286,11 +251,8 @@ def held_figures(held: HeldOut, labels: tuple[str, ...], probabilities: NDArray[
     return figures_of(gold, closed) | {"questions": question_metrics(gold.ravel(), closed.reshape(-1, len(own)))}
 
 
-class ReaderTrainer(Loop[NDArray[np.int64]]):
-    """A run of a reader; a batch is the rows of each seed's texts, (S, B), in the epoch's data.
-
-    With a `pool` it learns from these fixed questions, in place of drawn ones.
-    """
+class ReaderTrainer(Loop[QuestionBatch]):
+    """A run of a reader; with a `pool` it learns from these fixed questions, in place of drawn ones."""
 
     model: Reader
 
@@ -299,43 +261,30 @@ class ReaderTrainer(Loop[NDArray[np.int64]]):
         pool: Questions | None = None,
     ) -> None:  # fmt: skip
         super().__init__(config, model, model.seeds, device)
-        self.prepared = prepared
-        self.drawer = Drawer(config, prepared)
+        self.prepared, self.drawer = prepared, Drawer(config, prepared)
         self.pool = None if pool is None else Batches(model, prepared, pool)
-        self.current: Batches | None = None
         self.ahead: dict[int, Future[Batches]] = {}
+        self.texts = len(self.drawer) if pool is None else len(pool)
+        self.updates = max(1, self.texts // config.training.batch_size)
         labels = (pool or prepared.train).labels
-        counts = np.bincount(labels[labels >= 0], minlength=len(prepared.labels)).astype(np.float64)
+        counts = np.bincount(labels[labels >= 0], minlength=len(prepared.labels))
         if pool is None:  # silent questions are drawn
             counts[0] = max(counts[0], counts[1:].sum() * 2)
-        self.class_weights = torch.from_numpy(class_weights(counts, config.training.class_power)).to(self.device)
+        self.class_weights = torch.from_numpy(class_weights(counts, config.training.class_power)).float().to(device)
         captured = self.device.type == "cuda" and model.capturable
         self.graphs = QuestionGraphs(self.learn_texts, self.draws) if captured else None
 
-    @property
-    def updates(self) -> int:
-        """Updates in an epoch."""
-        return max(1, self.texts // self.config.training.batch_size)
-
-    @property
-    def texts(self) -> int:
-        """Texts of an epoch."""
-        return len(self.drawer) if self.pool is None else len(self.pool.data)
-
-    def batches(self) -> Iterator[NDArray[np.int64]]:
+    def batches(self) -> Iterator[QuestionBatch]:
         """The next epoch's texts, drawn once for all seeds, in an order of each seed's own."""
-        self.current = drawn = self.pool or self._epoch(self.progress.epoch)
+        drawn = self.pool or self._epoch(self.progress.epoch)
         orders = [drawn.orders(self.config.training.batch_size, rng) for rng in self.orders]
-        return (np.stack(rows) for rows in zip(*orders, strict=True))
+        return (drawn.batch(np.stack(rows)) for rows in zip(*orders, strict=True))
 
-    def learn(self, batch: NDArray[np.int64]) -> Tensor:
+    def learn(self, batch: QuestionBatch) -> Tensor:
         """One update, replayed as a graph where the GPU has captured one."""
-        if self.current is None:
-            raise ValueError("no epoch has begun")
-        texts = self.current.batch(batch)
         if self.device.type == "cuda":  # from pinned memory, or the GPU would have to be done with the batch before
-            texts = texts.pinned().to(self.device)
-        return self.learn_texts(texts) if self.graphs is None else self.graphs.learn(texts)
+            batch = batch.pinned().to(self.device)
+        return self.learn_texts(batch) if self.graphs is None else self.graphs.learn(batch)
 
     def learn_texts(self, texts: QuestionBatch) -> Tensor:
         """Change the weights by texts; returns the losses (S,)."""
@@ -362,13 +311,64 @@ class ReaderTrainer(Loop[NDArray[np.int64]]):
     def _drawn(self, number: int) -> Batches:
         return Batches(self.model, self.prepared, self.drawer.epoch(number))
 
-    def score(self) -> list[SeedScore]:
-        """Score every seed on dev."""
+    def score(self) -> list[tuple[Figures, bool]]:
+        """Every seed's figures on dev, and whether its answers are finite."""
         held = self.prepared.held[0]
-        scored = []
-        for own in probabilities_of(self.model, self.prepared, held.data, self.products):
-            figures = held_figures(held, self.prepared.labels, own)
-            scored.append(
-                SeedScore(figures, selected(figures, self.config.training.select), bool(np.isfinite(own).all()))
-            )
-        return scored
+        answers = probabilities_of(self.model, self.prepared, held.data, self.products)
+        return [(held_figures(held, self.prepared.labels, own), bool(np.isfinite(own).all())) for own in answers]
+
+
+def build_reader(
+    config: RunConfig, seeds: Sequence[int], data_dir: Path | None
+) -> tuple[PreparedQuestions, Reader, bytes]:
+    """Read the data and the encoder that a configuration names: questions, a network to train, and its tokeniser."""
+    if config.model.cross_encode:
+        raise ConfigError(
+            "a model with 'model.cross_encode' is a teacher, and has no model folder; see repro/reader/run.py"
+        )
+    folder = encoder_folder(config.model.encoder, data_dir)
+    reader = PieceReader.read(folder / "tokenizer.json")
+    prepared = prepare_questions(config, reader, data_dir)
+    shape, weights = read_encoder(folder)
+    if config.data.max_length > shape.longest:
+        raise ConfigError(f"'data.max_length' is {config.data.max_length}; the encoder reads {shape.longest} at once")
+    model: Reader = config.system.network_class()(config.model, shape, weights, len(prepared.labels), seeds)
+    return prepared, model, (folder / "tokenizer.json").read_bytes()
+
+
+def write_reader(path: Path, trainer: ReaderTrainer, tokenizer: bytes) -> ModelFolder:
+    """Write the model of the seed that is best on dev, calibrated there."""
+    config, prepared, progress, shape = trainer.config, trainer.prepared, trainer.progress, trainer.model.shape
+    best, held = progress.best_seed(), prepared.held[0]
+    trainer.put(trainer.best)
+    own = probabilities_of(trainer.model, prepared, held.data)[best]
+    labelled = held.gold >= 0
+    gold, answers = held.gold[labelled], answers_of(held.data, len(held.gold), own)[labelled]
+    calibration = fit_presence_calibration(gold, answers)
+    dev = held_figures(held, prepared.labels, np.asarray(calibration.apply(own), np.float64))
+    after = calibration.apply(answers)
+    errors = {"error_before": calibration_error(gold, answers), "error_after": calibration_error(gold, after)}
+    metrics = progress.metrics(config, trainer.seeds, dev) | {"calibration": asdict(calibration) | errors}
+    few = len(prepared.aspects) <= 2 * len(EVERYDAY)
+    model_config = ModelConfig(
+        kind=config.kind,
+        model=reader_options(config.model, shape),
+        aspects=prepared.aspects if few else EVERYDAY,  # where nobody names any
+        labels=prepared.labels,
+        targets=_ANY_NUMBER,
+        max_length=min(_READ_AT_ONCE, shape.longest),
+        tokeniser="word pieces",
+        calibration=asdict(calibration),
+        implied=prepared.implied,
+    )
+    selection = f"{config.training.select} on {config.data.dev}, epoch {metrics['epoch']}, seed {metrics['seed']}"
+    facts = [
+        f"encoder: {Path(config.model.encoder).name}",
+        f"learnt from: {', '.join([config.data.name, *config.questions.sets])}",
+        f"selected by: {selection}",
+    ]
+    card = model_card(config, prepared.labels, facts, dev, implied=prepared.implied)
+    weights = {name: tensor.detach()[best].cpu().numpy() for name, tensor in trainer.best.items()}
+    folder = write_reader_folder(path, model_config, weights, tokenizer, metrics, card)
+    export(folder)
+    return folder

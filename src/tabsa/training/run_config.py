@@ -1,7 +1,7 @@
 """A training run as one TOML file, typed and checked; or as a table of labels with a few options."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -148,15 +148,7 @@ class RunConfig:
 
 
 _LEAST_PIECES: Final = 16
-_SECTIONS: Final[dict[str, type[Any]]] = {
-    "data": DataConfig,
-    "vectors": VectorsConfig,
-    "augmentation": AugmentationConfig,
-    "training": TrainingConfig,
-    "distillation": DistillationConfig,
-    "questions": QuestionsConfig,
-    "fine_tuning": FineTuningConfig,
-}
+_SECTIONS: Final[dict[str, type[Any]]] = {field.name: type(field.default) for field in fields(RunConfig)[2:]}
 # Options of fine-tuning that a configuration leaves open, by what happens to the encoder.
 _TUNED: Final[dict[str, dict[str, dict[str, Any]]]] = {
     "frozen": {
@@ -187,13 +179,12 @@ def run_config(values: dict[str, Any]) -> RunConfig:
     for key in values:
         if key not in ("kind", "model", *_SECTIONS):
             raise ConfigError(f"unknown key '{key}'{nearest(key, ('kind', 'model', *_SECTIONS))}")
+        if key != "kind" and not isinstance(values[key], dict):
+            raise ConfigError(f"'{key}' is a section: expected [{key}], got {values[key]!r}")
     values = _with_base(values)
     kind = values["kind"]
     if not isinstance(kind, str) or kind not in SYSTEMS:
         raise ConfigError(f"'kind' is {kind!r}{nearest(str(kind), SYSTEMS)}")
-    for name in ("model", *_SECTIONS):
-        if not isinstance(values.get(name, {}), dict):
-            raise ConfigError(f"'{name}' is a section: expected [{name}], got {values[name]!r}")
     config = RunConfig(
         kind,
         build(SYSTEMS[kind].config_class, values.get("model", {}), "model."),
@@ -216,24 +207,17 @@ def run_config(values: dict[str, Any]) -> RunConfig:
 
 
 def _with_base(values: dict[str, Any]) -> dict[str, Any]:
-    """Fill in the options of fine-tuning that are not given.
-
-    A run without a `kind` fine-tunes the model in the box.
-    """
+    """Fill in the options of fine-tuning that are not given; a run without a `kind` fine-tunes the model in the box."""
     tuning = values.get("fine_tuning", {})
-    if not isinstance(tuning, dict):
-        return {"kind": "reader", **values}
-    if "kind" not in values and "base" not in tuning:
-        tuning = {"base": DEFAULT, **tuning}
+    if "kind" not in values:
+        values, tuning = {"kind": "reader", **values}, {"base": DEFAULT, **tuning}
     if not tuning.get("base"):
-        return {"kind": "reader", **values}
-    if (system := SYSTEMS.get(str(values.get("kind", "")))) is not None and not system.open_aspects:
+        return values
+    if (system := SYSTEMS.get(str(values["kind"]))) is not None and not system.open_aspects:
         raise ConfigError(f"'fine_tuning.base' is for readers, and 'kind' is '{values['kind']}'; leave one of them out")
-    filled = {"kind": "reader", **values, "fine_tuning": tuning}
-    for section, defaults in _TUNED.get(str(tuning.get("encoder", "frozen")), {}).items():
-        if isinstance(filled.get(section, {}), dict):
-            filled[section] = defaults | filled.get(section, {})
-    return filled
+    defaults = _TUNED.get(str(tuning.get("encoder", "frozen")), {})
+    filled = {section: own | values.get(section, {}) for section, own in defaults.items()}
+    return {**values, **filled, "fine_tuning": tuning}
 
 
 def teachers_config(config: RunConfig) -> RunConfig:
@@ -262,10 +246,8 @@ def requested_run(
     `data` is a table of labels, by its path or in memory, a TOML file, or a whole configuration; the rest goes over it.
     """
     if isinstance(data, RunConfig | Mapping):
-        beside = {"columns": columns, "more": more, "base": base, "kind": kind, "full": full, "minutes": minutes}
-        for name, value in (beside | {"epochs": epochs, "settings": settings}).items():
-            if value:
-                raise ConfigError(f"{name!r} is given beside a whole configuration; say it there")
+        if any((columns, more, base, kind, full, minutes, epochs, settings)):
+            raise ConfigError("options are given beside a whole configuration; say them there")
         return data if isinstance(data, RunConfig) else run_config(dict(data)), None
     if base and kind:
         raise ConfigError("a base is what fine-tuning starts from, a kind what is trained from nothing; give one")
@@ -274,8 +256,7 @@ def requested_run(
     if isinstance(data, str | Path):
         values = _file_values(Path(data).expanduser()) | values
         if named is not None:
-            plain = asdict(Columns())
-            _put(values, "data", columns={name: own for name, own in asdict(named).items() if own != plain[name]})
+            _put(values, "data", columns=asdict(named))
     else:
         dataset = frame_dataset(data, named or Columns())
         _put(values, "data", name=dataset.name)
@@ -298,9 +279,8 @@ def _file_values(source: Path) -> dict[str, Any]:
             raise DataNotFoundError(f"no file or folder {source}; expected your labels, or a configuration (.toml)")
         return {"data": {"name": str(source)}}
     values = read_toml(source)
-    data = values.get("data")
-    name = data.get("name") if isinstance(data, dict) else None
-    if isinstance(name, str) and name not in (".", "") and not Path(name).exists() and (source.parent / name).exists():
+    name = values["data"].get("name") if isinstance(values.get("data"), dict) else None
+    if isinstance(name, str) and name.strip(".") and not Path(name).exists() and (source.parent / name).exists():
         _put(values, "data", name=str(source.parent / name))
     return values
 

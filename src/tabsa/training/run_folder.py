@@ -1,20 +1,19 @@
-"""The run folder: what a run has done, so that a kill at any moment loses at most the work since a validation.
+"""A run on its way, and its folder, so that a kill at any moment loses at most the work since a validation.
 
 config.toml            the run, every option written out
 metrics.jsonl          one line a validation
-last.safetensors       everything needed to go on: weights, optimiser, generators, progress
-best.safetensors       the best weights of each seed so far
+last.safetensors       everything needed to go on: weights, the best ones so far, optimiser, generators, progress
 events.out.tfevents.*  the same figures for TensorBoard, where it is installed
 """
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -52,13 +51,44 @@ class Fitted:
     report: Report | None = None  # of fine-tuning, on the texts that were held out
 
 
+@dataclass(frozen=True)
+class Run:
+    """The circumstances of a run: where it is saved, if it is, who is called, and where it runs."""
+
+    path: Path | None = None
+    callbacks: Sequence[Callback] = ()
+    resume: bool = False
+    device: str = "cpu"
+    data_dir: Path | None = None
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call a method of every callback."""
+        for callback in self.callbacks:
+            getattr(callback, name)(*arguments)
+
+    def train(self, trainer: Loop[Any], role: str = "model") -> None:
+        """Train to the end, calling the callbacks, and saving after every validation."""
+        folder = None if self.path is None else RunFolder(self.path)
+        if folder is not None and self.resume:
+            folder.resume(trainer)
+        elif folder is not None:
+            folder.start(trainer.config, trainer.seeds)
+        self.call("on_start", trainer, role, self.path)
+        try:
+            for validation in trainer.run(lambda update, losses: self.call("on_update", trainer, update, losses)):
+                self.call("on_validation", trainer, validation)
+                if folder is not None:
+                    folder.save(trainer, validation)
+        finally:
+            self.call("on_end", trainer)
+
+
 class RunFolder:
     """A run's files."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.config, self.metrics = path / "config.toml", path / "metrics.jsonl"
-        self.last, self.best = path / "last.safetensors", path / "best.safetensors"
+        self.config, self.metrics, self.last = path / "config.toml", path / "metrics.jsonl", path / "last.safetensors"
 
     def must_be_new(self) -> None:
         """Refuse a folder that holds a run."""
@@ -71,60 +101,82 @@ class RunFolder:
         with replacing(self.config) as stream:
             stream.write(_described(config, seeds))
 
-    def resume(self, config: RunConfig, seeds: Sequence[int], trainer: Loop[Any]) -> None:
+    def resume(self, trainer: Loop[Any]) -> None:
         """Put a trainer where the run stopped; a folder with no run, or none saved yet, starts it."""
         for leftover in self.path.glob(".*.tmp"):  # of writes that a kill cut short
             leftover.unlink(missing_ok=True)
         if not self.config.exists():
-            return self.start(config, seeds)
-        unlike = difference(read_toml(self.config), tomllib.loads(_described(config, seeds)))
+            return self.start(trainer.config, trainer.seeds)
+        unlike = difference(read_toml(self.config), tomllib.loads(_described(trainer.config, trainer.seeds)))
         if unlike:
             raise OutputError(f"{self.path} holds another run ({unlike})", code="another_run")
         if self.last.exists():
-            _restore(trainer, self.last)
-        if self.metrics.exists():  # without the epochs that will be trained again, and a line that was cut short
-            lines = [line for line in _lines(self.metrics) if line["epoch"] <= trainer.progress.epoch]
-            with replacing(self.metrics) as stream:
-                stream.writelines(json.dumps(line) + "\n" for line in lines)
+            self._restore(trainer)
+        lines = [json.dumps(line) + "\n" for line in self.validations() if line["epoch"] <= trainer.progress.epoch]
+        with replacing(self.metrics) as stream:  # without the epochs that will be trained again
+            stream.writelines(lines)
         return None
 
+    def validations(self) -> list[dict[str, Any]]:
+        """The lines of metrics.jsonl, up to one that was cut short."""
+        found: list[dict[str, Any]] = []
+        for line in read_text(self.metrics, ModelError).splitlines() if self.metrics.exists() else ():
+            try:
+                found.append(json.loads(line))
+            except json.JSONDecodeError:
+                break
+        return found
+
     def save(self, trainer: Loop[Any], validation: Validation) -> None:
-        """Record a validation; the last state is written last, so that a kill in between repeats the epoch."""
+        """Record a validation; the state is written last, so that a kill in between repeats the epoch."""
         line = json.dumps(validation.to_dict(), allow_nan=False)
         try:
             with self.metrics.open("a", encoding="utf-8") as stream:
                 stream.write(line + "\n")
-            if any(validation.improved):
-                _write(self.best, trainer.best, {"progress": json.dumps(asdict(trainer.progress))})
         except OSError as e:
             raise OutputError(f"cannot write in {self.path}: {reason(e)}") from e
-        _write(self.last, *_snapshot(trainer))
+        parts: dict[str, Mapping[str, Tensor]] = {
+            "model": dict(trainer.model.named_parameters()),
+            "best": trainer.best,
+            "ema": trainer.ema,
+            "optimiser": optimisers.pack(trainer.optimiser),
+            "draws": {str(n): generator.get_state() for n, generator in enumerate(trainer.draws)},
+        }
+        tensors = {
+            f"{part}.{name}": tensor.detach().contiguous().cpu()
+            for part, own in parts.items()
+            for name, tensor in own.items()
+        }
+        orders = json.dumps([order.bit_generator.state for order in trainer.orders])
+        facts = {"format": _FORMAT, "progress": json.dumps(asdict(trainer.progress)), "orders": orders}
+        with replacing(self.last, "wb") as stream:
+            stream.write(save(tensors, facts))
 
-
-def train_to_the_end(
-    trainer: Loop[Any], role: str, run: RunFolder | None, callbacks: Sequence[Callback], *, resume: bool
-) -> None:
-    """Train to the end, calling the callbacks, and saving after every validation."""
-    if run is not None and resume:
-        run.resume(trainer.config, trainer.seeds, trainer)
-    elif run is not None:
-        run.start(trainer.config, trainer.seeds)
-
-    def on_update(update: int, losses: Tensor) -> None:
-        for callback in callbacks:
-            callback.on_update(trainer, update, losses)
-
-    for callback in callbacks:
-        callback.on_start(trainer, role, None if run is None else run.path)
-    try:
-        for validation in trainer.run(on_update):
-            for callback in callbacks:
-                callback.on_validation(trainer, validation)
-            if run is not None:
-                run.save(trainer, validation)
-    finally:
-        for callback in callbacks:
-            callback.on_end(trainer)
+    def _restore(self, trainer: Loop[Any]) -> None:
+        parts: defaultdict[str, dict[str, Tensor]] = defaultdict(dict)
+        try:
+            with safe_open(self.last, "pt", device=str(trainer.device)) as stream:
+                facts = stream.metadata() or {}
+                if facts.get("format") != _FORMAT:
+                    raise ModelError(f"{self.last} is not a state of a tabsa run", code="no_resume")
+                for key in stream.keys():  # noqa: SIM118
+                    part, _, name = key.partition(".")
+                    parts[part][name] = stream.get_tensor(key)
+        except OSError as e:
+            raise ModelError(f"cannot read {self.last}: {reason(e)}") from e
+        except SafetensorError as e:
+            raise ModelError(f"{self.last} is damaged ({e})", code="no_resume") from e
+        shapes = {name: tensor.shape for name, tensor in trainer.model.named_parameters()}
+        if any({name: own.shape for name, own in parts[part].items()} != shapes for part in ("model", "best")):
+            raise ModelError(f"{self.last} is the state of another model than this run's", code="no_resume")
+        trainer.put(parts["model"])
+        trainer.best, trainer.ema = parts["best"], parts["ema"]
+        optimisers.unpack(trainer.optimiser, parts["optimiser"])
+        for n, generator in enumerate(trainer.draws):
+            generator.set_state(parts["draws"][str(n)].cpu())
+        trainer.progress = TrainingProgress(**json.loads(facts["progress"]))
+        for order, state in zip(trainer.orders, json.loads(facts["orders"]), strict=True):
+            order.bit_generator.state = state
 
 
 def _described(config: RunConfig, seeds: Sequence[int]) -> str:
@@ -146,63 +198,3 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in values.items():
         found |= {f"{key}.{k}": v for k, v in flat(value).items()} if isinstance(value, Mapping) else {key: value}
     return found
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    for line in read_text(path, ModelError).splitlines():
-        try:
-            yield json.loads(line)
-        except json.JSONDecodeError:
-            return
-
-
-def _snapshot(trainer: Loop[Any]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    tensors = {f"model.{name}": tensor.detach() for name, tensor in trainer.model.named_parameters()}
-    tensors |= {f"best.{name}": tensor for name, tensor in trainer.best.items()}
-    tensors |= {f"ema.{name}": tensor for name, tensor in trainer.ema.items()}
-    tensors |= {f"optimiser.{name}": tensor for name, tensor in optimisers.pack(trainer.optimiser).items()}
-    tensors |= {f"draws.{n}": generator.get_state() for n, generator in enumerate(trainer.draws)}
-    facts = {
-        "progress": json.dumps(asdict(trainer.progress)),
-        "orders": json.dumps([order.bit_generator.state for order in trainer.orders]),
-    }
-    return tensors, facts
-
-
-def _restore(trainer: Loop[Any], path: Path) -> None:
-    tensors, facts = _read(path, trainer.device)
-    shapes = {name: tensor.shape for name, tensor in trainer.model.named_parameters()}
-
-    def part(prefix: str) -> dict[str, Tensor]:
-        return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
-
-    for prefix in ("model.", "best."):
-        if {name: tensor.shape for name, tensor in part(prefix).items()} != shapes:
-            raise ModelError(f"{path} is the state of another model than this run's", code="no_resume")
-    trainer.put(part("model."))
-    trainer.best, trainer.ema = part("best."), part("ema.")
-    optimisers.unpack(trainer.optimiser, part("optimiser."))
-    for n, generator in enumerate(trainer.draws):
-        generator.set_state(tensors[f"draws.{n}"].cpu())
-    trainer.progress = TrainingProgress(**json.loads(facts["progress"]))
-    for order, state in zip(trainer.orders, json.loads(facts["orders"]), strict=True):
-        order.bit_generator.state = state
-
-
-def _write(path: Path, tensors: dict[str, Tensor], facts: dict[str, str]) -> None:
-    content = save({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, {"format": _FORMAT, **facts})
-    with replacing(path, "wb") as stream:
-        stream.write(content)
-
-
-def _read(path: Path, device: torch.device) -> tuple[dict[str, Tensor], dict[str, str]]:
-    try:
-        with safe_open(path, "pt", device=str(device)) as stream:
-            facts = stream.metadata() or {}
-            if facts.get("format") != _FORMAT:
-                raise ModelError(f"{path} is not a state of a tabsa run", code="no_resume")
-            return {name: stream.get_tensor(name) for name in stream.keys()}, facts  # noqa: SIM118
-    except OSError as e:
-        raise ModelError(f"cannot read {path}: {reason(e)}") from e
-    except SafetensorError as e:
-        raise ModelError(f"{path} is damaged ({e})", code="no_resume") from e

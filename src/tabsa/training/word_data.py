@@ -1,6 +1,7 @@
 """From a configuration to arrays of words: everything a run of the paper's systems needs, and no text."""
 
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from tabsa.encoding.target_words import aspect_matrix, target_word
 from tabsa.errors import DataError
 from tabsa.schema import Dataset
 from tabsa.training.augmentation import JOINTS, compose
-from tabsa.training.prepared_file import read_prepared, write_prepared
 from tabsa.training.run_config import RunConfig
 
 _MOST_LABELS = 1 + int(np.iinfo(np.int8).max)  # what `Encoded.labels` can tell apart
@@ -38,7 +38,7 @@ class Prepared:
     aspect_vectors: NDArray[np.float32]  # (A, d)
     aspects: tuple[str, ...]
     labels: tuple[str, ...]
-    concepts: NDArray[np.float32] | None = None  # vectors of the data's concepts, row 0 zero, where a model reads them
+    concepts: NDArray[np.float32] | None = None  # vectors of concepts, row 0 zero, where a model reads them
     test: Encoded | None = None  # a split that nothing is learnt from and nothing selected by
     words: tuple[str, ...] = ()  # of each row of `matrix`
     vectors: dict[str, Any] = field(default_factory=dict)  # what they are, for a report
@@ -47,15 +47,6 @@ class Prepared:
     implied: bool = False  # most targets of `train` are not named in their texts
     named: bool = True  # some are
     notes: tuple[str, ...] = ()  # what to know of the data beside figures of it
-
-    def save(self, path: Path) -> None:
-        """Write everything to one safetensors file."""
-        write_prepared(path, self)
-
-    @classmethod
-    def read(cls, path: Path) -> "Prepared":
-        """Read what `save` wrote."""
-        return read_prepared(path, cls, Encoded)
 
 
 @dataclass(frozen=True)
@@ -86,12 +77,10 @@ def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") 
     matrix[0] = 0
     rows = {word: row for row, word in enumerate(words)}
     concepts = load_concepts(config.model.concepts, data_dir) if config.system.concepts else None
-    encoded_train, encoded_dev = (
-        encode(dataset, rows, targets=data.targets, max_length=data.max_length, concepts=concepts)
-        for dataset in (train, dev)
-    )
-    plain = len(encoded_train)
-    target_rows = tuple(rows[target_word(slot)] for slot in range(data.targets))
+    read = partial(encode, rows=rows, targets=data.targets, max_length=data.max_length, concepts=concepts)
+    encoded_train, encoded_dev = map(read, (train, dev))
+    plain, tokens = len(encoded_train), [target_word(slot) for slot in range(data.targets)]
+    target_rows = tuple(rows[token] for token in tokens)
     if composed:
         joints = [rows[word] for word in JOINTS]
         encoded_train = compose(encoded_train, target_rows, joints, share=composed, seed=config.training.seed)
@@ -105,6 +94,7 @@ def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") 
         aspect_matrix(train.aspects, vectors),
         train.aspects,
         train.labels,
+        None if concepts is None else concepts.matrix,
         words=tuple(words),
         vectors={"file": config.vectors.file or "random", "source": source, "words": known},
         composed=len(encoded_train) - plain,
@@ -114,9 +104,6 @@ def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") 
     )
     if test:
         prepared = _with_test(prepared, config, split(config, test, train, data_dir), concepts, data_dir)
-    if concepts is not None:
-        prepared = _with_concepts(prepared, concepts)
-    tokens = {target_word(slot) for slot in range(data.targets)}
     texts = {word: count for word, count in counts.items() if word not in tokens}
     return prepared, FolderVocabulary(vectors, coverage(table, texts), concepts)
 
@@ -146,12 +133,9 @@ def datasets(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset
         more = load(data.more, "all", aspects=train.aspects, columns=data.own_columns)
         _check_polarities(more, train, f"'data.more' ({more.name})", train.name)
         train = replace(train, examples=(*train.examples, *more.examples))
-    dev = split(config, data.dev, train, data_dir)
     if len(train.labels) > _MOST_LABELS:
-        raise DataError(
-            f"{train.name} has {len(train.labels) - 1} polarities; expected at most {_MOST_LABELS - 1}, each a class"
-        )
-    return train, dev
+        raise DataError(f"{train.name} has {len(train.labels) - 1} polarities; expected at most {_MOST_LABELS - 1}")
+    return train, split(config, data.dev, train, data_dir)
 
 
 def split(config: RunConfig, name: str, train: Dataset, data_dir: Path | None) -> Dataset:
@@ -205,24 +189,3 @@ def _vector_file(name: str, data_dir: Path | None) -> Path:
     path = Path(name)
     is_file = any(part.is_file() for part in (path, *path.parents))  # a part of the path may be a zip
     return path if is_file else find(name, data_dir)
-
-
-def _with_concepts(prepared: Prepared, table: ConceptTable) -> Prepared:
-    """The data with its concepts numbered anew, and the vectors of those that it has; test's own come last."""
-    learnt = [data.concepts for data in (prepared.train, prepared.dev) if data.concepts is not None]
-    used = np.unique(np.concatenate([[0], *(rows.ravel() for rows in learnt)])).astype(np.int32)
-    if prepared.test is not None and prepared.test.concepts is not None:
-        used = np.concatenate([used, np.setdiff1d(prepared.test.concepts, used)])
-    number = np.zeros(len(table.matrix), np.int32)
-    number[used] = np.arange(len(used))
-
-    def renumbered(data: Encoded) -> Encoded:
-        return data if data.concepts is None else replace(data, concepts=number[data.concepts])
-
-    return replace(
-        prepared,
-        train=renumbered(prepared.train),
-        dev=renumbered(prepared.dev),
-        test=None if prepared.test is None else renumbered(prepared.test),
-        concepts=table.matrix[used],
-    )

@@ -26,7 +26,6 @@ from tabsa.checkpoint.model_folder import ModelFolder, write_folder
 from tabsa.encoding.arrays import UNLABELLED, Encoded, combine
 from tabsa.errors import DataError
 from tabsa.evaluation.calibration import Calibration, calibration_error, fit_calibration
-from tabsa.evaluation.metrics import FAMILIES, METRICS
 from tabsa.models.base import Model, ModelOutput, Vocabulary
 from tabsa.models.export import ChangedNetworkError, export
 from tabsa.nn.context import EVALUATION, ScanPath
@@ -36,16 +35,13 @@ from tabsa.training.loop import (
     POOL,
     Figures,
     Loop,
-    SeedScore,
     TrainingProgress,
     class_weights,
     cross_entropy,
     figures_of,
     length_batches,
-    plain,
-    selected,
 )
-from tabsa.training.model_card import flattering_card, implied_line, percent
+from tabsa.training.model_card import model_card
 from tabsa.training.run_config import Balance, RunConfig
 from tabsa.training.word_data import FolderVocabulary, Prepared
 
@@ -148,26 +144,17 @@ class Trainer(Loop[Sequence[Drawn]]):
         training, train = config.training, prepared.train
         self.scan_path: ScanPath = "auto"  # which benchmarks compare
         self.samplers = [Sampler(train, training.balance, training.batch_size, seed=seed) for seed in self.seeds]
+        self.texts, self.updates = len(train), self.samplers[0].updates
         self.tokens = torch.from_numpy(train.tokens).to(self.device, torch.long)
         self.lengths = torch.from_numpy(train.lengths).to(torch.long)
         concepts, soft = train.concepts, prepared.soft_labels
         self.concepts = None if concepts is None else torch.from_numpy(concepts).to(self.device, torch.long)
         self.soft_labels = None if soft is None else torch.from_numpy(soft).to(self.device)
         counts = np.bincount(train.labels[train.labels != UNLABELLED], minlength=len(prepared.labels))
-        weights = class_weights(counts.astype(np.float64), training.class_power)
-        self.class_weights = torch.from_numpy(weights).to(self.device) if training.balance == "sentence" else None
+        weights = torch.from_numpy(class_weights(counts, training.class_power)).float().to(self.device)
+        self.class_weights = weights if training.balance == "sentence" else None
         captured = self.device.type == "cuda" and self.model.capturable
         self.graphs = Graphs(self.learn_batch, self.draws, self.tokens.shape[1]) if captured else None
-
-    @property
-    def updates(self) -> int:
-        """Updates in an epoch."""
-        return self.samplers[0].updates
-
-    @property
-    def texts(self) -> int:
-        """Sentences that are learnt from."""
-        return len(self.prepared.train)
 
     def batches(self) -> Iterator[Sequence[Drawn]]:
         """A batch of each seed's sampler."""
@@ -218,15 +205,14 @@ class Trainer(Loop[Sequence[Drawn]]):
             result = torch.where(tokens == rows[target], rows[slots[:, :, target]].unsqueeze(2), result)
         return result
 
-    def score(self) -> list[SeedScore]:
-        """Score every seed on dev, calibrated where that changes decisions."""
+    def score(self) -> list[tuple[Figures, bool]]:
+        """Every seed's figures on dev, calibrated where that changes decisions, and whether its answers are finite."""
         dev, scored = self.prepared.dev, []
         for readings in reading_probabilities(self.model, dev):
             finite = bool(np.isfinite(readings).all())
             if self.config.training.calibrate == "classes" and finite:
                 readings = np.asarray(fitted_calibration(self.config, dev, readings).apply(readings), np.float64)
-            figures = figures_of(dev.gold, combine(dev, readings))
-            scored.append(SeedScore(figures, selected(figures, self.config.training.select), finite))
+            scored.append((figures_of(dev.gold, combine(dev, readings)), finite))
         return scored
 
 
@@ -285,18 +271,11 @@ def write_result(
     compact = config.vectors.storage == "int8"
     if compact:
         weights = {name: tensor.half().float() for name, tensor in weights.items()}
-    dev, calibration = _measured(config, prepared, weights)
-    figures: dict[str, Any] = {
-        "data": config.data.name,
-        "split": config.data.dev,
-        "seed": seeds[best],
-        "epoch": progress.best_epoch[best],
-        "dev": plain(dev),
-        "calibration": calibration,
-        "seeds": {str(s): plain(progress.best_figures[n]) for n, s in enumerate(seeds)},
-        "coverage": vocabulary.coverage,
-        "concepts": _concept_facts(prepared, vocabulary),
-    }
+    fitted, errors, dev = _measured(config, prepared, weights)
+    concepts = _concept_facts(prepared, vocabulary)
+    metrics = progress.metrics(config, seeds, dev)
+    metrics |= {"calibration": dataclasses.asdict(fitted) | errors}
+    metrics |= {"coverage": vocabulary.coverage, "concepts": concepts}
     model_config = ModelConfig(
         kind=config.kind,
         model=dataclasses.asdict(config.model),
@@ -304,34 +283,44 @@ def write_result(
         labels=prepared.labels,
         targets=config.data.targets,
         max_length=config.data.max_length,
-        temperature=calibration["temperature"],
-        bias=tuple(calibration["bias"]),
+        temperature=fitted.temperature,
+        bias=fitted.bias,
         implied=prepared.implied,
         named=prepared.named,
     )
+    facts = [
+        f"aspects: {', '.join(prepared.aspects)}",
+        f"targets at a time: {config.data.targets}",
+        f"word vectors: {config.vectors.file or 'random'}",
+        f"selected by: {config.training.select} on {config.data.dev}, epoch {metrics['epoch']}, seed {seeds[best]}",
+    ]
+    if concepts is not None:
+        name = (concepts["source"] or {"name": "a table without a name"})["name"]
+        share = f"{100 * concepts['known_tokens']:.1f}% of the training words"
+        facts.append(f"concepts: {name} ({concepts['concepts']:,}), at {share}")
+    card = model_card(config, prepared.labels, facts, dev, implied=prepared.implied)
     arrays = {name: tensor[0].numpy().astype(np.float16 if compact else np.float32) for name, tensor in weights.items()}
-    card, storage = _card(config, prepared, figures), config.vectors.storage
-    folder = write_folder(path, model_config, arrays, vocabulary.vectors, figures, card, vocabulary.concepts, storage)
+    storage = config.vectors.storage
+    folder = write_folder(path, model_config, arrays, vocabulary.vectors, metrics, card, vocabulary.concepts, storage)
     with suppress(ChangedNetworkError):  # then the network itself is run
         export(folder)
     return folder
 
 
-def _measured(config: RunConfig, prepared: Prepared, weights: dict[str, Tensor]) -> tuple[Figures, dict[str, Any]]:
-    """The dev figures of what the folder will hold, and its calibration with the error before and after."""
-    model = build_model(config, prepared, (0,))
+def _measured(
+    config: RunConfig, prepared: Prepared, weights: dict[str, Tensor]
+) -> tuple[Calibration, dict[str, float], Figures]:
+    """The calibration of what the folder will hold, its error before and after, and the dev figures."""
+    model, dev = build_model(config, prepared, (0,)), prepared.dev
     model.load_state_dict(weights)
-    dev = prepared.dev
     readings = reading_probabilities(model, dev)[0]
     fitted = fitted_calibration(config, dev, readings)
     after, labelled = combine(dev, fitted.apply(readings)), dev.gold >= 0
-    calibration = {
-        "temperature": fitted.temperature,
-        "bias": list(fitted.bias),
+    errors = {
         "error_before": calibration_error(dev.gold[labelled], combine(dev, readings)[labelled]),
         "error_after": calibration_error(dev.gold[labelled], after[labelled]),
     }
-    return figures_of(dev.gold, after), calibration
+    return fitted, errors, figures_of(dev.gold, after)
 
 
 def _concept_facts(prepared: Prepared, vocabulary: FolderVocabulary) -> dict[str, Any] | None:
@@ -341,21 +330,3 @@ def _concept_facts(prepared: Prepared, vocabulary: FolderVocabulary) -> dict[str
     share = int(np.count_nonzero(prepared.train.concepts)) / max(1, int(prepared.train.lengths.sum()))
     source = dataclasses.asdict(vocabulary.concepts.source) if vocabulary.concepts.source else None
     return {"source": source, "concepts": len(vocabulary.concepts), "known_tokens": share}
-
-
-def _card(config: RunConfig, prepared: Prepared, figures: dict[str, Any]) -> str:
-    """A model card of what is known at the end of a run."""
-    concepts = figures["concepts"]
-    facts = [
-        f"aspects: {', '.join(prepared.aspects)}",
-        f"targets at a time: {config.data.targets}",
-        *implied_line(prepared.implied),
-        f"word vectors: {config.vectors.file or 'random'}",
-    ]
-    if concepts is not None:
-        name, share = (concepts["source"] or {"name": "a table without a name"})["name"], concepts["known_tokens"]
-        facts.append(f"concepts: {name} ({concepts['concepts']:,}), at {100 * share:.1f}% of the training words")
-    selection = f"{config.training.select} on {config.data.dev}, epoch {figures['epoch']}, seed {figures['seed']}"
-    table = [[f"{config.data.name} {config.data.dev}, %", *FAMILIES]]
-    table += [[name, *(percent(figures["dev"][family][name]) for family in FAMILIES)] for name in METRICS]
-    return flattering_card(config, prepared.labels, [*facts, f"selected by: {selection}"], table)
