@@ -9,6 +9,7 @@ line that is no JSON. `write_parquet` is not used, because rejected rows, counts
 """
 
 import dataclasses
+import io
 import json
 import logging
 import os
@@ -17,7 +18,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -26,11 +26,11 @@ from tabsa.files import replacing
 from tabsa.inference.predictor import Predictor
 from tabsa.scoring.folders import FORMAT, ModelChoice
 from tabsa.scoring.request import Request
-from tabsa.scoring.scorer import Scorer, chunks
+from tabsa.scoring.scorer import Scorer, chunks, first_columns
 from tabsa.scoring.single import request_identity
 from tabsa.tables.outputs import Counts, lock, read_record
-from tabsa.tables.parquet import parquet_rows
-from tabsa.tables.reading import Row
+from tabsa.tables.reading import Row, parquet_rows
+from tabsa.tables.writing import stream_to_parquet
 
 ROW_HASH: Final = "row_hash"  # Ray's name for it
 _JOB, _REJECTS = "_job.json", "_rejects"
@@ -178,12 +178,9 @@ def _parquet_files(tables: Location) -> dict[str, int]:
 def _settled(tables: Location, path: str, predictor: Predictor, request: Request) -> Request:
     """Try the first rows of a file, and return the request with its columns named and the hash of rows among them."""
     with tables.trouble(DataError), tables.system.open_input_file(path) as file:
-        rows = list(islice(parquet_rows(Path(path), file), 1024))
-    if not rows:
+        columns = first_columns(Path(tables.shown), parquet_rows(Path(path), file), predictor, request)
+    if columns is None:
         raise DataError(f"{tables.shown} holds no rows; expected at least one text")
-    scorer = Scorer(Path(tables.shown), ".jsonl", predictor, request)
-    scorer.settle(rows)
-    columns = scorer.table_columns
     keep = None if request.keep is None else [*request.keep, ROW_HASH]
     return dataclasses.replace(request, text_column=columns.text, id_column=columns.id or ROW_HASH, keep=keep)
 
@@ -289,21 +286,18 @@ class PartScorer:
     def _score(self, batch: Any) -> Counts:
         import numpy as np
         import pyarrow
-        from pyarrow import parquet
 
         batch = batch.filter(pyarrow.array(~np.isin(batch[ROW_HASH].to_numpy(), self._job.done)))
         scorer = Scorer(Path("table.parquet"), ".parquet", self._predictor, self._job.request, schema=batch.schema)
         rows = (Row("row", values, n) for n, values in enumerate(batch.to_pylist(), start=1))
-        counts, answered, rejects = Counts(), [], b""
+        counts, answers, rejects = Counts(), b"", b""
         for chunk in chunks(rows, scorer.chunk):
-            answers, rejected, more = scorer.answer(chunk)
-            answered.append(scorer.encoder.arrow.batch(answers))
-            rejects += b"".join(one.line() for one in rejected)
+            answered, rejected, more = scorer.score(chunk)
+            answers, rejects = answers + answered, rejects + rejected
             counts.add(more)
         name = f"part-{batch[ROW_HASH][0].as_py():016x}" if batch.num_rows else ""
         if counts.scored:
-            sink = pyarrow.BufferOutputStream()
-            parquet.write_table(pyarrow.Table.from_batches(answered), sink)
+            stream_to_parquet(answers, sink := io.BytesIO())
             self._out.write(f"{name}.parquet", sink.getvalue())
         if rejects:
             self._out.write(f"{_REJECTS}/{name}.jsonl", rejects)

@@ -24,9 +24,9 @@ from tabsa.errors import ConfigError, DataError, DataNotFoundError, ModelError, 
 from tabsa.files import read_text, reason
 from tabsa.inference.predictor import Predictor, load
 from tabsa.scoring.request import Request
-from tabsa.scoring.scorer import Scorer, chunks
+from tabsa.scoring.scorer import first_columns
 from tabsa.scoring.single import rejects_file, request_identity, score_table
-from tabsa.tables.outputs import Counts, is_finished, lock, read_record, working_files, write_record
+from tabsa.tables.outputs import Counts, is_begun, is_finished, lock, read_record, write_record
 from tabsa.tables.reading import INPUT_SUFFIXES, SUFFIXES, read_rows, suffix_of
 
 FORMAT: Final = "tabsa score job 6"
@@ -150,7 +150,11 @@ def score_folder(
     with _job_folder(out, identity, resume=resume, overwrite=overwrite):
         left = [pair for pair in tables if overwrite or not _is_done(pair)]
         result = JobResult(len(tables), len(tables) - len(left))
-        work = TableWork(_settled(tables[0].source, predictor, request), model, overwrite)
+        first = tables[0].source
+        columns = first_columns(first, read_rows(first, separator=request.separator), predictor, request)
+        if columns is not None:  # all tables have the same
+            request = dataclasses.replace(request, text_column=columns.text)
+        work = TableWork(request, model, overwrite)
         alone = ((pair, _score(pair, work, predictor)) for pair in left)
         for pair, done in _in_pools(left, work, workers) if workers > 1 else alone:
             name = pair.out.relative_to(out.resolve()).as_posix()
@@ -186,7 +190,7 @@ def _job_folder(out: Path, identity: dict[str, Any], *, resume: bool, overwrite:
     try:
         out.mkdir(parents=True, exist_ok=True)
         with lock(out):
-            write_record(job, FORMAT, {"identity": identity})
+            write_record(job, FORMAT, identity)
             yield
     except OSError as e:
         raise OutputError(f"cannot write {out}: {reason(e)}") from e
@@ -201,23 +205,10 @@ def _is_done(pair: TablePair) -> bool:
     return is_finished(pair.out) and pair.out.stat().st_mtime_ns >= pair.source.stat().st_mtime_ns
 
 
-def _settled(source: Path, predictor: Predictor, request: Request) -> Request:
-    """Try the first rows of a table, and return the request with its column of texts: all tables have the same.
-
-    What is wrong with a request is better reported before there are workers.
-    """
-    scorer = Scorer(source, ".jsonl", predictor, request)
-    for chunk in chunks(read_rows(source, separator=request.separator), scorer.chunk):
-        scorer.settle(chunk)
-        if scorer.settled:
-            return dataclasses.replace(request, text_column=scorer.table_columns.text)
-    return request
-
-
 def _score(pair: TablePair, work: TableWork, predictor: Predictor) -> Counts | str:
     """Score a table, going on with what an earlier run left of it; returns the counts, or why it failed."""
     finished = pair.out.exists() or rejects_file(pair.out).exists()
-    again = work.overwrite or (finished and not _is_begun(pair))
+    again = work.overwrite or (finished and not is_begun(pair.out))
     try:
         with warnings.catch_warnings(action="ignore"):  # the first table said how it is read
             return score_table(pair.source, pair.out, predictor, work.request, resume=not again, overwrite=again).counts
@@ -228,10 +219,6 @@ def _score(pair: TablePair, work: TableWork, predictor: Predictor) -> Counts | s
         return counts if isinstance(counts, Counts) else str(e)
     except Exception as e:  # whatever it is, the other tables do not wait for it
         return f"{type(e).__name__}: {e}"
-
-
-def _is_begun(pair: TablePair) -> bool:
-    return any(path.exists() for path in working_files(pair.out))
 
 
 # ---- a pool of processes
@@ -246,7 +233,7 @@ def _in_pools(pairs: Sequence[TablePair], work: TableWork, workers: int) -> Iter
     waiting, suspects = list(pairs), []
     while waiting:
         lost = yield from _in_pool(waiting, work, min(workers, len(waiting)))
-        begun = [pair for pair in lost if _is_begun(pair)] or lost
+        begun = [pair for pair in lost if is_begun(pair.out)] or lost
         suspects += begun
         waiting = [pair for pair in lost if pair not in begun]
     for suspect in suspects:

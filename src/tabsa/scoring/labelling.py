@@ -8,8 +8,8 @@ from typing import Final
 from tabsa.errors import DataError, OutputError
 from tabsa.inference.predictor import Predictor
 from tabsa.inference.suggesting import MarkedText, Suggestion, suggest_of
-from tabsa.scoring.request import Request, RowTargets, find_columns
-from tabsa.scoring.scorer import chunks, is_implied
+from tabsa.scoring.request import Request, RowQuestions, find_columns
+from tabsa.scoring.scorer import chunks
 from tabsa.scoring.single import open_input
 from tabsa.tables.fields import is_whole
 from tabsa.tables.reading import Row, Values, read_rows
@@ -95,7 +95,7 @@ def _texts(
     source: Path, predictor: Predictor, request: Request, counts: Suggested, on_progress: Callable[[float], None]
 ) -> Iterator[MarkedText]:
     """Read the rows of a table, as far as they can be asked about."""
-    targets, implied, columns = RowTargets(request), is_implied(predictor, request), None
+    questions, columns = RowQuestions(predictor, request), None
     with open_input(source) as file:
         size = source.stat().st_size
         for chunk in chunks(read_rows(source, file, separator=request.separator), request.chunk):
@@ -106,14 +106,12 @@ def _texts(
             on_progress(1.0 if file.closed else file.tell() / max(1, size))
             for row in rows:
                 try:
-                    text = columns.text_of(row.values) if columns else ""
-                    names, found = targets.of(row.values, text, implied=implied)
+                    question = questions.of(row.values, columns.text if columns else "")
                 except DataError:
                     counts.unread += 1
                     continue
-                read_for = predictor.implied_targets(names, found) if implied else found
-                counts.silent += not read_for
-                yield MarkedText(row.number, text, read_for)
+                counts.silent += not question.read_for
+                yield MarkedText(row.number, question.text, question.read_for)
 
 
 def _rows(suggestion: Suggestion, aliases: dict[str, str]) -> Iterator[Values]:

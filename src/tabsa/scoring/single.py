@@ -13,10 +13,10 @@ from tabsa.checkpoint.model_folder import ANSWERING
 from tabsa.errors import DataError, DataNotFoundError, OutputError
 from tabsa.files import reason
 from tabsa.inference.predictor import Predictor
-from tabsa.scoring.request import Request
-from tabsa.scoring.scorer import Scorer, chunks, is_implied
+from tabsa.scoring.request import Request, is_implied
+from tabsa.scoring.scorer import Scorer, chunks
 from tabsa.tables.outputs import Counts, FileOutput, StandardOutput, working_files
-from tabsa.tables.reading import INPUT_SUFFIXES, read_rows, suffix_of, warn_of_guess
+from tabsa.tables.reading import INPUT_SUFFIXES, parquet_file, read_rows, require_pyarrow, suffix_of, warn_of_guess
 
 _STREAM_SUFFIX: Final = ".jsonl"  # of standard output
 
@@ -66,7 +66,7 @@ def score_table(
         open_input(source) as file,
         _open_output(source, out, rejects, resume=resume, overwrite=overwrite) as output,
     ):
-        schema = _schema(source, suffix)
+        schema = _schema(source) if suffix == ".parquet" else None
         scorer = Scorer(source, suffix, predictor, request, schema=schema, on_guess=on_guess)
         status = os.fstat(file.fileno())
         identity = {"bytes": status.st_size, "changed": status.st_mtime_ns}
@@ -78,10 +78,10 @@ def score_table(
             scorer.settle(chunk)
             if chunk[-1].number <= state.row:
                 continue
-            scored = scorer.score(chunk)
+            answers, rejected, counts = scorer.score(chunk)
             state.row = chunk[-1].number
-            state.counts.add(scored.counts)
-            output.save(scored.output, scored.rejects)
+            state.counts.add(counts)
+            output.save(answers, rejected)
             reached = status.st_size if file.closed else file.tell()
             on_progress(Progress(state.counts, resumed, reached / max(1, status.st_size)))
         if state.counts.rows == 0:
@@ -112,16 +112,12 @@ def open_input(source: Path) -> BinaryIO:
         raise DataError(f"cannot read {source}: {reason(e)}") from e
 
 
-def _schema(source: Path, suffix: str) -> Any:
-    """Return the Arrow schema of a Parquet table whose results are Parquet, too."""
-    if suffix != ".parquet":
-        return None
-    from tabsa.tables.parquet import parquet_file, require_pyarrow
-
+def _schema(source: Path) -> Any:
+    """Return the Arrow schema of a Parquet table."""
     require_pyarrow(source)
     if suffix_of(source, INPUT_SUFFIXES) != ".parquet":
         return None
-    with parquet_file(source) as table:
+    with parquet_file(source, source) as table:
         return table.schema_arrow
 
 
