@@ -11,10 +11,11 @@ from typing import Final
 from tabsa.errors import DataError
 from tabsa.pages.dates import DAY, MONTH, YEAR, bucket_of, parse_date, start_of, starts
 from tabsa.pages.quotes import QuoteCollector
-from tabsa.pages.scored_files import LONG, REJECTS, ColumnNames, ScoredFile, ScoredRow, find_scored_files
+from tabsa.pages.scored_files import LONG, ColumnNames, ScoredFile, ScoredRow, find_scored_files
 from tabsa.pages.summary import Summary, SummaryCell, Times
 from tabsa.pages.tally import UNSURE, Tally
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE
+from tabsa.tables.reading import REJECTS
 
 _ORDER: Final = (POSITIVE, NEGATIVE, NEUTRAL, MIXED)
 _MOST_DAYS: Final = 400_000  # counts by day of all cells together; then by month, then by year

@@ -13,14 +13,13 @@ from tabsa.errors import DataError, DataNotFoundError, unknown_name
 from tabsa.pages.dates import is_day_first, looks_dated
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED
 from tabsa.tables.fields import is_blank, is_whole
-from tabsa.tables.reading import INPUT_SUFFIXES, Row, Values, as_text, read_rows, suffix_of
+from tabsa.tables.reading import INPUT_SUFFIXES, Row, Values, as_text, read_rows, suffix_of, tables_in
 
 LONG, WIDE, OWN = "long", "wide", "wide, a row's own targets"
 _KNOWN: Final = frozenset((NONE, POSITIVE, NEGATIVE, NEUTRAL, MIXED, "conflict"))
 _DATE_NAMES: Final = ("date", "day", "when", "time", "timestamp", "datetime", "month", "created", "published", "posted")
 _NO_SCORE: Final = "expected a table that `tabsa score` wrote, with answers such as positive, negative and none"
 _FIRST: Final = 200  # rows that tell what the columns are
-REJECTS: Final = ".rejects.jsonl"  # beside a table: the rows that `tabsa score` could not score
 # Target, aspect, polarity, the probability of that polarity, and the sentence that carries it, as far as known.
 TableAnswer: TypeAlias = tuple[str, str, str, float | None, str | None]
 
@@ -324,26 +323,11 @@ def _number(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-# ---- files
-
-
 def find_scored_files(source: Path) -> list[Path]:
     """List the tables of a file, a folder with all below it, or a pattern; not files of rejects and hidden ones."""
     if source.is_file():
         suffix_of(source, INPUT_SUFFIXES)
         return [source]
-    if source.is_dir():
-        inside = ((path, path.relative_to(source).parts) for path in source.rglob("*"))
-        found = [path for path, parts in inside if not any(part.startswith(("_", ".")) for part in parts)]
-    elif glob.has_magic(str(source)):
-        pieces = source.absolute().parts
-        first = next(place for place, piece in enumerate(pieces) if glob.has_magic(piece))
-        matching = Path(*pieces[:first]).glob("/".join(pieces[first:]))
-        found = [path for path in matching if not path.name.startswith(("_", "."))]
-    else:
+    if not source.is_dir() and not glob.has_magic(str(source)):
         raise DataNotFoundError(f"no file {source}; expected a scored table, or a folder of them")
-    fitting = (path for path in found if path.name.lower().endswith(INPUT_SUFFIXES) and path.is_file())
-    tables = sorted(path for path in fitting if not path.name.endswith(REJECTS))
-    if not tables:
-        raise DataNotFoundError(f"no table in {source}; expected files ending in one of {', '.join(INPUT_SUFFIXES)}")
-    return tables
+    return tables_in(source)[1]

@@ -55,18 +55,9 @@ def suggest_table(
     """Write the questions of a table's texts whose answers would teach a model most, to be answered by a person.
 
     One row a question: its text, target and aspect, the model's answer and its probability, and an empty `polarity`.
-    Rows that are filled in are one's own data; a row that is left empty does not count.
-
-    Args:
-        source: the table.
-        out: where the questions go, in the format its name tells.
-        predictor: the model.
-        request: whom and what to ask about, and which column holds the texts.
-        n: how many texts.
-        questions: how many a text, the least sure; None is all.
-        labelled: texts that have their labels; neither they nor texts like them are picked.
-        overwrite: replace what is there.
-        on_progress: called with how much of the table has been read, from 0 to 1.
+    Rows that are filled in are one's own data; a row that is left empty does not count. There are `n` texts, and at
+    most so many `questions` of each, the least sure; neither `labelled` texts nor texts like them are picked.
+    `on_progress` is called with how much of the table has been read, from 0 to 1.
 
     Raises:
         DataError: the table cannot be read, or none of its texts can be asked about.

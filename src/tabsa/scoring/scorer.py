@@ -39,15 +39,9 @@ class Rejected(NamedTuple):
 
 
 class Scorer:
-    """Scores chunks of a table's rows.
+    """Scores chunks of a table's rows; `suffix` is the format of the results, `schema` a Parquet table's Arrow schema.
 
-    Args:
-        source: the table's name.
-        suffix: the format of the results, such as ".csv".
-        predictor: the model.
-        request: what to ask, and how to lay it out.
-        schema: the Arrow schema of a Parquet table.
-        on_guess: called with a line on the column of texts, where it was guessed.
+    `on_guess` is called with a line on the column of texts, where it was guessed.
     """
 
     table_columns: TableColumns  # these three are known once a row has been seen

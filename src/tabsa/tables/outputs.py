@@ -22,6 +22,8 @@ from tabsa.files import read_text, reason, replacing
 from tabsa.tables.writing import finish_file
 
 FORMAT: Final = "tabsa score 5"
+JOB: Final = "_job.json"  # in the folder of a job of many tables or parts: its identity
+JOB_FORMAT: Final = "tabsa score job 6"
 
 
 @dataclass(slots=True)
@@ -204,6 +206,17 @@ def read_record(text: str | bytes, form: str, identity: Mapping[str, Any], out: 
             why = f"{name!r} is not what it was when the run began"
             raise OutputError(f"cannot resume {out}: {why}", code="job_differs")
     return content
+
+
+def check_job(
+    record: str | bytes | None, identity: Mapping[str, Any], out: object, *, empty: bool, resume: bool, overwrite: bool
+) -> None:
+    """Refuse to write a job into a folder that has something in it, such as the `record` of another job."""
+    if record is not None and resume:
+        read_record(record, JOB_FORMAT, identity, out)
+    elif not (empty or overwrite):
+        found, code = ("a job into it was begun", "job_exists") if record else ("it is not empty", "output_exists")
+        raise OutputError(f"cannot write {out}: {found}", code=code)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ many fields as the header has. What a file's name does not say is reported to `o
 
 import codecs
 import csv
+import glob
 import gzip
 import io
 import json
@@ -25,13 +26,14 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, TypeAlias
 
-from tabsa.errors import DataError, DataWarning, first_line
+from tabsa.errors import DataError, DataNotFoundError, DataWarning, first_line
 from tabsa.files import reason
 from tabsa.tables.fields import TORN, parse_json
 
 TEXT_SUFFIXES: Final = (".csv", ".tsv", ".jsonl", ".ndjson")
 SUFFIXES: Final = (*TEXT_SUFFIXES, *(f"{suffix}.gz" for suffix in TEXT_SUFFIXES), ".parquet")  # that are written
 INPUT_SUFFIXES: Final = (*SUFFIXES, ".xlsx")  # that are read
+REJECTS: Final = ".rejects.jsonl"  # after the name of a scored table: the rows that could not be scored
 
 Values: TypeAlias = dict[str, object]
 Binary: TypeAlias = IO[bytes]
@@ -114,6 +116,30 @@ def read_good_rows(path: Path, *, on_torn: Callable[[str], None] | None = None) 
             on_torn(f"{path} line {row.number}")
         else:
             raise row.error
+
+
+def tables_in(source: Path, besides: Path | None = None) -> tuple[Path, list[Path]]:
+    """Return a folder and its tables with all below it, or the tables of a pattern (`**` is any number of folders).
+
+    Names that begin with `_`, `.` or `~$` are not tables, nor are files of rejects, nor is what lies in `besides`.
+    """
+    root, pattern = source, "**/*"
+    if not source.is_dir():
+        parts = source.absolute().parts
+        first = next((n for n, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
+        root, pattern = Path(*parts[:first]), "/".join(parts[first:])
+    found = [
+        path
+        for path in sorted(root.glob(pattern))
+        if path.name.lower().endswith(INPUT_SUFFIXES)
+        and not path.name.endswith(REJECTS)
+        and not any(part.startswith(("_", ".", "~$")) for part in path.relative_to(root).parts)
+        and not (besides and path.is_relative_to(besides))
+        and path.is_file()
+    ]
+    if not found:
+        raise DataNotFoundError(f"no table in {source}; expected files ending in one of {', '.join(INPUT_SUFFIXES)}")
+    return root, found
 
 
 def suffix_of(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
@@ -299,8 +325,28 @@ def require_pyarrow(path: Path | str) -> Any:
     return pyarrow
 
 
+def arrow_schema(path: Path) -> Any:
+    """Return the Arrow schema of a table, if it is Parquet."""
+    require_pyarrow(path)
+    if suffix_of(path, INPUT_SUFFIXES) == ".parquet":
+        with _parquet_file(path, path) as table:
+            return table.schema_arrow
+    return None
+
+
+def parquet_rows(path: Path, file: Binary) -> Iterator[Row]:
+    """Read the rows, with their values as Python has them."""
+    with _parquet_file(path, file) as table:
+        header_of(table.schema_arrow.names, path)
+        number = 0
+        for batch in table.iter_batches(batch_size=_BATCH):
+            for values in batch.to_pylist():
+                number += 1
+                yield Row(f"{path} row {number}", values, number)
+
+
 @contextmanager
-def parquet_file(path: Path, source: Binary | Path) -> Iterator[Any]:
+def _parquet_file(path: Path, source: Binary | Path) -> Iterator[Any]:
     """Open a Parquet file; what goes wrong with it becomes one clear line."""
     pyarrow = require_pyarrow(path)
     try:
@@ -309,17 +355,6 @@ def parquet_file(path: Path, source: Binary | Path) -> Iterator[Any]:
     # ValueError: text that is not UTF-8, times in nanoseconds; OSError: a page that is cut or packed wrongly.
     except (pyarrow.ArrowException, ValueError, OSError) as e:
         raise DataError(f"{path} is not a readable Parquet file: {first_line(e)}") from e
-
-
-def parquet_rows(path: Path, file: Binary) -> Iterator[Row]:
-    """Read the rows, with their values as Python has them."""
-    with parquet_file(path, file) as table:
-        header_of(table.schema_arrow.names, path)
-        number = 0
-        for batch in table.iter_batches(batch_size=_BATCH):
-            for values in batch.to_pylist():
-                number += 1
-                yield Row(f"{path} row {number}", values, number)
 
 
 # ---- workbooks, by openpyxl
