@@ -31,10 +31,10 @@ def model(tiny_model) -> Predictor:
     return load(tiny_model, threads=1)
 
 
-def write(path: Path, count: int) -> Path:
+def write(path: Path, count: int, encoding: str = "utf-8") -> Path:
     """A table of which every ninth row is bad and every fifth says nothing."""
     texts = {0: "Nothing here.", 1: "Camden is nice,\nBrixton awful", 2: 'not "Brixton"', 3: "Camden, cheap", 4: "dear"}
-    with path.open("w", encoding="utf-8") as stream:
+    with path.open("w", encoding=encoding) as stream:
         stream.write("id,text\n")
         for n in range(count):
             text = texts[n % 5].replace('"', '""')
@@ -133,8 +133,10 @@ def test_what_a_killed_run_was_about_to_rename_is_removed(tmp_path, model, deadl
     assert files(folder) == whole
 
 
-def test_a_run_may_die_again_and_again(tmp_path, model, deadly):
-    source = write(tmp_path / "in.csv", 100)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.filterwarnings("ignore:.*read as UTF-16")
+def test_a_run_may_die_again_and_again(tmp_path, model, deadly, encoding):
+    source = write(tmp_path / "in.csv", 100, encoding)
     request = Request(targets=BOTH, chunk=3)
     whole = expected(source, "out.csv", model, request)
     folder = tmp_path / "died"
