@@ -19,10 +19,7 @@ _DIGITS: Final = 4  # of a probability: for the eye
 # A person fills in `polarity`; the rest of a row is one's own data (`tabsa.datasets.own`), or passed over there.
 _COLUMNS: Final[dict[str, type]] = {
     "row": int,
-    "text": str,
-    "target": str,
-    "aspect": str,
-    "said": str,
+    **dict.fromkeys(("text", "target", "aspect", "said"), str),
     "probability": float,
     "polarity": str,
     "asked_only": bool,
@@ -105,19 +102,14 @@ def _texts(
                 yield MarkedText(row.number, question.text, question.read_for)
 
 
-def _rows(suggestion: Suggestion, aliases: dict[str, str]) -> Iterator[Values]:
-    for question in suggestion.questions:
-        row: Values = {
-            "row": suggestion.index,
-            "text": suggestion.text,
-            "target": question.target if question.named else None,
-            "aspect": question.aspect,
-            "said": question.predicted,
-            "probability": round(question.probability, _DIGITS),
-            "polarity": None,
-            "asked_only": True,
-        }
-        yield row | ({"aliases": aliases.get(question.target) if question.named else None} if aliases else {})
+def _rows(found: Suggestion, aliases: dict[str, str]) -> Iterator[Values]:
+    for question in found.questions:
+        target = question.target if question.named else None
+        answer = (question.predicted, round(question.probability, _DIGITS))
+        row: Values = dict(
+            zip(_COLUMNS, (found.index, found.text, target, question.aspect, *answer, None, True), strict=True)
+        )
+        yield row | ({"aliases": aliases.get(target or "")} if aliases else {})
 
 
 def _nothing(source: Path, counts: Suggested) -> DataError:
