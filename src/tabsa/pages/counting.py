@@ -35,15 +35,9 @@ def summarise(
 ) -> Summary:
     """Summarise a table that `tabsa score` wrote: counts with intervals, change over time, and telling sentences.
 
-    Args:
-        source: the table, wide or long, in any of the formats; or a folder or a pattern of such.
-        title: what it is called; by default, as the file.
-        columns: names of columns, where they cannot be found.
-        quotes: how many sentences are held for each target, aspect and polarity.
-        on_progress: called with the number of rows read, now and then.
-
-    Raises:
-        DataError: it cannot be read, holds no row, or was not written by `tabsa score`.
+    It may be wide or long, in any of the formats, or a folder or a pattern of such. `columns` names those that cannot
+    be found; `quotes` sentences are held for each target, aspect and polarity; `on_progress` is called with the number
+    of rows read, now and then. A DataError says that it holds no row, or was not written by `tabsa score`.
     """
     paths = find_scored_files(Path(source))
     counting = _Counting(quotes, several=len(paths) > 1)
