@@ -287,23 +287,18 @@ def test_the_size_of_a_chunk_changes_nothing(tmp_path, model, chunk):
         assert numbers == pytest.approx({k: other[k] for k in numbers}, abs=2e-6)
 
 
-def test_long_texts_end_a_chunk_early(tmp_path, model, monkeypatch):
-    monkeypatch.setattr("tabsa.scoring.scorer._CHUNK_CHARACTERS", 100)
-    write_rows(tmp_path / "in.jsonl", [{"text": "Camden " * 10}] * 5)
-    seen = []
-    request = Request(targets=BOTH)
-    score_table(
-        tmp_path / "in.jsonl", tmp_path / "o.csv", model, request, on_progress=lambda p: seen.append(p.counts.rows)
-    )
-    assert seen == [2, 4, 5]
-
-
 @pytest.mark.parametrize(
-    ("options", "sizes"), [({}, [4]), ({"probabilities": True}, [3, 4]), ({"layout": Layout.LONG}, [4])]
+    ("limit", "rows", "options", "sizes"),
+    [
+        ("_CHUNK_CHARACTERS", [{"text": "Camden " * 10}] * 5, {}, [2, 4, 5]),
+        ("_CHUNK_CELLS", records(), {}, [4]),
+        ("_CHUNK_CELLS", records(), {"probabilities": True}, [3, 4]),
+        ("_CHUNK_CELLS", records(), {"layout": Layout.LONG}, [4]),
+    ],
 )
-def test_a_very_wide_output_is_written_in_smaller_chunks(tmp_path, model, monkeypatch, options, sizes):
-    monkeypatch.setattr("tabsa.scoring.scorer._CHUNK_CELLS", 100)
-    source, seen = write_rows(tmp_path / "in.jsonl", records()), []
+def test_long_texts_and_a_very_wide_output_end_a_chunk_early(tmp_path, model, monkeypatch, limit, rows, options, sizes):
+    monkeypatch.setattr(f"tabsa.scoring.scorer.{limit}", 100)
+    source, seen = write_rows(tmp_path / "in.jsonl", rows), []
     request = Request(targets=BOTH, **options)
     score_table(source, tmp_path / "o.csv", model, request, on_progress=lambda p: seen.append(p.counts.rows))
     assert seen == sizes
