@@ -1,4 +1,4 @@
-"""A hub with one model, for the tests of loading and of sharing."""
+"""A small model with open aspects, and a hub with one model, for the tests of loading and of sharing."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,6 +6,15 @@ from pathlib import Path
 import pytest
 
 from hub_server import HubServer, Repo
+from open_model import open_model
+from tabsa.inference.predictor import Predictor, load
+
+__all__ = ["open_model"]  # a fixture
+
+
+@pytest.fixture(scope="module")
+def model(open_model: Path) -> Predictor:
+    return load(open_model)
 
 
 @pytest.fixture(scope="module")

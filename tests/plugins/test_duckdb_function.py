@@ -1,11 +1,6 @@
 """`tabsa(text)` and `tabsa(text, targets)` in DuckDB's SQL, against the Predictor."""
 
-from pathlib import Path
-
 import pytest
-
-from open_model import open_model
-from tabsa.inference.predictor import Predictor, load
 
 duckdb = pytest.importorskip("duckdb", reason="needs DuckDB: pip install 'tabsa[duckdb]'")
 pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tabsa[tables]'")
@@ -17,13 +12,7 @@ ROWS = [
     ("Brixton: lovely food, awful price.", "Brixton"),
 ]
 NAMES = ["Camden", "Brixton"]
-__all__ = ["open_model"]  # a fixture
 ASPECTS = ["price", "food"]
-
-
-@pytest.fixture(scope="module")
-def model(open_model: Path) -> Predictor:
-    return load(open_model)
 
 
 @pytest.fixture

@@ -1,11 +1,8 @@
 """`df.tabsa.score(...)`: pandas' and Polars' frames, against the Predictor and against each other."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from open_model import open_model
 from tabsa.errors import DataError
 from tabsa.inference.predictor import Predictor, load
 
@@ -13,12 +10,6 @@ pd = pytest.importorskip("pandas", reason="needs pandas: pip install '.[dev]'")
 
 TEXTS = ["Camden has good food but Brixton is bad.", None, "Nobody knows.", "Brixton: lovely food, awful price."]
 NAMES = ["Camden", "Brixton"]
-__all__ = ["open_model"]  # a fixture
-
-
-@pytest.fixture(scope="module")
-def model(open_model: Path) -> Predictor:
-    return load(open_model)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from open_model import open_model
 from tabsa.errors import DataError
 from tabsa.inference.predictor import load
 
@@ -15,7 +14,6 @@ import spacy
 
 from tabsa.plugins.spacy import OpinionComponent
 
-__all__ = ["open_model"]
 TEXTS = ["Camden has good food. NW1 is lovely!", "Nobody is here.", "Bad price in Hull, great food in Hull."]
 ASPECTS = ["food", "price"]
 NAMES = {"Camden": ["NW1"], "Hull": []}

@@ -109,7 +109,7 @@ class DeadlyScorer(PartScorer):
     """Dies on a batch, as often as there are files that say so."""
 
     def __call__(self, batch):
-        marks = sorted(Path(self._job.out).parent.glob("death-*"))
+        marks = sorted(Path(self._out.path).parent.glob("death-*"))
         if marks and "one.parquet-0100" in batch["id"].to_pylist():
             marks[0].unlink()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -144,8 +144,8 @@ def test_a_batch_on_which_workers_always_die_ends_the_job_which_can_be_resumed(
 class OtherScorer(PartScorer):
     """A worker whose model is another than the command's."""
 
-    def __init__(self, job):
-        super().__init__(job._replace(identity=job.identity | {"model": "another"}))
+    def __init__(self, model, request, identity, *others):
+        super().__init__(model, request, identity | {"model": "another"}, *others)
 
 
 def test_a_worker_with_another_model_ends_the_job_with_one_line(started, source, tmp_path, model, monkeypatch):

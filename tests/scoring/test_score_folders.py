@@ -60,17 +60,8 @@ def files(out: Path) -> dict[str, bytes]:
 def test_tables_of_folders_and_patterns(tmp_path):
     root = tmp_path / "in"
     (root / "sub").mkdir(parents=True)
-    for name in (
-        "a.csv",
-        "b.JSONL.gz",
-        "c.xlsx",
-        "~$c.xlsx",
-        "d.xls",
-        "_e.csv",
-        ".f.csv",
-        "a.csv.rejects.jsonl",
-        "sub/g.csv",
-    ):
+    hidden = ["~$c.xlsx", "d.xls", "_e.csv", ".f.csv", "a.csv.rejects.jsonl"]
+    for name in ["a.csv", "b.JSONL.gz", "c.xlsx", "sub/g.csv", *hidden]:
         (root / name).touch()
 
     def names(source: str, form: str | None = None) -> list[str]:

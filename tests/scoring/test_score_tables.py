@@ -1,18 +1,17 @@
 """What comes out of a table: formats, layouts, and the rows that cannot be scored."""
 
 import csv
-import gzip
+import datetime
 import io
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from table_rows import text_rows
+from table_rows import text_rows, write_rows
 from tabsa.errors import ConfigError, DataError, DataNotFoundError, DataWarning, OutputError
 from tabsa.inference.predictor import Predictor, load
 from tabsa.scoring.request import Layout, Request, read_targets
@@ -36,25 +35,6 @@ def records() -> list[dict[str, object]]:
     return [{"id": f"c{n}", "likes": n, "text": text} for n, text in enumerate(TEXTS, start=1)]
 
 
-def write(path: Path, rows: list[dict[str, object]]) -> Path:
-    if path.suffix == ".parquet":
-        pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tabsa[tables]'")
-        from pyarrow import parquet
-
-        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
-        return path
-    if ".jsonl" in path.name:
-        content = "".join(json.dumps(row) + "\n" for row in rows)
-    else:
-        stream = io.StringIO()
-        writer = csv.DictWriter(stream, list(rows[0]), delimiter="\t" if ".tsv" in path.name else ",")
-        writer.writeheader()
-        writer.writerows(rows)
-        content = stream.getvalue()
-    path.write_bytes(gzip.compress(content.encode()) if path.suffix == ".gz" else content.encode())
-    return path
-
-
 def lines(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
@@ -65,7 +45,7 @@ def run(folder: Path, model: Predictor, rows, *, out="out.jsonl", name="in.jsonl
     if isinstance(rows, bytes):
         source.write_bytes(rows)
     else:
-        write(source, rows)
+        write_rows(source, rows)
     if "target_column" not in request:
         request.setdefault("targets", BOTH)
     score_table(source, folder / out, model, Request(**request), overwrite=True)
@@ -85,20 +65,36 @@ NAMES = ["t.csv", "t.tsv.gz", "t.jsonl", "t.ndjson.gz", "t.parquet"]
 @pytest.mark.parametrize("name", ["in.csv.gz", "in.tsv", "in.jsonl", "in.parquet"])
 def test_every_format_goes_into_every_other(tmp_path, model, name, out):
     expected = run(tmp_path, model, records())
-    run(tmp_path, model, records(), name=name, out=out)
-    assert list(text_rows(tmp_path / out)) == [{key: str(value) for key, value in row.items()} for row in expected]
+    run(tmp_path, model, records(), name=name, out=f"all/{out}", chunk=2)
+    found = list(text_rows(tmp_path / "all" / out))
+    assert found == [{key: str(value) for key, value in row.items()} for row in expected]
+    assert [path.name for path in (tmp_path / "all").iterdir()] == [out]
 
 
-@pytest.mark.parametrize("out", NAMES)
-def test_the_output_is_complete_and_alone(tmp_path, model, out):
-    run(tmp_path, model, records(), name="in.csv", out=out, chunk=2)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", out]
+@pytest.mark.parametrize(
+    ("separator", "encoding"), [(",", "utf-8-sig"), (";", "cp1252"), ("\t", "utf-16"), ("|", "utf-8")]
+)
+def test_however_a_table_is_written_down_its_results_are_the_same_bytes(tmp_path, model, separator, encoding):
+    openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl: pip install 'tabsa[tables]'")
+    rows = [[record["id"], f"{record['text']} “cher”, très bon; 3,5 |"] for record in records()]
+    book = openpyxl.Workbook()
+    stream = io.StringIO()
+    for row in [["id", "text"], *rows, ["empty", ""]]:
+        book.active.append(row)
+        csv.writer(stream, delimiter=separator).writerow(row)
+    book.save(tmp_path / "book.xlsx")
+    (tmp_path / "in.csv").write_bytes(stream.getvalue().encode(encoding))
+    notes, found = list[str](), set()
+    for name in ("in.csv", "book.xlsx"):
+        out = tmp_path / f"{name}.out.csv"
+        score_table(tmp_path / name, out, model, Request(targets=BOTH, chunk=2), on_guess=notes.append)
+        found.add((out.read_bytes(), out.with_name(f"{out.name}.rejects.jsonl").read_bytes()))
+    assert len(found) == 1
+    assert bool(notes) == (encoding != "utf-8-sig")
 
 
 def test_parquet_keeps_the_types_of_parquet(tmp_path, model):
     pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tabsa[tables]'")
-    import datetime
-
     from pyarrow import parquet
 
     table = pyarrow.table(
@@ -158,11 +154,6 @@ def test_csv_comes_out_as_it_went_in(tmp_path, model, cells):
     assert [{"id": row["id"], "text": row["text"]} for row in found] == rows
 
 
-def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path, model):
-    (row,) = run(tmp_path, model, b"\xef\xbb\xbftext,x\r\nCamden is nice,1\r\n", name="in.csv")
-    assert list(row)[:2] == ["text", "x"]
-
-
 # Layouts
 
 
@@ -199,7 +190,7 @@ def test_texts_are_read_for_what_they_do_not_name_where_it_is_implied(tmp_path, 
 
 @pytest.mark.parametrize("implied", [False, True])
 def test_rows_whose_text_names_a_target_are_counted(tmp_path, model, implied):
-    source = write(tmp_path / "in.jsonl", [*records(), {"text": None}])
+    source = write_rows(tmp_path / "in.jsonl", [*records(), {"text": None}])
     counts = score_table(source, tmp_path / "out.csv", model, Request(targets=BOTH, chunk=3, implied=implied)).counts
     assert (counts.rows, counts.scored, counts.named) == (5, 4, 3)
 
@@ -219,12 +210,12 @@ def test_long_has_a_row_for_each_opinion(tmp_path, model):
         assert sum(row["probabilities"].values()) == pytest.approx(1, abs=1e-5)
 
 
-def test_long_has_every_pair_when_asked(tmp_path, model):
-    found = run(tmp_path, model, records(), layout=Layout.LONG, every=True)
+@pytest.mark.parametrize("out", NAMES)
+def test_long_has_every_pair_when_asked_beside_the_columns_of_the_input(tmp_path, model, out):
+    run(tmp_path, model, records(), out=out, layout=Layout.LONG, every=True)
+    found = [tuple(row.values())[:5] for row in text_rows(tmp_path / out)]
     pairs = [(name, aspect) for name in BOTH for aspect in model.aspects]
-    assert [(row["id"], row["target"], row["aspect"]) for row in found] == [
-        (record["id"], *pair) for record in records() for pair in pairs
-    ]
+    assert found == [(*map(str, record.values()), *pair) for record in records() for pair in pairs]
 
 
 def test_long_tables_have_a_column_a_label_and_the_row_where_there_is_no_id(tmp_path, model):
@@ -238,15 +229,6 @@ def test_long_tables_have_a_column_a_label_and_the_row_where_there_is_no_id(tmp_
     assert found[0]["row"] == "2"
 
 
-@pytest.mark.parametrize("out", NAMES)
-def test_long_keeps_the_columns_of_the_input_and_joins_it_by_id(tmp_path, model, out):
-    run(tmp_path, model, records(), out=out, layout=Layout.LONG, every=True)
-    found = list(text_rows(tmp_path / out))
-    pairs = len(BOTH) * len(model.aspects)
-    given = [{name: str(value) for name, value in record.items()} for record in records() for _ in range(pairs)]
-    assert [{name: row[name] for name in ("id", "likes", "text")} for row in found] == given
-
-
 @pytest.mark.parametrize("layout", Layout)
 @pytest.mark.parametrize("out", ["out.jsonl", "out.csv", "out.parquet"])
 def test_only_some_columns_are_kept_when_asked(tmp_path, model, layout, out):
@@ -258,8 +240,6 @@ def test_only_some_columns_are_kept_when_asked(tmp_path, model, layout, out):
     assert first.get("target") in (None, "Camden")
     run(tmp_path, model, [{"text": TEXTS[0], "x": 1}], out=out, layout=layout, keep=[])
     assert "x" not in next(text_rows(tmp_path / out))
-    with pytest.raises(DataError, match=r"in\.jsonl has no column 'star' \(did you mean 'stars'\?\)"):
-        run(tmp_path, model, rows, out=out, layout=layout, keep=["star"])
 
 
 def test_a_column_of_targets_that_is_called_target_gives_way(tmp_path, model):
@@ -294,13 +274,7 @@ def test_rows_may_have_their_own_targets(tmp_path, model):
     assert brixton["general"].polarity  # asked alone, it is another question
 
 
-def test_own_targets_in_the_long_layout(tmp_path, model):
-    rows = [{"text": TEXTS[0], "about": "Camden;Brixton"}]
-    found = run(tmp_path, model, rows, target_column="about", layout=Layout.LONG, every=True, aspects=["price"])
-    assert [(row["target"], row["aspect"]) for row in found] == [("Camden", "price"), ("Brixton", "price")]
-
-
-@pytest.mark.parametrize("chunk", [1, 3, 1000])
+@pytest.mark.parametrize("chunk", [1, 3])
 def test_the_size_of_a_chunk_changes_nothing(tmp_path, model, chunk):
     rows = [{"text": f"{text} {'very ' * (n % 7)}nice"} for n, text in enumerate(TEXTS * 10)]
     expected = run(tmp_path, model, rows, probabilities=True, chunk=40)
@@ -313,23 +287,18 @@ def test_the_size_of_a_chunk_changes_nothing(tmp_path, model, chunk):
         assert numbers == pytest.approx({k: other[k] for k in numbers}, abs=2e-6)
 
 
-def test_long_texts_end_a_chunk_early(tmp_path, model, monkeypatch):
-    monkeypatch.setattr("tabsa.scoring.scorer._CHUNK_CHARACTERS", 100)
-    write(tmp_path / "in.jsonl", [{"text": "Camden " * 10}] * 5)
-    seen = []
-    request = Request(targets=BOTH)
-    score_table(
-        tmp_path / "in.jsonl", tmp_path / "o.csv", model, request, on_progress=lambda p: seen.append(p.counts.rows)
-    )
-    assert seen == [2, 4, 5]
-
-
 @pytest.mark.parametrize(
-    ("options", "sizes"), [({}, [4]), ({"probabilities": True}, [3, 4]), ({"layout": Layout.LONG}, [4])]
+    ("limit", "rows", "options", "sizes"),
+    [
+        ("_CHUNK_CHARACTERS", [{"text": "Camden " * 10}] * 5, {}, [2, 4, 5]),
+        ("_CHUNK_CELLS", records(), {}, [4]),
+        ("_CHUNK_CELLS", records(), {"probabilities": True}, [3, 4]),
+        ("_CHUNK_CELLS", records(), {"layout": Layout.LONG}, [4]),
+    ],
 )
-def test_a_very_wide_output_is_written_in_smaller_chunks(tmp_path, model, monkeypatch, options, sizes):
-    monkeypatch.setattr("tabsa.scoring.scorer._CHUNK_CELLS", 100)
-    source, seen = write(tmp_path / "in.jsonl", records()), []
+def test_long_texts_and_a_very_wide_output_end_a_chunk_early(tmp_path, model, monkeypatch, limit, rows, options, sizes):
+    monkeypatch.setattr(f"tabsa.scoring.scorer.{limit}", 100)
+    source, seen = write_rows(tmp_path / "in.jsonl", rows), []
     request = Request(targets=BOTH, **options)
     score_table(source, tmp_path / "o.csv", model, request, on_progress=lambda p: seen.append(p.counts.rows))
     assert seen == sizes
@@ -352,10 +321,10 @@ def test_the_text_column_is_guessed_and_named(tmp_path, model):
     )
 
 
-@pytest.mark.parametrize("option", ["text_column", "id_column", "target_column"])
+@pytest.mark.parametrize("option", ["text_column", "id_column", "target_column", "keep"])
 def test_a_column_that_is_not_there_is_one_clear_line(tmp_path, model, option):
     with pytest.raises(DataError, match=r"in\.jsonl has no column 'likes ' \(did you mean 'likes'\?\); it has id, "):
-        run(tmp_path, model, records(), **{option: "likes "})
+        run(tmp_path, model, records(), **{option: ["likes "] if option == "keep" else "likes "})
 
 
 def test_a_column_that_exists_already_is_one_clear_line(tmp_path, model):
@@ -490,7 +459,7 @@ def test_no_opinion_is_an_empty_table(tmp_path, model, out):
 
 
 def test_files_that_cannot_be_used_are_one_clear_line(tmp_path, model):
-    source, request = write(tmp_path / "in.csv", records()), Request(targets=BOTH)
+    source, request = write_rows(tmp_path / "in.csv", records()), Request(targets=BOTH)
     for error, match, arguments in [
         (DataNotFoundError, r"no file .*no\.csv", (tmp_path / "no.csv", tmp_path / "o.csv")),
         (DataError, "cannot tell the format of .*in.txt", (tmp_path / "in.txt", tmp_path / "o.csv")),
@@ -514,21 +483,16 @@ def test_files_that_cannot_be_used_are_one_clear_line(tmp_path, model):
 
 
 def test_an_output_that_is_there_is_kept_unless_told(tmp_path, model):
-    source, out = write(tmp_path / "in.csv", records()), tmp_path / "out.csv"
+    source, out = write_rows(tmp_path / "in.csv", records()), tmp_path / "out.csv"
     out.write_text("precious")
+    (tmp_path / "out.csv.rejects.jsonl").write_text("of the past")
     with pytest.raises(OutputError, match=r"out\.csv exists$") as error:
         score_table(source, out, model, Request(targets=BOTH))
     assert error.value.code == "output_exists"
     assert out.read_text() == "precious"
     score_table(source, out, model, Request(targets=BOTH), overwrite=True)
     assert out.read_text().startswith("id,likes,text")
-
-
-def test_overwriting_removes_rejects_of_the_past(tmp_path, model):
-    run(tmp_path, model, b"text\nCamden\n \n", name="in.csv")
-    assert len(rejects(tmp_path)) == 1
-    run(tmp_path, model, b"text\nCamden\n", name="in.csv")
-    assert not (tmp_path / "out.jsonl.rejects.jsonl").exists()
+    assert not (tmp_path / "out.csv.rejects.jsonl").exists()
 
 
 # What is asked
@@ -564,15 +528,12 @@ def test_a_wrong_targets_file_is_one_clear_line(tmp_path, content, message):
         read_targets(path)
 
 
-def test_a_request_makes_sense():
+def test_a_request_makes_sense(tmp_path, model):
     nobody = {"targets": {}, "implied": False}
     for options in ({}, {"targets": BOTH, "target_column": "x"}, nobody, {"targets": BOTH, "chunk": 0}):
         with pytest.raises(ConfigError):
             Request(**options)
-
-
-def test_a_model_that_knows_names_only_is_asked_about_names(tmp_path, model):
-    with pytest.raises(ConfigError, match="no target is named; name at least one"):
+    with pytest.raises(ConfigError, match="no target is named; name at least one"):  # the model was not trained for it
         run(tmp_path, model, records(), targets={})
 
 
@@ -584,34 +545,23 @@ EVIDENCE_ROWS = [
     {"id": "b", "text": "The Pixel 9 is cheap."},
     {"id": "c", "text": "Nothing to say."},
 ]
+CARRYING = {
+    ("a", "price"): ("negative", "The Pixel 9 costs a fortune."),
+    ("a", "camera"): ("positive", "It takes lovely photos."),
+    ("b", "price"): ("positive", "The Pixel 9 is cheap."),
+}
 
 
-@pytest.mark.parametrize("layout", ["long", "wide"])
+@pytest.mark.parametrize("layout", Layout)
 def test_the_sentence_that_carries_an_opinion_stands_beside_it(tmp_path, layout):
-    source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
-    source.write_text("".join(json.dumps(row) + "\n" for row in EVIDENCE_ROWS), "utf-8")
-    request = Request(
-        targets={"Pixel 9": ()}, aspects=["price", "camera"], layout=Layout(layout), evidence=True, every=True
-    )
-    score_table(source, out, load(), request)
-    rows = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
-    if layout == "long":
+    model, aspects = load(), ["price", "camera"]
+    options = {"targets": {"Pixel 9": ()}, "aspects": aspects, "layout": layout, "every": True}
+    rows = run(tmp_path, model, EVIDENCE_ROWS, evidence=True, **options)
+    if layout is Layout.LONG:
         found = {(row["id"], row["aspect"]): (row["polarity"], row["evidence"]) for row in rows}
     else:
-        found = {
-            (row["id"], aspect): (row[f"Pixel 9/{aspect}"], row[f"Pixel 9/{aspect}/evidence"])
-            for row in rows
-            for aspect in ("price", "camera")
-        }
-    assert found == {
-        ("a", "price"): ("negative", "The Pixel 9 costs a fortune."),
-        ("a", "camera"): ("positive", "It takes lovely photos."),
-        ("b", "price"): ("positive", "The Pixel 9 is cheap."),
-        ("b", "camera"): ("none", ""),
-        ("c", "price"): ("none", ""),
-        ("c", "camera"): ("none", ""),
-    }
-    plain = tmp_path / "plain.jsonl"
-    score_table(source, plain, load(), replace(request, evidence=False))
-    without = [json.loads(line) for line in plain.read_text("utf-8").splitlines()]
+        columns = [(row["id"], aspect, row, f"Pixel 9/{aspect}") for row in rows for aspect in aspects]
+        found = {(number, aspect): (row[name], row[f"{name}/evidence"]) for number, aspect, row, name in columns}
+    assert found == {(row["id"], aspect): ("none", "") for row in EVIDENCE_ROWS for aspect in aspects} | CARRYING
+    without = run(tmp_path, model, EVIDENCE_ROWS, **options)
     assert without == [{k: v for k, v in row.items() if not k.endswith("evidence")} for row in rows]

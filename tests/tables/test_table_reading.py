@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from table_rows import text_rows
+from table_rows import text_rows, write_rows
 from tabsa.errors import DataError, DataWarning
 from tabsa.tables.fields import guess_text_column, require_columns
 from tabsa.tables.reading import BadRow, Row, read_good_rows, read_rows
@@ -182,9 +182,7 @@ def test_a_file_that_cannot_be_read_is_one_clear_line(tmp_path, content, line):
     assert str(caught.value).startswith(f"{path} {line}")
 
 
-def test_names_and_archives(tmp_path):
-    with pytest.raises(DataError, match=r"cannot tell the format of .*my\.xls by its name; .* save a spreadsheet as"):
-        list(read_rows(tmp_path / "my.xls"))
+def test_a_cut_archive(tmp_path):
     path = tmp_path / "my.csv.gz"
     path.write_bytes(gzip.compress(b"id,text\n" + b"".join(b"%d,%d\n" % (n, n * n) for n in range(9999)))[:-500])
     with pytest.raises(DataError, match="is not a whole gzip file"):
@@ -194,17 +192,7 @@ def test_names_and_archives(tmp_path):
 @pytest.mark.parametrize("name", ["my.csv", "my.jsonl", "my.parquet"])
 def test_every_format_gives_the_same_text(tmp_path, name):
     records = [{"n": 1, "x": 0.5, "note": None, "text": "a"}, {"n": 2, "x": 2.0, "note": "b", "text": 'c "d"\ne'}]
-    path = tmp_path / name
-    if name == "my.parquet":
-        pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tabsa[tables]'")
-        from pyarrow import parquet
-
-        parquet.write_table(pyarrow.Table.from_pylist(records), path)
-    elif name == "my.csv":
-        cells = [list(records[0]), *(["" if v is None else str(v) for v in one.values()] for one in records)]
-        path.write_text(written(cells, ",", "\n", csv.QUOTE_MINIMAL))
-    else:
-        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    path = write_rows(tmp_path / name, records)
     assert list(text_rows(path)) == [
         {"n": "1", "x": "0.5", "note": "", "text": "a"},
         {"n": "2", "x": "2.0", "note": "b", "text": 'c "d"\ne'},

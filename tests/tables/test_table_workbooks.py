@@ -132,7 +132,7 @@ def test_bombs_do_not_go_off(tmp_path, monkeypatch):
     claims = f'<dimension ref="A1:XFD1048576"/><sheetData>{row.format(1)}{row.format(999_999_999_999)}</sheetData>'
     replace(path, f'<worksheet xmlns="{NAMESPACE}">{claims}</worksheet>')
     assert list(read_rows(path)) == []  # a header, and a row beyond the last that there can be
-    monkeypatch.setattr("tabsa.tables.workbooks.LARGEST", 1_000_000)
+    monkeypatch.setattr("tabsa.tables.reading._LARGEST_WORKBOOK", 1_000_000)
     replace(path, " " * 30_000_000)
     with pytest.raises(DataError, match="would unpack to more than 1,000,000 bytes; save it as CSV UTF-8"):
         list(read_rows(path))

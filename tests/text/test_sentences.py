@@ -58,15 +58,9 @@ def test_does_not_end(text: str) -> None:
     assert sentences(text) == [text]
 
 
-def test_east_asian_stops_need_no_space() -> None:
+def test_east_asian_stops_need_no_space_and_blank_lines_end_a_sentence() -> None:
     assert sentences("这里很便宜。很安全！「好吗？」好。") == ["这里很便宜。", "很安全！", "「好吗？」", "好。"]
-
-
-def test_a_blank_line_ends_a_sentence() -> None:
     assert sentences("Pros\n\ncheap, central \r\n \r\n Cons\u2029noisy") == ["Pros", "cheap, central", "Cons", "noisy"]
-
-
-def test_spans_have_no_white_space_at_their_ends() -> None:
     assert split_sentences("  Hi.  You \n") == [(2, 5), (7, 10)]
     assert split_sentences(" \n ") == split_sentences("") == []
 

@@ -11,10 +11,11 @@ from typing import Final
 from tabsa.errors import DataError
 from tabsa.pages.dates import DAY, MONTH, YEAR, bucket_of, parse_date, start_of, starts
 from tabsa.pages.quotes import QuoteCollector
-from tabsa.pages.scored_files import LONG, REJECTS, ColumnNames, ScoredFile, ScoredRow, find_scored_files
+from tabsa.pages.scored_files import LONG, ColumnNames, ScoredFile, ScoredRow, find_scored_files
 from tabsa.pages.summary import Summary, SummaryCell, Times
 from tabsa.pages.tally import UNSURE, Tally
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE
+from tabsa.tables.reading import REJECTS
 
 _ORDER: Final = (POSITIVE, NEGATIVE, NEUTRAL, MIXED)
 _MOST_DAYS: Final = 400_000  # counts by day of all cells together; then by month, then by year
@@ -34,15 +35,9 @@ def summarise(
 ) -> Summary:
     """Summarise a table that `tabsa score` wrote: counts with intervals, change over time, and telling sentences.
 
-    Args:
-        source: the table, wide or long, in any of the formats; or a folder or a pattern of such.
-        title: what it is called; by default, as the file.
-        columns: names of columns, where they cannot be found.
-        quotes: how many sentences are held for each target, aspect and polarity.
-        on_progress: called with the number of rows read, now and then.
-
-    Raises:
-        DataError: it cannot be read, holds no row, or was not written by `tabsa score`.
+    It may be wide or long, in any of the formats, or a folder or a pattern of such. `columns` names those that cannot
+    be found; `quotes` sentences are held for each target, aspect and polarity; `on_progress` is called with the number
+    of rows read, now and then. A DataError says that it holds no row, or was not written by `tabsa score`.
     """
     paths = find_scored_files(Path(source))
     counting = _Counting(quotes, several=len(paths) > 1)

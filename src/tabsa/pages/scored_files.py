@@ -9,18 +9,17 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from tabsa.errors import DataError, DataNotFoundError, unknown_name
+from tabsa.errors import DataError, DataNotFoundError
 from tabsa.pages.dates import is_day_first, looks_dated
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED
-from tabsa.tables.fields import is_blank, is_whole
-from tabsa.tables.reading import INPUT_SUFFIXES, Row, Values, as_text, read_rows, suffix_of
+from tabsa.tables.fields import guess_text_column, is_blank, is_whole, list_columns, require_columns
+from tabsa.tables.reading import INPUT_SUFFIXES, Row, Values, as_text, read_rows, suffix_of, tables_in
 
 LONG, WIDE, OWN = "long", "wide", "wide, a row's own targets"
 _KNOWN: Final = frozenset((NONE, POSITIVE, NEGATIVE, NEUTRAL, MIXED, "conflict"))
 _DATE_NAMES: Final = ("date", "day", "when", "time", "timestamp", "datetime", "month", "created", "published", "posted")
 _NO_SCORE: Final = "expected a table that `tabsa score` wrote, with answers such as positive, negative and none"
 _FIRST: Final = 200  # rows that tell what the columns are
-REJECTS: Final = ".rejects.jsonl"  # beside a table: the rows that `tabsa score` could not score
 # Target, aspect, polarity, the probability of that polarity, and the sentence that carries it, as far as known.
 TableAnswer: TypeAlias = tuple[str, str, str, float | None, str | None]
 
@@ -65,9 +64,7 @@ class ScoredColumns:
 def find_scored_columns(path: Path, rows: Sequence[Row], given: ColumnNames) -> ScoredColumns:
     """Find what a table's columns are by its first rows; a DataError says that it has no answers, or no such column."""
     names = tuple(dict.fromkeys(name for row in rows for name in row.values))
-    for wanted in (given.text, given.id, given.date, given.target):
-        if wanted is not None and wanted not in names:
-            raise unknown_name(f"column of {path}", wanted, names)
+    require_columns(path, names, (given.text, given.id, given.date, given.target))
     prefix = _long_prefix(path, names, given)
     answers: tuple[AnswerColumn, ...] = ()
     several = False
@@ -82,7 +79,7 @@ def find_scored_columns(path: Path, rows: Sequence[Row], given: ColumnNames) -> 
     targets = None
     if answers and all(one.target == UNNAMED for one in answers):
         targets = given.target or _own_targets(path, rows, free, answers[0].name, several=several)
-    text = given.text or _text(rows, [name for name in free if name not in (identity, day, targets)])
+    text = given.text or guess_text_column([row.values for row in rows], (*taken, identity, day, targets))
     layout = LONG if prefix is not None else OWN if targets else WIDE
     return ScoredColumns(layout, text, identity, day, day_first, prefix or "", answers, targets)
 
@@ -120,9 +117,9 @@ def _answer_columns(
     sizes = {n: _answers_a_cell(n, rows, _KNOWN | set(shares.get(n, {}))) for n in names if n.startswith(prefix)}
     stems = [name[len(prefix) :] for name, size in sizes.items() if size]
     if not stems:
-        listed = ", ".join(map(repr, names[:8])) or "no column"
-        more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
-        raise DataError(f"{path} holds no answers, only {listed}{more}; {_NO_SCORE}", code="not_scored")
+        raise DataError(
+            f"{path} holds no answers, only {list_columns([*map(repr, names)])}; {_NO_SCORE}", code="not_scored"
+        )
     several = max(sizes.values()) > 1
     pairs = [stem for stem in stems if "/" in stem.strip("/")]
     split = _split(pairs, given_prefix=given.prefix is not None) if pairs and not several else {}
@@ -214,20 +211,6 @@ def _is_date_name(name: str) -> bool:
 
 def _values(rows: Sequence[Row], name: str) -> list[object]:
     return [row.values.get(name) for row in rows]
-
-
-def _text(rows: Sequence[Row], names: Sequence[str]) -> str | None:
-    """Find the texts: `text`, or the column with the longest."""
-    if "text" in names:
-        return "text"
-    columns = {name: _values(rows, name) for name in names}
-    lengths = {
-        name: sum(len(value) for value in values if isinstance(value, str))
-        for name, values in columns.items()
-        if all(isinstance(value, str | None) for value in values)
-    }
-    longest = max(lengths, key=lambda name: lengths[name], default=None)
-    return longest if longest is not None and lengths[longest] > 12 * len(rows) else None
 
 
 # ---- rows
@@ -324,26 +307,11 @@ def _number(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-# ---- files
-
-
 def find_scored_files(source: Path) -> list[Path]:
     """List the tables of a file, a folder with all below it, or a pattern; not files of rejects and hidden ones."""
     if source.is_file():
         suffix_of(source, INPUT_SUFFIXES)
         return [source]
-    if source.is_dir():
-        inside = ((path, path.relative_to(source).parts) for path in source.rglob("*"))
-        found = [path for path, parts in inside if not any(part.startswith(("_", ".")) for part in parts)]
-    elif glob.has_magic(str(source)):
-        pieces = source.absolute().parts
-        first = next(place for place, piece in enumerate(pieces) if glob.has_magic(piece))
-        matching = Path(*pieces[:first]).glob("/".join(pieces[first:]))
-        found = [path for path in matching if not path.name.startswith(("_", "."))]
-    else:
+    if not source.is_dir() and not glob.has_magic(str(source)):
         raise DataNotFoundError(f"no file {source}; expected a scored table, or a folder of them")
-    fitting = (path for path in found if path.name.lower().endswith(INPUT_SUFFIXES) and path.is_file())
-    tables = sorted(path for path in fitting if not path.name.endswith(REJECTS))
-    if not tables:
-        raise DataNotFoundError(f"no table in {source}; expected files ending in one of {', '.join(INPUT_SUFFIXES)}")
-    return tables
+    return tables_in(source)[1]

@@ -16,9 +16,8 @@ from tabsa.plugins import predictor_of, reusable
 from tabsa.schema import UNNAMED, Target
 
 OPINIONS: Final = "STRUCT(target VARCHAR, aspect VARCHAR, polarity VARCHAR, probability DOUBLE)[]"
-_OPINION = pa.struct(
-    [("target", pa.string()), ("aspect", pa.string()), ("polarity", pa.string()), ("probability", pa.float64())]
-)
+_WORDS = [(name, pa.string()) for name in ("target", "aspect", "polarity")]
+_OPINION = pa.struct([*_WORDS, ("probability", pa.float64())])
 
 
 def register(
@@ -64,10 +63,9 @@ def register(
             options = {"targets_of_each": [_names(value) or unnamed for value in columns[1].to_pylist()]}
         elif shared is None and not implied:
             raise DataError("whose opinions? give targets when registering, or each row's own as a second argument")
+        given = [_text(text) for text in texts]
         with lock:
-            predictions = list(
-                predictor.predict_many([_text(text) for text in texts], aspects=aspects, implied=implied, **options)
-            )
+            predictions = list(predictor.predict_many(given, aspects=aspects, implied=implied, **options))
         cells = [
             None if text is None else [_row(opinion) for opinion in (found.opinions if every else found.found())]
             for text, found in zip(texts, predictions, strict=True)

@@ -85,24 +85,20 @@ class TabsaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = _names(self.classes_)
         if self.epochs == 0:
             base = tabsa.load(self.base)
-            unknown = [name for name in names if name not in base.labels]
-            if unknown:
+            if unknown := [name for name in names if name not in base.labels]:
                 known = ", ".join(base.labels)
                 raise RowsError(f"without training, the base knows no label {unknown[0]!r}; it knows {known}")
-            self._take(base, None)
-            return self
+            return self._take(base, None)
         place = TemporaryDirectory(prefix="tabsa-")
         options = {name: getattr(self, name) for name in ("base", "epochs", "minutes", "full", "device")}
         data = labelled_rows(rows, [names[number] for number in numbers])
-        self._take(tabsa.train(data, Path(place.name) / "model", **options), place)
-        return self
+        return self._take(tabsa.train(data, Path(place.name) / "model", **options), place)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """Return the probability of each class, (rows, classes), among the labels that `fit` saw."""
         check_is_fitted(self, "predictor_")
         validate_data(self, X, reset=False, skip_check_array=True)
-        rows = self._rows(X)
-        model, names = self.predictor_, _names(self.classes_)
+        rows, model, names = self._rows(X), self.predictor_, _names(self.classes_)
         predictions = model.predict_many(
             [row.text for row in rows],
             targets_of_each=[model.implied_targets([row.target], _found(row.text, row.target)) for row in rows],
@@ -114,15 +110,16 @@ class TabsaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """Return the likeliest class of each row."""
-        check_is_fitted(self, "predictor_")
-        return np.asarray(np.asarray(self.classes_)[self.predict_proba(X).argmax(1)])
+        likeliest = self.predict_proba(X).argmax(1)
+        return np.asarray(np.asarray(self.classes_)[likeliest])
 
     def _rows(self, X: Any) -> list[QuestionRow]:  # noqa: N803
         return question_rows(X, self.target, self.aspect)
 
-    def _take(self, predictor: Any, place: TemporaryDirectory[str] | None) -> None:
+    def _take(self, predictor: Any, place: TemporaryDirectory[str] | None) -> Self:
         self.predictor_, self.folder_ = predictor, predictor.folder.path
         self._place = place  # goes, and the folder in it, with the classifier
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
         """Take the model's files along, not the session that runs them."""
@@ -135,15 +132,11 @@ class TabsaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        if "_place" not in state:
-            return
-        if state["_place"] is None:
-            self._take(tabsa.load(self.base), None)
-            return
-        place = TemporaryDirectory(prefix="tabsa-")
-        for name, content in state["_place"].items():
+        files, place = state.get("_place"), TemporaryDirectory(prefix="tabsa-")
+        for name, content in (files or {}).items():
             (Path(place.name) / name).write_bytes(content)
-        self._take(tabsa.load(place.name), place)
+        if "_place" in state:
+            self._take(tabsa.load(self.base if files is None else place.name), None if files is None else place)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -200,20 +193,19 @@ def labelled_rows(rows: Sequence[QuestionRow], labels: Sequence[str]) -> list[Ex
     """Return rows and their labels as examples: of every text and target, only what its rows ask is known."""
     from tabsa.datasets.selection import Merger
 
-    merger = Merger()
-    groups: dict[tuple[str, str], list[Opinion]] = {}
+    merger, groups = Merger(), dict[tuple[str, str], list[Opinion]]()
     for row, label in zip(rows, labels, strict=True):
         if not row.text.strip():
             raise RowsError("X has an empty text; leave it out, as it cannot be learnt from")
         groups.setdefault((row.text, row.target), []).append(Opinion(row.target, row.aspect, label))
     if len({text for text, _ in groups}) < 2:
         raise RowsError(f"n_samples = {len(rows)}, of 1 text; fine-tuning needs at least two texts, and more is better")
-    examples = []
-    for number, ((text, target), opinions) in enumerate(groups.items()):
+    examples: list[Example] = []
+    for (text, target), opinions in groups.items():
         merged = merger.merge(opinions)
         found = tuple(opinion for opinion in merged if opinion.polarity != NONE)
         aspects = tuple(opinion.aspect for opinion in merged)
-        examples.append(Example(str(number), text, _found(text, target), found, aspects))
+        examples.append(Example(str(len(examples)), text, _found(text, target), found, aspects))
     merger.warn("X")
     return examples
 

@@ -29,13 +29,9 @@ JUDGED: Final = (
 )
 _MODEL: Final = "model"  # where a saved pipeline has a model that is not in the package
 _DEFAULTS: Final[dict[str, Any]] = {
-    "model": None,
-    "names": None,
+    **dict.fromkeys(("model", "names", "aspects", "implied")),
+    **dict.fromkeys(("every", "evidence"), False),
     "ent_labels": list(JUDGED),
-    "aspects": None,
-    "implied": None,
-    "every": False,
-    "evidence": False,
     "spans_key": "tabsa",
 }
 
@@ -117,24 +113,19 @@ class OpinionComponent:
         found = prediction.found()
         doc._.opinions = [
             {
-                "target": None if opinion.target == UNNAMED else opinion.target,
-                "aspect": opinion.aspect,
-                "polarity": opinion.polarity,
-                "confidence": opinion.confidence,
+                "target": opinion.target or None,
+                **{name: getattr(opinion, name) for name in ("aspect", "polarity", "confidence")},
                 "probabilities": dict(opinion.probabilities),
                 "mentions": [list(span) for span in mentions[opinion.target]],
             }
             for opinion in (prediction.opinions if self.every else found)
         ]
-        doc.spans[self.spans_key] = [
-            _span(doc, span, opinion) for opinion in found for span in mentions[opinion.target]
-        ]
+        judged = [(opinion, span) for opinion in found for span in mentions[opinion.target]]
+        doc.spans[self.spans_key] = [_span(doc, span, opinion) for opinion, span in judged]
         if self.evidence:
-            doc.spans[f"{self.spans_key}_evidence"] = [
-                _span(doc, phrase.span, opinion)
-                for opinion in found
-                for phrase in prediction.evidence(opinion.target, opinion.aspect).phrases()
-            ]
+            carrying = [(one, prediction.evidence(one.target, one.aspect).phrases()) for one in found]
+            spans = [_span(doc, phrase.span, one) for one, phrases in carrying for phrase in phrases]
+            doc.spans[f"{self.spans_key}_evidence"] = spans
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:  # noqa: ARG002
         """Save what the pipeline's config does not hold: a model that is not in the package."""

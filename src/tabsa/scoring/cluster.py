@@ -9,6 +9,7 @@ line that is no JSON. `write_parquet` is not used, because rejected rows, counts
 """
 
 import dataclasses
+import io
 import json
 import logging
 import os
@@ -17,23 +18,22 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tabsa.errors import ConfigError, DataError, DataNotFoundError, OutputError, TabsaError, first_line
 from tabsa.files import replacing
 from tabsa.inference.predictor import Predictor
-from tabsa.scoring.folders import FORMAT, ModelChoice
+from tabsa.scoring.folders import ModelChoice
 from tabsa.scoring.request import Request
-from tabsa.scoring.scorer import Scorer, chunks
+from tabsa.scoring.scorer import Scorer, chunks, first_columns
 from tabsa.scoring.single import request_identity
-from tabsa.tables.outputs import Counts, lock, read_record
-from tabsa.tables.parquet import parquet_rows
-from tabsa.tables.reading import Row
+from tabsa.tables.outputs import JOB, JOB_FORMAT, Counts, check_job, lock
+from tabsa.tables.reading import Row, parquet_rows
+from tabsa.tables.writing import stream_to_parquet
 
 ROW_HASH: Final = "row_hash"  # Ray's name for it
-_JOB, _REJECTS = "_job.json", "_rejects"
+_REJECTS: Final = "_rejects"
 # At a batch, when its worker is lost: of a lost node Ray learns after some seconds, and tries each second or oftener.
 _TASK_RETRIES: Final = 200
 _PARTS: Final = 2000  # that a job has at least, where it is large
@@ -58,20 +58,25 @@ class Location(NamedTuple):
         """Return all files below, or the file itself, by path: their sizes."""
         from pyarrow.fs import FileSelector, FileType
 
-        with self.trouble(DataError):
+        with self.trouble(DataError, "read"):
             info = self.system.get_file_info(self.path)
             selector = FileSelector(self.path, recursive=True, allow_not_found=True)
             infos = [info] if info.type == FileType.File else self.system.get_file_info(selector)
         return {info.path: info.size for info in infos if info.type == FileType.File}
 
-    def write(self, name: str, content: Any) -> None:
+    def read(self, name: str) -> bytes:
+        """Return a file's bytes."""
+        with self.trouble(OutputError, "read"), self.system.open_input_stream(f"{self.path}/{name}") as stream:
+            return bytes(stream.read())
+
+    def write(self, name: str, content: bytes) -> None:
         """Write a file, all of it or nothing: an object store shows a file when it is whole."""
         path = f"{self.path}/{name}"
         if self.is_local:
             with replacing(Path(path), "wb") as file:
                 file.write(content)
             return
-        with self.trouble(OutputError), self.system.open_output_stream(path, compression=None) as stream:
+        with self.trouble(OutputError, "write"), self.system.open_output_stream(path, compression=None) as stream:
             stream.write(content)
 
     @property
@@ -80,12 +85,11 @@ class Location(NamedTuple):
         return bool(self.system.type_name == "local")
 
     @contextmanager
-    def trouble(self, kind: type[TabsaError]) -> Iterator[None]:
+    def trouble(self, kind: type[TabsaError], deed: str) -> Iterator[None]:
         """Make one clear line of what goes wrong with a file."""
         try:
             yield
         except OSError as e:  # Arrow's errors of files are such
-            deed = "read" if kind is DataError else "write"
             raise kind(f"cannot {deed} {self.shown}: {first_line(e)}") from e
 
 
@@ -119,18 +123,10 @@ def score_cluster(
     overwrite: bool = False,
     on_progress: Callable[[Counts], None] = lambda _: None,
 ) -> Counts:
-    """Score a Parquet file, or all of a folder, on a Ray cluster.
+    """Score a Parquet file, or all of a folder, on a Ray cluster; `source` and the folder `out` are here or at URLs.
 
-    Args:
-        source: the file or folder, here or at a URL.
-        out: the folder where the results go, here or at a URL.
-        model: the model; each worker takes as many CPUs as it has threads.
-        request: what to ask, and how to lay it out.
-        address: of the cluster; by default that in $RAY_ADDRESS, or else this machine alone.
-        workers: how many; by default as many as the CPUs are for.
-        resume: go on with the job that is there, if there is one.
-        overwrite: replace the job that is there.
-        on_progress: called with what has been done, each time a part is.
+    By default the cluster is that of $RAY_ADDRESS, or else this machine alone, and there are as many workers as it has
+    CPUs for: each takes as many as its model has threads. `on_progress` is called each time a part is done.
 
     Raises:
         DataError: a table is not Parquet, or no row can be scored.
@@ -147,11 +143,17 @@ def score_cluster(
             Path(target.path).mkdir(parents=True, exist_ok=True)
             held.enter_context(lock(Path(target.path)))
         done = _begin(target, identity | {"input": tables.shown}, resume=resume, overwrite=overwrite)
-        job = PartJob(model, request, identity, out, done)
         chunk = Scorer(Path("table.parquet"), ".parquet", predictor, request).chunk
         rows = chunk * max(1, min(_LARGEST, sum(files.values()) // (_PARTS * chunk * _ROW_BYTES)))
         held.enter_context(_joined(ray, address))
-        for part in _parts(ray, tables, sorted(files), job, rows, workers):
+        cpus = int(ray.cluster_resources().get("CPU", 1))
+        options = {
+            "fn_constructor_args": (model, request, identity, out, done),
+            "batch_size": rows,
+            "compute": ray.data.ActorPoolStrategy(size=workers or max(1, cpus // model.threads)),
+            "num_cpus": model.threads,
+        }
+        for part in _parts(ray, tables, sorted(files), options):
             counts.add(part)
             on_progress(counts)
     if counts.rejected and not counts.scored and not len(done):
@@ -177,13 +179,10 @@ def _parquet_files(tables: Location) -> dict[str, int]:
 
 def _settled(tables: Location, path: str, predictor: Predictor, request: Request) -> Request:
     """Try the first rows of a file, and return the request with its columns named and the hash of rows among them."""
-    with tables.trouble(DataError), tables.system.open_input_file(path) as file:
-        rows = list(islice(parquet_rows(Path(path), file), 1024))
-    if not rows:
+    with tables.trouble(DataError, "read"), tables.system.open_input_file(path) as file:
+        columns = first_columns(Path(tables.shown), parquet_rows(Path(path), file), predictor, request)
+    if columns is None:
         raise DataError(f"{tables.shown} holds no rows; expected at least one text")
-    scorer = Scorer(Path(tables.shown), ".jsonl", predictor, request)
-    scorer.settle(rows)
-    columns = scorer.table_columns
     keep = None if request.keep is None else [*request.keep, ROW_HASH]
     return dataclasses.replace(request, text_column=columns.text, id_column=columns.id or ROW_HASH, keep=keep)
 
@@ -194,83 +193,56 @@ def _begin(target: Location, identity: dict[str, Any], *, resume: bool, overwrit
     from pyarrow import parquet
 
     there = [path.removeprefix(f"{target.path}/") for path in target.entries()]
-    if _JOB in there and resume:
-        with target.system.open_input_stream(f"{target.path}/{_JOB}") as stream:
-            read_record(stream.read(), FORMAT, identity, target.shown)
-    elif there and not overwrite:
-        found, code = (
-            ("a job into it was begun", "job_exists") if _JOB in there else ("it is not empty", "output_exists")
-        )
-        raise OutputError(f"cannot write {target.shown}: {found}", code=code)
-    target.write(_JOB, json.dumps({"format": FORMAT, "identity": identity}, indent=2).encode())
+    record = target.read(JOB) if JOB in there else None
+    check_job(record, identity, target.shown, empty=not there, resume=resume, overwrite=overwrite)
+    target.write(JOB, json.dumps({"format": JOB_FORMAT, "identity": identity}, indent=2).encode())
     done = [np.empty(0, np.uint64)]
     for name in there:
-        path = f"{target.path}/{name}"
         if not name.startswith(("part-", f"{_REJECTS}/part-")):
             continue
         if overwrite:
-            target.system.delete_file(path)
+            target.system.delete_file(f"{target.path}/{name}")
         elif name.endswith(".parquet"):
-            done.append(parquet.read_table(path, columns=[ROW_HASH], filesystem=target.system)[ROW_HASH].to_numpy())
+            written = parquet.read_table(f"{target.path}/{name}", columns=[ROW_HASH], filesystem=target.system)
+            done.append(written[ROW_HASH].to_numpy())
         else:
-            with target.system.open_input_stream(path, compression=None) as stream:
-                lines = stream.read().splitlines()
+            lines = target.read(name).splitlines()
             done.append(np.array([json.loads(line)["content"][ROW_HASH] for line in lines], np.uint64))
     return np.unique(np.concatenate(done))
 
 
-def _parts(
-    ray: Any, tables: Location, paths: list[str], job: "PartJob", rows: int, workers: int | None
-) -> Iterator[Counts]:
-    from ray.data import ActorPoolStrategy, DataContext, read_parquet
-
-    context = DataContext.get_current()
+def _parts(ray: Any, tables: Location, paths: list[str], options: dict[str, Any]) -> Iterator[Counts]:
+    context = ray.data.DataContext.get_current()
     context.enable_progress_bars = context.print_on_execution_start = False
     context.use_datasource_v2 = False  # which lists files in a task that waits for a CPU, and workers take all
-    cpus = int(ray.cluster_resources().get("CPU", 1))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"ray\b")  # of its own settings
         warnings.filterwarnings("ignore", message="`ray_remote_args")  # `max_task_retries` has no other name
         # Reading takes no CPU of its own, so that the workers can have all: next to the scoring it is nothing.
-        batches = read_parquet(paths, filesystem=tables.system, include_row_hash=True, num_cpus=0).map_batches(
-            PartScorer,
-            fn_constructor_args=(job,),
-            batch_size=rows,
-            batch_format="pyarrow",
-            compute=ActorPoolStrategy(size=workers or max(1, cpus // job.model.threads)),
-            num_cpus=job.model.threads,
-            max_task_retries=_TASK_RETRIES,  # a batch on which workers die again and again ends the job at last
-        )
+        read = ray.data.read_parquet(paths, filesystem=tables.system, include_row_hash=True, num_cpus=0)
+        # A batch on which workers die again and again ends the job at last.
+        parts = read.map_batches(PartScorer, batch_format="pyarrow", max_task_retries=_TASK_RETRIES, **options)
         try:
-            batch: Any
-            for batch in batches.iter_batches(batch_size=None, prefetch_batches=0, batch_format="pyarrow"):
-                for one in batch.to_pylist():
-                    if one["error"]:
-                        raise OutputError(one["error"], code="cluster_failed")
-                    yield Counts(**json.loads(one["counts"]))
+            for part in parts.iter_rows():
+                if part["error"]:
+                    raise OutputError(part["error"], code="cluster_failed")
+                yield Counts(**json.loads(part["counts"]))
         except ray.exceptions.RayError as e:
             message = f"Ray gave up, and what was scored is kept: {_line(e)}"
             raise OutputError(message, code="cluster_failed") from e
 
 
-class PartJob(NamedTuple):
-    """What every batch of rows is scored with."""
-
-    model: ModelChoice
-    request: Request
-    identity: dict[str, Any]
-    out: str
-    done: Any  # the hashes of rows that an earlier run did, in order
-
-
 class PartScorer:
-    """A worker: scores one batch of rows after another with one model, and writes each as a part."""
+    """A worker: scores one batch of rows after another with one model, and writes each as a part.
 
-    def __init__(self, job: PartJob) -> None:
-        self._job, self._out, self._error = job, open_location(job.out), ""
+    `done` are the hashes of rows that an earlier run did, in order.
+    """
+
+    def __init__(self, model: ModelChoice, request: Request, identity: dict[str, Any], out: str, done: Any) -> None:
+        self._request, self._out, self._done, self._error = request, open_location(out), done, ""
         try:
-            self._predictor = job.model.load()
-            if request_identity(self._predictor, job.request) != job.identity:
+            self._predictor = model.load()
+            if request_identity(self._predictor, request) != identity:
                 self._error = f"the model or the version of tabsa on {platform.node()} is not the command's"
         except TabsaError as e:  # were it raised, Ray would start the worker again and again
             self._error = str(e)
@@ -289,21 +261,18 @@ class PartScorer:
     def _score(self, batch: Any) -> Counts:
         import numpy as np
         import pyarrow
-        from pyarrow import parquet
 
-        batch = batch.filter(pyarrow.array(~np.isin(batch[ROW_HASH].to_numpy(), self._job.done)))
-        scorer = Scorer(Path("table.parquet"), ".parquet", self._predictor, self._job.request, schema=batch.schema)
+        batch = batch.filter(pyarrow.array(~np.isin(batch[ROW_HASH].to_numpy(), self._done)))
+        scorer = Scorer(Path("table.parquet"), ".parquet", self._predictor, self._request, schema=batch.schema)
         rows = (Row("row", values, n) for n, values in enumerate(batch.to_pylist(), start=1))
-        counts, answered, rejects = Counts(), [], b""
+        counts, answers, rejects = Counts(), b"", b""
         for chunk in chunks(rows, scorer.chunk):
-            answers, rejected, more = scorer.answer(chunk)
-            answered.append(scorer.encoder.arrow.batch(answers))
-            rejects += b"".join(one.line() for one in rejected)
+            answered, rejected, more = scorer.score(chunk)
+            answers, rejects = answers + answered, rejects + rejected
             counts.add(more)
         name = f"part-{batch[ROW_HASH][0].as_py():016x}" if batch.num_rows else ""
         if counts.scored:
-            sink = pyarrow.BufferOutputStream()
-            parquet.write_table(pyarrow.Table.from_batches(answered), sink)
+            stream_to_parquet(answers, sink := io.BytesIO())
             self._out.write(f"{name}.parquet", sink.getvalue())
         if rejects:
             self._out.write(f"{_REJECTS}/{name}.jsonl", rejects)

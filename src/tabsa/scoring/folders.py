@@ -20,16 +20,15 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tabsa.checkpoint.model_folder import PrecisionChoice
-from tabsa.errors import ConfigError, DataError, DataNotFoundError, ModelError, OutputError, TabsaError
+from tabsa.errors import ConfigError, DataError, ModelError, OutputError, TabsaError
 from tabsa.files import read_text, reason
 from tabsa.inference.predictor import Predictor, load
 from tabsa.scoring.request import Request
-from tabsa.scoring.scorer import Scorer, chunks
+from tabsa.scoring.scorer import first_columns
 from tabsa.scoring.single import rejects_file, request_identity, score_table
-from tabsa.tables.outputs import Counts, is_finished, lock, read_record, working_files, write_record
-from tabsa.tables.reading import INPUT_SUFFIXES, SUFFIXES, read_rows, suffix_of
+from tabsa.tables.outputs import JOB, JOB_FORMAT, Counts, check_job, is_begun, is_finished, lock, write_record
+from tabsa.tables.reading import INPUT_SUFFIXES, SUFFIXES, read_rows, suffix_of, tables_in
 
-FORMAT: Final = "tabsa score job 6"
 _NAMED: Final = 5  # of the tables that failed, in one line
 
 
@@ -81,37 +80,25 @@ def is_many(source: str | Path) -> bool:
 
 
 def find_tables(source: Path, out: Path, form: str | None = None) -> list[TablePair]:
-    """Find the tables of a folder (with all below it) or a pattern (`**` is any number of folders), the largest first.
+    """Find the tables of a folder or a pattern (see `tables_in`), the largest first.
 
-    Names that begin with `_`, `.` or `~$` are not tables, nor are files of rejects, nor what lies in `out`. `form` is
-    the format of the results, such as "csv.gz"; each table's own by default, and of a workbook CSV.
+    `form` is the format of the results, such as "csv.gz"; each table's own by default, and of a workbook CSV.
     """
     if form is not None and f".{form}" not in SUFFIXES:
         known = ", ".join(suffix[1:] for suffix in SUFFIXES)
         raise ConfigError(f"there is no format '{form}'; expected one of {known}")
-    out, root, pattern = out.resolve(), source.resolve(), "**/*"
-    if not source.is_dir():
-        parts = source.absolute().parts
-        first = next((n for n, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
-        root, pattern = Path(*parts[:first]).resolve(), "/".join(parts[first:])
-    if root.is_relative_to(out):
+    source, out = source.resolve(), out.resolve()
+    if source.is_relative_to(out):
         raise OutputError(f"{out} holds the input; write to another folder")
+    root, tables = tables_in(source, besides=out)
     pairs: dict[Path, TablePair] = {}
-    for path in root.glob(pattern):
-        name = path.relative_to(root)
-        hidden = any(part.startswith(("_", ".", "~$")) for part in name.parts) or path.is_relative_to(out)
-        table = path.name.lower().endswith(INPUT_SUFFIXES) and not path.name.endswith(".rejects.jsonl")
-        if hidden or not table or not path.is_file():
-            continue
+    for path in tables:
         suffix = suffix_of(path, INPUT_SUFFIXES)
         ending = f".{form}" if form else ".csv" if suffix == ".xlsx" else path.name[-len(suffix) :]
-        pair = TablePair(path, out / name.with_name(path.name[: -len(suffix)] + ending))
+        pair = TablePair(path, out / path.relative_to(root).with_name(path.name[: -len(suffix)] + ending))
         if pair.out in pairs:
-            both = sorted((pairs[pair.out].source, path))
-            raise ConfigError(f"{both[0]} and {both[1]} would both be written to {pair.out}; rename one")
+            raise ConfigError(f"{pairs[pair.out].source} and {path} would both be written to {pair.out}; rename one")
         pairs[pair.out] = pair
-    if not pairs:
-        raise DataNotFoundError(f"no table in {source}; expected files ending in one of {', '.join(INPUT_SUFFIXES)}")
     return sorted(pairs.values(), key=lambda pair: (-pair.source.stat().st_size, pair.source))
 
 
@@ -127,18 +114,10 @@ def score_folder(
     overwrite: bool = False,
     on_table: Callable[[JobResult, str, str], None] = lambda _, __, ___: None,
 ) -> JobResult:
-    """Score all tables of a folder or a pattern.
+    """Score all tables of a folder or a pattern (see `find_tables`) into a folder.
 
-    Args:
-        source: the folder or pattern (see `find_tables`).
-        out: the folder where the results go.
-        model: the model, which each process of the pool loads.
-        request: what to ask, and how to lay it out.
-        workers: how many processes; one is this process.
-        form: the format of the results, such as "parquet"; each table's own by default.
-        resume: go on with the job that is there, if there is one.
-        overwrite: replace the job that is there, done or not.
-        on_table: called when a table is done or failed, with the job so far, the table's name and why it failed.
+    Each of the `workers` is a process that loads the model; one is this process. `on_table` is called when a table is
+    done or failed, with the job so far, the table's name and why it failed.
 
     Raises:
         OutputError: some tables failed, and the others are done; or nothing can be written or resumed.
@@ -150,7 +129,11 @@ def score_folder(
     with _job_folder(out, identity, resume=resume, overwrite=overwrite):
         left = [pair for pair in tables if overwrite or not _is_done(pair)]
         result = JobResult(len(tables), len(tables) - len(left))
-        work = TableWork(_settled(tables[0].source, predictor, request), model, overwrite)
+        first = tables[0].source
+        columns = first_columns(first, read_rows(first, separator=request.separator), predictor, request)
+        if columns is not None:  # all tables have the same
+            request = dataclasses.replace(request, text_column=columns.text)
+        work = TableWork(request, model, overwrite)
         alone = ((pair, _score(pair, work, predictor)) for pair in left)
         for pair, done in _in_pools(left, work, workers) if workers > 1 else alone:
             name = pair.out.relative_to(out.resolve()).as_posix()
@@ -159,7 +142,7 @@ def score_folder(
                 result.done += 1
             else:
                 result.failed[name] = done
-            on_table(result, name, "" if isinstance(done, Counts) else done)
+            on_table(result, name, result.failed.get(name, ""))
     if result.failed:
         shown = "; ".join(f"{name}: {why}" for name, why in sorted(result.failed.items())[:_NAMED])
         more = f"; and {len(result.failed) - _NAMED:,} more" if len(result.failed) > _NAMED else ""
@@ -173,20 +156,15 @@ def score_folder(
 @contextmanager
 def _job_folder(out: Path, identity: dict[str, Any], *, resume: bool, overwrite: bool) -> Iterator[None]:
     """Hold the folder of a job, which is new, or that of a job with the same identity."""
-    job, made = out / "_job.json", not out.exists()
+    job, made = out / JOB, not out.exists()
     if not made and not out.is_dir():
         raise OutputError(f"{out} is a file; many tables are written to a folder")
-    if job.exists() and resume:
-        read_record(read_text(job, OutputError), FORMAT, identity, out)
-    elif not (made or overwrite) and any(out.iterdir()):
-        found, code = (
-            ("a job into it was begun", "job_exists") if job.exists() else ("it is not empty", "output_exists")
-        )
-        raise OutputError(f"cannot write {out}: {found}", code=code)
+    record = read_text(job, OutputError) if job.exists() else None
+    check_job(record, identity, out, empty=made or not any(out.iterdir()), resume=resume, overwrite=overwrite)
     try:
         out.mkdir(parents=True, exist_ok=True)
         with lock(out):
-            write_record(job, FORMAT, {"identity": identity})
+            write_record(job, JOB_FORMAT, identity)
             yield
     except OSError as e:
         raise OutputError(f"cannot write {out}: {reason(e)}") from e
@@ -201,23 +179,10 @@ def _is_done(pair: TablePair) -> bool:
     return is_finished(pair.out) and pair.out.stat().st_mtime_ns >= pair.source.stat().st_mtime_ns
 
 
-def _settled(source: Path, predictor: Predictor, request: Request) -> Request:
-    """Try the first rows of a table, and return the request with its column of texts: all tables have the same.
-
-    What is wrong with a request is better reported before there are workers.
-    """
-    scorer = Scorer(source, ".jsonl", predictor, request)
-    for chunk in chunks(read_rows(source, separator=request.separator), scorer.chunk):
-        scorer.settle(chunk)
-        if scorer.settled:
-            return dataclasses.replace(request, text_column=scorer.table_columns.text)
-    return request
-
-
 def _score(pair: TablePair, work: TableWork, predictor: Predictor) -> Counts | str:
     """Score a table, going on with what an earlier run left of it; returns the counts, or why it failed."""
     finished = pair.out.exists() or rejects_file(pair.out).exists()
-    again = work.overwrite or (finished and not _is_begun(pair))
+    again = work.overwrite or (finished and not is_begun(pair.out))
     try:
         with warnings.catch_warnings(action="ignore"):  # the first table said how it is read
             return score_table(pair.source, pair.out, predictor, work.request, resume=not again, overwrite=again).counts
@@ -228,10 +193,6 @@ def _score(pair: TablePair, work: TableWork, predictor: Predictor) -> Counts | s
         return counts if isinstance(counts, Counts) else str(e)
     except Exception as e:  # whatever it is, the other tables do not wait for it
         return f"{type(e).__name__}: {e}"
-
-
-def _is_begun(pair: TablePair) -> bool:
-    return any(path.exists() for path in working_files(pair.out))
 
 
 # ---- a pool of processes
@@ -246,7 +207,7 @@ def _in_pools(pairs: Sequence[TablePair], work: TableWork, workers: int) -> Iter
     waiting, suspects = list(pairs), []
     while waiting:
         lost = yield from _in_pool(waiting, work, min(workers, len(waiting)))
-        begun = [pair for pair in lost if _is_begun(pair)] or lost
+        begun = [pair for pair in lost if is_begun(pair.out)] or lost
         suspects += begun
         waiting = [pair for pair in lost if pair not in begun]
     for suspect in suspects:

@@ -8,8 +8,8 @@ from typing import Final
 from tabsa.errors import DataError, OutputError
 from tabsa.inference.predictor import Predictor
 from tabsa.inference.suggesting import MarkedText, Suggestion, suggest_of
-from tabsa.scoring.request import Request, RowTargets, find_columns
-from tabsa.scoring.scorer import chunks, is_implied
+from tabsa.scoring.request import Request, RowQuestions, find_columns
+from tabsa.scoring.scorer import chunks
 from tabsa.scoring.single import open_input
 from tabsa.tables.fields import is_whole
 from tabsa.tables.reading import Row, Values, read_rows
@@ -19,10 +19,7 @@ _DIGITS: Final = 4  # of a probability: for the eye
 # A person fills in `polarity`; the rest of a row is one's own data (`tabsa.datasets.own`), or passed over there.
 _COLUMNS: Final[dict[str, type]] = {
     "row": int,
-    "text": str,
-    "target": str,
-    "aspect": str,
-    "said": str,
+    **dict.fromkeys(("text", "target", "aspect", "said"), str),
     "probability": float,
     "polarity": str,
     "asked_only": bool,
@@ -55,18 +52,9 @@ def suggest_table(
     """Write the questions of a table's texts whose answers would teach a model most, to be answered by a person.
 
     One row a question: its text, target and aspect, the model's answer and its probability, and an empty `polarity`.
-    Rows that are filled in are one's own data; a row that is left empty does not count.
-
-    Args:
-        source: the table.
-        out: where the questions go, in the format its name tells.
-        predictor: the model.
-        request: whom and what to ask about, and which column holds the texts.
-        n: how many texts.
-        questions: how many a text, the least sure; None is all.
-        labelled: texts that have their labels; neither they nor texts like them are picked.
-        overwrite: replace what is there.
-        on_progress: called with how much of the table has been read, from 0 to 1.
+    Rows that are filled in are one's own data; a row that is left empty does not count. There are `n` texts, and at
+    most so many `questions` of each, the least sure; neither `labelled` texts nor texts like them are picked.
+    `on_progress` is called with how much of the table has been read, from 0 to 1.
 
     Raises:
         DataError: the table cannot be read, or none of its texts can be asked about.
@@ -95,7 +83,7 @@ def _texts(
     source: Path, predictor: Predictor, request: Request, counts: Suggested, on_progress: Callable[[float], None]
 ) -> Iterator[MarkedText]:
     """Read the rows of a table, as far as they can be asked about."""
-    targets, implied, columns = RowTargets(request), is_implied(predictor, request), None
+    questions, columns = RowQuestions(predictor, request), None
     with open_input(source) as file:
         size = source.stat().st_size
         for chunk in chunks(read_rows(source, file, separator=request.separator), request.chunk):
@@ -106,29 +94,22 @@ def _texts(
             on_progress(1.0 if file.closed else file.tell() / max(1, size))
             for row in rows:
                 try:
-                    text = columns.text_of(row.values) if columns else ""
-                    names, found = targets.of(row.values, text, implied=implied)
+                    question = questions.of(row.values, columns.text if columns else "")
                 except DataError:
                     counts.unread += 1
                     continue
-                read_for = predictor.implied_targets(names, found) if implied else found
-                counts.silent += not read_for
-                yield MarkedText(row.number, text, read_for)
+                counts.silent += not question.read_for
+                yield MarkedText(row.number, question.text, question.read_for)
 
 
-def _rows(suggestion: Suggestion, aliases: dict[str, str]) -> Iterator[Values]:
-    for question in suggestion.questions:
-        row: Values = {
-            "row": suggestion.index,
-            "text": suggestion.text,
-            "target": question.target if question.named else None,
-            "aspect": question.aspect,
-            "said": question.predicted,
-            "probability": round(question.probability, _DIGITS),
-            "polarity": None,
-            "asked_only": True,
-        }
-        yield row | ({"aliases": aliases.get(question.target) if question.named else None} if aliases else {})
+def _rows(found: Suggestion, aliases: dict[str, str]) -> Iterator[Values]:
+    for question in found.questions:
+        target = question.target if question.named else None
+        answer = (question.predicted, round(question.probability, _DIGITS))
+        row: Values = dict(
+            zip(_COLUMNS, (found.index, found.text, target, question.aspect, *answer, None, True), strict=True)
+        )
+        yield row | ({"aliases": aliases.get(target or "")} if aliases else {})
 
 
 def _nothing(source: Path, counts: Suggested) -> DataError:

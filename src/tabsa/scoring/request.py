@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from tabsa.errors import ConfigError, DataError
 from tabsa.files import read_text
+from tabsa.inference.predictor import Predictor
 from tabsa.schema import UNNAMED, Target
 from tabsa.tables.fields import guess_text_column, is_blank, is_whole, list_columns, parse_json, require_columns
 from tabsa.tables.reading import Row, Values
@@ -70,22 +71,10 @@ class TableColumns:
     text: str
     id: str | None
     selected: frozenset[str] | None = None  # those that go to the output; None is all, of later rows too
-    longest: int = 1_000_000  # characters of a text
 
-    def select(self, values: Values) -> Values:
-        """Return the part of a row that goes to the output."""
-        return values if self.selected is None else {name: v for name, v in values.items() if name in self.selected}
-
-    def text_of(self, values: Values) -> str:
-        """Return the row's text; raises a DataError where there is none."""
-        text = values.get(self.text)
-        if is_blank(text):
-            raise DataError(f"no text in {self.text!r}")
-        if not isinstance(text, str):
-            raise DataError(f"{self.text!r} is not text")
-        if len(text) > self.longest:
-            raise DataError(f"the text is longer than {self.longest:,} characters")
-        return text
+    def written(self) -> list[str]:
+        """Return those that go to the output, in order."""
+        return [name for name in self.names if self.selected is None or name in self.selected]
 
 
 def find_columns(path: Path, rows: Sequence[Row], request: Request) -> TableColumns:
@@ -102,47 +91,72 @@ def find_columns(path: Path, rows: Sequence[Row], request: Request) -> TableColu
     if text is None:
         raise DataError(f"{path} has no column 'text', only: {list_columns(names)}", code="no_text_column")
     selected = None if request.keep is None else frozenset((text, *request.keep, *([identity] if identity else ())))
-    return TableColumns(names, text, identity, selected, request.longest_text)
+    return TableColumns(names, text, identity, selected)
 
 
-class RowTargets:
-    """The targets of each row: the request's, or the row's own from one of its columns."""
+class RowQuestion(NamedTuple):
+    """What is asked of a row: its text, the targets by name, and those to read it for, mentioned or implied."""
 
-    def __init__(self, request: Request) -> None:
-        self._column, self._most = request.target_column or "", request.most_targets
+    text: str
+    names: tuple[str, ...]
+    read_for: Sequence[Target]
+
+
+class RowQuestions:
+    """What is asked of each row, of the request's targets or of the row's own from one of its columns."""
+
+    def __init__(self, predictor: Predictor, request: Request) -> None:
+        self._predictor, self._request = predictor, request
+        self._implied = is_implied(predictor, request)
         self._shared = None if request.targets is None else TargetFinder(request.targets)
         # Of every row; without any, what a text is about and does not name. None where each row has its own.
         self.names = None if self._shared is None else self._shared.names or (UNNAMED,)
 
-    def of(self, values: Values, text: str, *, implied: bool) -> tuple[tuple[str, ...], tuple[Target, ...]]:
-        """Return the names that are asked about, and those of them that the text mentions, with their mentions.
+    def of(self, values: Values, text_column: str) -> RowQuestion:
+        """Return what is asked of a row; raises a DataError where it has no text, or no target."""
+        text, longest = values.get(text_column), self._request.longest_text
+        if is_blank(text):
+            raise DataError(f"no text in {text_column!r}")
+        if not isinstance(text, str):
+            raise DataError(f"{text_column!r} is not text")
+        if len(text) > longest:
+            raise DataError(f"the text is longer than {longest:,} characters")
+        names, found = self._targets(values, text)
+        return RowQuestion(text, names, self._predictor.implied_targets(names, found) if self._implied else found)
 
-        With `implied`, a row that names nobody asks about what its text is about and does not name.
-        """
+    def _targets(self, values: Values, text: str) -> tuple[tuple[str, ...], tuple[Target, ...]]:
+        """Return the names, and those of them that the text mentions, with their mentions."""
         if self._shared is not None and self.names is not None:
             return self.names, self._shared.find(text)
-        given = values.get(self._column)
-        if implied and is_blank(given):
+        column, most = self._request.target_column or "", self._request.most_targets
+        value = values.get(column)
+        if self._implied and is_blank(value):
             return (UNNAMED,), ()
-        names = self._own(given)
+        if isinstance(value, str):  # one name, several with `;` between them, or a list
+            listed = parse_json(value, repr(column)) if value.lstrip().startswith("[") else value.split(";")
+        else:
+            listed = [] if is_blank(value) else value
+        if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+            raise DataError(f"{column!r} is neither a name nor a list of names")
+        names = tuple(dict.fromkeys(name.strip() for name in listed if name.strip()))
+        if not names:
+            raise DataError(f"no target in {column!r}")
+        if most is not None and len(names) > most:
+            raise DataError(f"{len(names):,} targets in {column!r}; at most {most:,} are allowed")
         finder = _cached_finder(names) if sum(map(len, names)) <= _CACHED else TargetFinder(names)
         return finder.names, finder.find(text)
 
-    def _own(self, value: object) -> tuple[str, ...]:
-        """Return a row's own names: one, several with `;` between them, or a list."""
-        if isinstance(value, str) and value.lstrip().startswith("["):
-            value = parse_json(value, repr(self._column))
-        listed = value.split(";") if isinstance(value, str) else value
-        if is_blank(listed):
-            listed = []
-        if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
-            raise DataError(f"{self._column!r} is neither a name nor a list of names")
-        names = tuple(dict.fromkeys(name.strip() for name in listed if name.strip()))
-        if not names:
-            raise DataError(f"no target in {self._column!r}")
-        if self._most is not None and len(names) > self._most:
-            raise DataError(f"{len(names):,} targets in {self._column!r}; at most {self._most:,} are allowed")
-        return names
+
+def is_implied(predictor: Predictor, request: Request) -> bool:
+    """Tell whether a text that does not name a target is taken to be about it.
+
+    Raises:
+        ConfigError: the request names no target, and the model was not trained to do without.
+    """
+    implied = predictor.implied if request.implied is None else request.implied
+    if not implied and request.targets is not None and not request.targets:
+        raise ConfigError("no target is named; name at least one", code="no_target")
+    return implied
 
 
 @lru_cache(maxsize=256)

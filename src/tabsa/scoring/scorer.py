@@ -1,20 +1,21 @@
 """Chunks of rows to bytes of results."""
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tabsa.errors import ConfigError, DataError, DataWarning
+from tabsa.errors import DataError, DataWarning
 from tabsa.inference.predictor import Predictor
 from tabsa.inference.results import Prediction
 from tabsa.schema import NONE
-from tabsa.scoring.layouts import Item, LongLayout, WideLayout, make_layout
-from tabsa.scoring.request import Layout, Request, RowTargets, TableColumns, find_columns
+from tabsa.scoring.layouts import Item, LongLayout, WideLayout
+from tabsa.scoring.request import Layout, Request, RowQuestions, TableColumns, find_columns
 from tabsa.tables.fields import is_whole
 from tabsa.tables.outputs import Counts
 from tabsa.tables.reading import BadRow, Row, Values, warn_of_guess
-from tabsa.tables.writing import RowEncoder, dump_json
+from tabsa.tables.writing import ArrowEncoder, RowEncoder, dump_json
 from tabsa.text.sentences import split_sentences
 
 _MANY_COLUMNS: Final = 500
@@ -37,24 +38,10 @@ class Rejected(NamedTuple):
         return line.encode(errors="backslashreplace") + b"\n"  # JSON writes half a character just so
 
 
-class Scored(NamedTuple):
-    """The results of a chunk."""
-
-    output: bytes
-    rejects: bytes
-    counts: Counts
-
-
 class Scorer:
-    """Scores chunks of a table's rows.
+    """Scores chunks of a table's rows; `suffix` is the format of the results, `schema` a Parquet table's Arrow schema.
 
-    Args:
-        source: the table's name.
-        suffix: the format of the results, such as ".csv".
-        predictor: the model.
-        request: what to ask, and how to lay it out.
-        schema: the Arrow schema of a Parquet table.
-        on_guess: called with a line on the column of texts, where it was guessed.
+    `on_guess` is called with a line on the column of texts, where it was guessed.
     """
 
     table_columns: TableColumns  # these three are known once a row has been seen
@@ -75,56 +62,52 @@ class Scorer:
         self._source, self._suffix, self._predictor, self._request = source, suffix, predictor, request
         self._schema, self._on_guess = schema, on_guess
         self._aspects = predictor.choose_aspects(request.aspects)
-        self._implied = is_implied(predictor, request)
-        self._targets = RowTargets(request)
+        self._questions = RowQuestions(predictor, request)
         self.begun = False  # whether a header has been written
-
-    @property
-    def columns(self) -> int:
-        """How many new columns the results have, at least."""
-        request = self._request
-        if request.layout is Layout.LONG:
-            return 0
-        pairs = len(self._targets.names or "1") * len(self._aspects)
-        return pairs * (1 + len(self._predictor.labels) * request.probabilities + request.evidence)
 
     @property
     def chunk(self) -> int:
         """How many rows to score at a time."""
-        return max(1, min(self._request.chunk, _CHUNK_CELLS // max(1, self.columns)))
+        request, pairs = self._request, len(self._questions.names or "1") * len(self._aspects)
+        cells = pairs * (1 + len(self._predictor.labels) * request.probabilities + request.evidence)
+        most = request.chunk if request.layout is Layout.LONG else min(request.chunk, _CHUNK_CELLS // max(1, cells))
+        return max(1, most)
 
     def settle(self, chunk: Sequence[Row | BadRow]) -> None:
         """Decide on the columns by the first chunk that has a row."""
         rows = [row for row in chunk if isinstance(row, Row)]
         if self.settled or not rows:
             return
-        request, names = self._request, self._targets.names
-        self.table_columns = find_columns(self._source, rows, request)
-        if self.table_columns.text not in ("text", request.text_column):
-            self._on_guess(f"{self._source}: texts are taken from the column {self.table_columns.text!r}")
-        nested = self._suffix.startswith((".jsonl", ".ndjson"))
-        labels = self._predictor.labels
-        self._layout = make_layout(request, self.table_columns, names, self._aspects, labels, nested=nested)
-        added = self._layout.added
-        self.encoder = RowEncoder(
-            self._suffix,
-            self._layout.columns,
-            added,
-            rows=[row.values for row in rows],
-            schema=self._schema,
-            escape_formulas=request.escape_formulas,
-        )
+        request, labels = self._request, self._predictor.labels
+        columns = self.table_columns = find_columns(self._source, rows, request)
+        if columns.text not in ("text", request.text_column):
+            self._on_guess(f"{self._source}: texts are taken from the column {columns.text!r}")
+        if request.layout is Layout.LONG:
+            nested = self._suffix.startswith((".jsonl", ".ndjson"))
+            self._layout = LongLayout(request, columns, self._aspects, labels, nested=nested)
+        else:
+            self._layout = WideLayout(request, columns, self._questions.names, self._aspects, labels)
+        names, added = self._layout.columns, self._layout.added
+        for name, count in Counter(names).items():
+            if not is_whole({name: ""}):
+                raise DataError(f"the name of the column {name!r} has half a character in it; write it as UTF-8")
+            if count > 1:
+                raise DataError(f"the output would have two columns {name!r}", code="column_taken")
+        if self._suffix == ".parquet":
+            self.encoder = ArrowEncoder(names, added, [row.values for row in rows], self._schema)
+        else:
+            self.encoder = RowEncoder(self._suffix, names, added, escape_formulas=request.escape_formulas)
         self.settled = True
         if len(added) > _MANY_COLUMNS:
             message = f"{len(added):,} new columns; the long layout has a row for each opinion instead"
             warnings.warn(message, DataWarning, stacklevel=3)
 
-    def score(self, chunk: Sequence[Row | BadRow]) -> Scored:
-        """Return the results of a chunk as bytes."""
+    def score(self, chunk: Sequence[Row | BadRow]) -> tuple[bytes, bytes, Counts]:
+        """Return the results of a chunk as bytes, and the rejects."""
         results, rejected, counts = self.answer(chunk)
         output = self.encoder.encode(results, first=not self.begun) if self.settled else b""
         self.begun = self.begun or self.settled
-        return Scored(output, b"".join(one.line() for one in rejected), counts)
+        return output, b"".join(one.line() for one in rejected), counts
 
     def answer(self, chunk: Sequence[Row | BadRow]) -> tuple[list[Values], list[Rejected], Counts]:
         """Return the output's rows of a chunk, and the input's that are none."""
@@ -138,17 +121,17 @@ class Scorer:
                 rejected.append(Rejected(row, str(e).removeprefix(f"{self._source} ")))
         counts = Counts(rows=len(chunk), scored=len(items), rejected=len(rejected))
         counts.first_reason = f"row {rejected[0].row.number}: {rejected[0].reason}" if rejected else ""
-        counts.named = sum(any(target.mentions for target in item.read_for) for item in items)
-        read = [item for item in items if item.read_for]
+        counts.named = sum(any(target.mentions for target in item.question.read_for) for item in items)
+        read = [item.question for item in items if item.question.read_for]
         predictions = self._predictor.predict_many(
-            [item.text for item in read],
+            [question.text for question in read],
             aspects=self._aspects,
-            targets_of_each=[item.read_for for item in read],
+            targets_of_each=[question.read_for for question in read],
             explain=self._request.evidence,
         )
         results: list[Values] = []
         for item in items:
-            prediction = next(predictions) if item.read_for else None
+            prediction = next(predictions) if item.question.read_for else None
             opinions = prediction.opinions if prediction else ()
             sentences = carrying_sentences(prediction) if prediction and self._request.evidence else {}
             counts.opinions += sum(opinion.polarity != NONE for opinion in opinions)
@@ -158,14 +141,14 @@ class Scorer:
     def _item(self, row: Row | BadRow) -> Item:
         if isinstance(row, BadRow):
             raise row.error
-        text = self.table_columns.text_of(row.values)
-        names, found = self._targets.of(row.values, text, implied=self._implied)
-        read_for = self._predictor.implied_targets(names, found) if self._implied else found
-        values = self._layout.select(row.values)
+        question = self._questions.of(row.values, self.table_columns.text)
+        selected, left_out = self.table_columns.selected, self._layout.left_out
+        written = (name for name in row.values if name not in left_out and (selected is None or name in selected))
+        values = {name: row.values[name] for name in written}
         if not is_whole(values):
             raise DataError("half a character (a lone surrogate) is in the row; write it as UTF-8")
         self.encoder.check(values)
-        return Item(row.number, values, text, names, read_for)
+        return Item(row.number, values, question)
 
 
 def chunks(rows: Iterable[Row | BadRow], size: int) -> Iterator[list[Row | BadRow]]:
@@ -183,6 +166,18 @@ def chunks(rows: Iterable[Row | BadRow], size: int) -> Iterator[list[Row | BadRo
         yield chunk
 
 
+def first_columns(
+    source: Path, rows: Iterable[Row | BadRow], predictor: Predictor, request: Request
+) -> TableColumns | None:
+    """Try the first rows of a table: what is wrong with a request is better reported before there are workers."""
+    scorer = Scorer(source, ".jsonl", predictor, request)
+    for chunk in chunks(rows, scorer.chunk):
+        scorer.settle(chunk)
+        if scorer.settled:
+            return scorer.table_columns
+    return None
+
+
 def carrying_sentences(prediction: Prediction) -> dict[tuple[str, str], str]:
     """Return the sentence that carries each opinion found, by target and aspect."""
     text = prediction.text
@@ -195,15 +190,3 @@ def carrying_sentences(prediction: Prediction) -> dict[tuple[str, str], str]:
             start, end = evidence.sentences[0].span
             found[opinion.target, opinion.aspect] = text[start:end]
     return found
-
-
-def is_implied(predictor: Predictor, request: Request) -> bool:
-    """Tell whether a text that does not name a target is taken to be about it.
-
-    Raises:
-        ConfigError: the request names no target, and the model was not trained to do without.
-    """
-    implied = predictor.implied if request.implied is None else request.implied
-    if not implied and request.targets is not None and not request.targets:
-        raise ConfigError("no target is named; name at least one", code="no_target")
-    return implied

@@ -13,10 +13,10 @@ from tabsa.checkpoint.model_folder import ANSWERING
 from tabsa.errors import DataError, DataNotFoundError, OutputError
 from tabsa.files import reason
 from tabsa.inference.predictor import Predictor
-from tabsa.scoring.request import Request
-from tabsa.scoring.scorer import Scorer, chunks, is_implied
+from tabsa.scoring.request import Request, is_implied
+from tabsa.scoring.scorer import Scorer, chunks
 from tabsa.tables.outputs import Counts, FileOutput, StandardOutput, working_files
-from tabsa.tables.reading import INPUT_SUFFIXES, read_rows, suffix_of, warn_of_guess
+from tabsa.tables.reading import INPUT_SUFFIXES, REJECTS, arrow_schema, read_rows, suffix_of, warn_of_guess
 
 _STREAM_SUFFIX: Final = ".jsonl"  # of standard output
 
@@ -41,21 +41,12 @@ def score_table(
     on_progress: Callable[[Progress], None] = lambda _: None,
     on_guess: Callable[[str], None] = warn_of_guess,
 ) -> Progress:
-    """Ask a model of every row of a table, and write its answers.
+    """Ask a model of every row of a table, and write its answers in the format that the name of `out` tells.
 
-    Rows that cannot be scored go to the rejects file with the reason. Memory does not grow with the table. A run that
-    was killed is taken up with `resume`, and gives the same output as one that was not.
-
-    Args:
-        source: the table: .csv, .tsv, .jsonl (any of them with .gz), .parquet or .xlsx.
-        out: where the results go, in the format its name tells; None is standard output, as JSON Lines.
-        predictor: the model.
-        request: what to ask, and how to lay it out.
-        rejects: where rejected rows go; by default `out` with ".rejects.jsonl" after it.
-        resume: go on with the run that is there, if there is one.
-        overwrite: replace what is there, finished or not.
-        on_progress: called after each chunk of rows.
-        on_guess: called with a line on how the table is read, where its name does not tell; by default a `DataWarning`.
+    Rows that cannot be scored go to the rejects file with the reason, by default `out` with ".rejects.jsonl" after it.
+    Memory does not grow with the table. A run that was killed is taken up with `resume`, and gives the same output as
+    one that was not; `overwrite` replaces what is there, finished or not. Without `out`, JSON Lines go to standard
+    output. `on_progress` is called after each chunk, `on_guess` with how the table is read, where its name is no help.
 
     Raises:
         DataError: the table cannot be read, or none of its rows can be scored.
@@ -66,7 +57,7 @@ def score_table(
         open_input(source) as file,
         _open_output(source, out, rejects, resume=resume, overwrite=overwrite) as output,
     ):
-        schema = _schema(source, suffix)
+        schema = arrow_schema(source) if suffix == ".parquet" else None
         scorer = Scorer(source, suffix, predictor, request, schema=schema, on_guess=on_guess)
         status = os.fstat(file.fileno())
         identity = {"bytes": status.st_size, "changed": status.st_mtime_ns}
@@ -78,10 +69,10 @@ def score_table(
             scorer.settle(chunk)
             if chunk[-1].number <= state.row:
                 continue
-            scored = scorer.score(chunk)
+            answers, rejected, counts = scorer.score(chunk)
             state.row = chunk[-1].number
-            state.counts.add(scored.counts)
-            output.save(scored.output, scored.rejects)
+            state.counts.add(counts)
+            output.save(answers, rejected)
             reached = status.st_size if file.closed else file.tell()
             on_progress(Progress(state.counts, resumed, reached / max(1, status.st_size)))
         if state.counts.rows == 0:
@@ -96,7 +87,7 @@ def score_table(
 
 def rejects_file(out: Path) -> Path:
     """Return where rejected rows go by default."""
-    return out.with_name(out.name + ".rejects.jsonl")
+    return out.with_name(out.name + REJECTS)
 
 
 def open_input(source: Path) -> BinaryIO:
@@ -110,19 +101,6 @@ def open_input(source: Path) -> BinaryIO:
         raise DataNotFoundError(f"no file {source}; expected the table to score") from e
     except OSError as e:
         raise DataError(f"cannot read {source}: {reason(e)}") from e
-
-
-def _schema(source: Path, suffix: str) -> Any:
-    """Return the Arrow schema of a Parquet table whose results are Parquet, too."""
-    if suffix != ".parquet":
-        return None
-    from tabsa.tables.parquet import parquet_file, require_pyarrow
-
-    require_pyarrow(source)
-    if suffix_of(source, INPUT_SUFFIXES) != ".parquet":
-        return None
-    with parquet_file(source) as table:
-        return table.schema_arrow
 
 
 def _open_output(

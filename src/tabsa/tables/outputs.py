@@ -7,22 +7,23 @@ After each chunk both parts reach the disk, and then the state does, by rename. 
 the parts back to the lengths in the state undoes it. A state that says `done` leaves only names to be given.
 """
 
-import dataclasses
 import glob
 import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import IO, Any, BinaryIO, Final
 
 from tabsa.errors import OutputError
 from tabsa.files import read_text, reason, replacing
 from tabsa.tables.writing import finish_file
 
 FORMAT: Final = "tabsa score 5"
+JOB: Final = "_job.json"  # in the folder of a job of many tables or parts: its identity
+JOB_FORMAT: Final = "tabsa score job 6"
 
 
 @dataclass(slots=True)
@@ -55,13 +56,9 @@ class State:
 
 
 class FileOutput(ExitStack):
-    """Files that get their names when they are complete.
+    """An output and its rejects, which get their names when they are complete.
 
-    Args:
-        out: the output's name.
-        rejects: the rejects file's name.
-        resume: go on with the run that is there, if there is one.
-        overwrite: replace what is there, finished or not.
+    `resume` goes on with the run that is there, if there is one; `overwrite` replaces what is there, finished or not.
     """
 
     def __init__(self, out: Path, rejects: Path, *, resume: bool = False, overwrite: bool = False) -> None:
@@ -71,7 +68,7 @@ class FileOutput(ExitStack):
         self._rejects_part = working_files(rejects)[0]
         self._identity: dict[str, Any] = {}
         self._files: tuple[BinaryIO, ...] = ()
-        begun = self._state_path.exists() or self._part.exists()
+        begun = is_begun(out)
         if begun and not (resume or overwrite):
             raise OutputError(f"a run into {out} was stopped before its end", code="job_exists")
         for path in (out, rejects):
@@ -86,7 +83,8 @@ class FileOutput(ExitStack):
             for folder in (self.out.parent, self.rejects.parent):
                 folder.mkdir(parents=True, exist_ok=True)
             if self._resume and self._state_path.exists():
-                self.state = self._read_state()
+                found = read_record(read_text(self._state_path, OutputError), FORMAT, self._identity, self.out)
+                self.state = State(**(found | {"counts": Counts(**found["counts"])}))
             if not self.state.done:
                 self.callback(self._remove_unsaved)
                 part = self.enter_context(self._part.open("ab"))
@@ -143,47 +141,44 @@ class FileOutput(ExitStack):
             self._state_path.unlink(missing_ok=True)
 
     def _write_state(self) -> None:
-        write_record(self._state_path, FORMAT, {"identity": self._identity, **dataclasses.asdict(self.state)})
-
-    def _read_state(self) -> State:
-        content = read_record(read_text(self._state_path, OutputError), FORMAT, self._identity, self.out)
-        try:
-            return State(**(content | {"counts": Counts(**content["counts"])}))
-        except (TypeError, KeyError) as e:
-            raise OutputError(f"cannot resume {self.out}: its record is damaged", code="job_unusable") from e
+        write_record(self._state_path, FORMAT, self._identity, **asdict(self.state))
 
 
 class StandardOutput(ExitStack):
     """Standard output, which cannot be resumed; the rejects go to a file if one is named."""
 
-    def __init__(self, rejects: Path | None, *, overwrite: bool = False) -> None:
+    def __init__(self, rejects: Path | None, *, overwrite: bool) -> None:
         super().__init__()
         self.state = State()
-        if rejects and rejects.exists() and not overwrite:
-            raise OutputError(f"{rejects} exists", code="output_exists")
-        with _trouble(rejects):
-            # Unbuffered: closing would write again what a full disk did not take.
-            self._rejects = self.enter_context(rejects.open("wb", buffering=0)) if rejects else None
+        self._files: dict[str | Path, IO[bytes]] = {"to standard output": sys.stdout.buffer}
+        if rejects is not None:
+            if rejects.exists() and not overwrite:
+                raise OutputError(f"{rejects} exists", code="output_exists")
+            with _trouble(rejects):  # unbuffered: closing would write again what a full disk did not take
+                self._files[rejects] = self.enter_context(rejects.open("wb", buffering=0))
 
     def begin(self, identity: dict[str, Any]) -> None:
         """Start."""
 
     def save(self, output: bytes, rejects: bytes) -> None:
         """Write the results of a chunk."""
-        with _trouble("to standard output"):
-            sys.stdout.buffer.write(output)
-            sys.stdout.buffer.flush()
-        if self._rejects is not None:
-            with _trouble(self._rejects.name):
-                self._rejects.write(rejects)
+        for (name, file), data in zip(self._files.items(), (output, rejects), strict=False):
+            with _trouble(name):
+                file.write(data)
+                file.flush()
 
     def finish(self) -> None:
         """End."""
 
 
+def is_begun(out: Path) -> bool:
+    """Tell whether a run into an output was stopped before its end."""
+    return any(path.exists() for path in working_files(out))
+
+
 def is_finished(out: Path) -> bool:
     """Tell whether an output is there, and no run into it that was stopped."""
-    return out.exists() and not any(path.exists() for path in working_files(out))
+    return out.exists() and not is_begun(out)
 
 
 def working_files(out: Path) -> tuple[Path, Path]:
@@ -191,13 +186,13 @@ def working_files(out: Path) -> tuple[Path, Path]:
     return out.with_name(f"{out.name}.part"), out.with_name(f"{out.name}.state.json")
 
 
-def write_record(path: Path, form: str, content: Mapping[str, Any]) -> None:
+def write_record(path: Path, form: str, identity: Mapping[str, Any], **content: Any) -> None:
     """Write what a run of this `form` needs to go on."""
     with replacing(path) as stream:
-        json.dump({"format": form, **content}, stream, indent=2)
+        json.dump({"format": form, "identity": identity, **content}, stream, indent=2)
 
 
-def read_record(text: str | bytes, form: str, identity: Mapping[str, Any], out: Path | str) -> dict[str, Any]:
+def read_record(text: str | bytes, form: str, identity: Mapping[str, Any], out: object) -> dict[str, Any]:
     """Parse what `write_record` wrote, less its format and identity; one of another version or identity is refused."""
     try:
         content = dict(json.loads(text))
@@ -211,6 +206,17 @@ def read_record(text: str | bytes, form: str, identity: Mapping[str, Any], out: 
             why = f"{name!r} is not what it was when the run began"
             raise OutputError(f"cannot resume {out}: {why}", code="job_differs")
     return content
+
+
+def check_job(
+    record: str | bytes | None, identity: Mapping[str, Any], out: object, *, empty: bool, resume: bool, overwrite: bool
+) -> None:
+    """Refuse to write a job into a folder that has something in it, such as the `record` of another job."""
+    if record is not None and resume:
+        read_record(record, JOB_FORMAT, identity, out)
+    elif not (empty or overwrite):
+        found, code = ("a job into it was begun", "job_exists") if record else ("it is not empty", "output_exists")
+        raise OutputError(f"cannot write {out}: {found}", code=code)
 
 
 @contextmanager
@@ -237,7 +243,7 @@ def _hold(handle: int, out: Path) -> None:
 
 
 @contextmanager
-def _trouble(what: Path | str | None) -> Iterator[None]:
+def _trouble(what: Path | str) -> Iterator[None]:
     """Make one clear line of what the system says, but of a pipe that nobody reads any more: who read had enough."""
     try:
         yield

@@ -9,36 +9,44 @@ many fields as the header has. What a file's name does not say is reported to `o
 
 import codecs
 import csv
+import glob
 import gzip
 import io
 import json
 import math
 import re
 import warnings
+import zipfile
 import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from datetime import date, datetime, time
 from itertools import count
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, TypeAlias
 
-from tabsa.errors import DataError, DataWarning
+from tabsa.errors import DataError, DataNotFoundError, DataWarning, first_line
 from tabsa.files import reason
 from tabsa.tables.fields import TORN, parse_json
 
 TEXT_SUFFIXES: Final = (".csv", ".tsv", ".jsonl", ".ndjson")
 SUFFIXES: Final = (*TEXT_SUFFIXES, *(f"{suffix}.gz" for suffix in TEXT_SUFFIXES), ".parquet")  # that are written
 INPUT_SUFFIXES: Final = (*SUFFIXES, ".xlsx")  # that are read
+REJECTS: Final = ".rejects.jsonl"  # after the name of a scored table: the rows that could not be scored
 
 Values: TypeAlias = dict[str, object]
 Binary: TypeAlias = IO[bytes]
 
+_ENCODINGS: Final = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "cp1252": "Windows-1252"}
 _SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _HEAD: Final = 1 << 16  # bytes by which a separator is found
 _BLOCK: Final = 1 << 20
 _SEARCHED: Final = 256  # blocks in which the first letter beyond ASCII is looked for
 _LONGEST: Final = 10_000_000  # characters: no text is as long, but a quote left open or a file without line ends is
+_LARGEST_WORKBOOK: Final = 1 << 30  # bytes, unpacked: a workbook is a zip archive
+_MOST_ROWS: Final = 1 << 20  # as many as Excel has; a file may claim more
+_BATCH: Final = 1024  # rows of Parquet that are read together
 _OTHER_KINDS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"%PDF-", b"PAR1", b"\x1f\x8b", b"\xff\xfe\0\0", b"\0\0")
 _UNDECODED: Final = re.compile("[\udc80-\udcff]")  # the mark of "surrogateescape" for bytes that are not text
 _SEPARATOR_LINE: Final = re.compile(r'"?sep=([^\w\s"]|\t)"?[ \t;,]*(\r\n|\r|\n|$)', re.IGNORECASE)
@@ -60,18 +68,6 @@ class BadRow(NamedTuple):
     content: object
 
 
-class _TextForm(NamedTuple):
-    """How a file of text is read."""
-
-    codec: str
-    separator: str = ""
-    skipped: int = 0  # characters of a first line that only names the separator
-
-    @property
-    def encoding(self) -> str:
-        return {"utf-8-sig": "UTF-8", "utf-16": "UTF-16"}.get(self.codec, "Windows-1252")
-
-
 def warn_of_guess(note: str) -> None:
     """Say in a `DataWarning` how a table is read."""
     warnings.warn(note, DataWarning, stacklevel=3)
@@ -86,34 +82,26 @@ def read_rows(
 ) -> Iterator[Row | BadRow]:
     """Read a table's rows; those that cannot be read come in their places as a `BadRow`.
 
-    Args:
-        path: the table, whose name tells its format.
-        stream: its bytes, where they are open already (`path` is then only a name).
-        separator: of a CSV's fields; found by the first rows where it is None.
-        on_guess: called with a line on how the file is read, where its name does not tell.
-
-    Raises:
-        DataError: the file cannot be read at all: another kind of file, a broken archive, a header with a name twice.
+    Where its bytes are open already, as `stream`, `path` is only a name. A DataError says that the file cannot be read
+    at all: another kind of file, a broken archive, a header with a name twice.
     """
     suffix = suffix_of(path, INPUT_SUFFIXES)
-    if suffix == ".parquet":
-        from tabsa.tables.parquet import parquet_rows
-
-        yield from parquet_rows(path, stream)
-    elif suffix == ".xlsx":
-        from tabsa.tables.workbooks import workbook_rows
-
-        yield from workbook_rows(path, stream, on_guess)
-    else:
-        expected = {".csv": ",", ".tsv": "\t"}.get(suffix.removesuffix(".gz"))
-        with _open_text(path, stream, suffix.endswith(".gz"), expected, separator) as (text, form):
-            guessed = [form.encoding] if form.encoding != "UTF-8" else []
-            if form.separator not in (expected or "", separator):
-                named = _SEPARATORS.get(form.separator, f"'{form.separator}'")
-                guessed.append(f"separated by {named}")
-            if guessed:
-                on_guess(f"{path}: read as {', '.join(guessed)}")
-            yield from _json_rows(text, path) if expected is None else _csv_rows(text, path, form)
+    try:
+        with path.open("rb") if stream is None else nullcontext(stream) as file:
+            if suffix == ".parquet":
+                yield from parquet_rows(path, file)
+            elif suffix == ".xlsx":
+                yield from _workbook_rows(path, file, on_guess)
+            else:
+                unpacked: Any = gzip.GzipFile(fileobj=file) if suffix.endswith(".gz") else nullcontext(file)
+                with unpacked as binary:
+                    yield from _text_rows(path, binary, suffix.removesuffix(".gz"), separator, on_guess)
+    except UnicodeDecodeError as e:
+        raise DataError(f"{path} is not UTF-16 text; save it as UTF-8") from e
+    except (gzip.BadGzipFile, EOFError, zlib.error) as e:
+        raise DataError(f"{path} is not a whole gzip file: {e}") from e
+    except OSError as e:
+        raise DataError(f"cannot read {path}: {reason(e)}") from e
 
 
 def read_good_rows(path: Path, *, on_torn: Callable[[str], None] | None = None) -> Iterator[Row]:
@@ -128,6 +116,30 @@ def read_good_rows(path: Path, *, on_torn: Callable[[str], None] | None = None) 
             on_torn(f"{path} line {row.number}")
         else:
             raise row.error
+
+
+def tables_in(source: Path, besides: Path | None = None) -> tuple[Path, list[Path]]:
+    """Return a folder and its tables with all below it, or the tables of a pattern (`**` is any number of folders).
+
+    Names that begin with `_`, `.` or `~$` are not tables, nor are files of rejects, nor is what lies in `besides`.
+    """
+    root, pattern = source, "**/*"
+    if not source.is_dir():
+        parts = source.absolute().parts
+        first = next((n for n, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
+        root, pattern = Path(*parts[:first]), "/".join(parts[first:])
+    found = [
+        path
+        for path in sorted(root.glob(pattern))
+        if path.name.lower().endswith(INPUT_SUFFIXES)
+        and not path.name.endswith(REJECTS)
+        and not any(part.startswith(("_", ".", "~$")) for part in path.relative_to(root).parts)
+        and not (besides and path.is_relative_to(besides))
+        and path.is_file()
+    ]
+    if not found:
+        raise DataNotFoundError(f"no table in {source}; expected files ending in one of {', '.join(INPUT_SUFFIXES)}")
+    return root, found
 
 
 def suffix_of(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
@@ -150,11 +162,6 @@ def as_text(value: object) -> str:
     return str(value)
 
 
-def opened(path: Path, stream: Binary | None) -> AbstractContextManager[Binary]:
-    """Open the file, to be closed at the end, unless it is open."""
-    return path.open("rb") if stream is None else nullcontext(stream)
-
-
 def header_of(names: Iterable[str], path: Path) -> list[str]:
     """Return the names of columns without spaces around them; a name that is there twice is refused."""
     header = [name.strip() for name in names]
@@ -166,100 +173,103 @@ def header_of(names: Iterable[str], path: Path) -> list[str]:
 # ---- files of text
 
 
-@contextmanager
-def _open_text(
-    path: Path, stream: Binary | None, packed: bool, expected: str | None, separator: str | None
-) -> Iterator[tuple[IO[str], _TextForm]]:
-    """Open a file as text; bytes that are none leave a mark, and what goes wrong meanwhile becomes one clear line."""
-    try:
-        with opened(path, stream) as raw, _unpacked(raw, packed) as binary:
-            form = _form_of(binary, path, expected, separator, seekable=raw.seekable())
-            errors = "strict" if form.codec == "utf-16" else "surrogateescape"  # which UTF-16 does not know
-            with io.TextIOWrapper(binary, encoding=form.codec, errors=errors, newline="") as text:
-                yield text, form
-    except UnicodeDecodeError as e:
-        raise DataError(f"{path} is not UTF-16 text; save it as UTF-8") from e
-    except (gzip.BadGzipFile, EOFError, zlib.error) as e:
-        raise DataError(f"{path} is not a whole gzip file: {e}") from e
-    except OSError as e:
-        raise DataError(f"cannot read {path}: {reason(e)}") from e
+def _text_rows(
+    path: Path, binary: Binary, suffix: str, separator: str | None, on_guess: Callable[[str], None]
+) -> Iterator[Row | BadRow]:
+    """Read a file as text; bytes that are none leave a mark, of "surrogateescape", which UTF-16 does not know."""
+    expected = {".csv": ",", ".tsv": "\t"}.get(suffix)
+    head = binary.read(_HEAD)
+    codec = _find_codec(path, head, binary, western=expected is not None)
+    binary.seek(0)
+    guessed = [_ENCODINGS[codec]] if codec != "utf-8-sig" else []
+    errors = "strict" if codec == "utf-16" else "surrogateescape"
+    with io.TextIOWrapper(binary, encoding=codec, errors=errors, newline="") as text:
+        if expected is None:
+            rows = _json_rows(text, path)
+        else:
+            start = codecs.getincrementaldecoder(codec)("replace").decode(head)
+            written = _SEPARATOR_LINE.match(start)  # as spreadsheets write it
+            found = written[1] if written else separator or _find_separator(start, expected, whole=len(head) < _HEAD)
+            if found not in (expected, separator):
+                guessed.append(f"separated by {_SEPARATORS.get(found, repr(found))}")
+            text.read(written.end() if written else 0)
+            rows = _csv_rows(text, path, found, _ENCODINGS[codec], first=2 if written else 1)
+        if guessed:
+            on_guess(f"{path}: read as {', '.join(guessed)}")
+        yield from rows
 
 
-def _unpacked(raw: Binary, packed: bool) -> AbstractContextManager[Any]:
-    return gzip.GzipFile(fileobj=raw) if packed else nullcontext(raw)
+def _find_codec(path: Path, head: bytes, binary: Binary, *, western: bool) -> str:
+    """Return the encoding of a file by its first letters beyond ASCII; with `western` it may be Windows-1252.
 
-
-def _form_of(binary: Binary, path: Path, expected: str | None, separator: str | None, *, seekable: bool) -> _TextForm:
-    head = binary.read(_HEAD) if seekable else binary.peek(_HEAD)[:_HEAD]  # type: ignore[attr-defined]
-    letters = head
-    with suppress(EOFError, zlib.error):  # it breaks off further on, which its reader will find
-        for _ in range(_SEARCHED if seekable and expected else 0):
-            if not letters.isascii() or not letters:
-                break
-            letters = binary.read(_BLOCK)
-    if seekable:
-        binary.seek(0)
+    It is where these bytes are mostly not UTF-8: a few bad rows do not make a file Windows-1252.
+    """
     if head.startswith(_OTHER_KINDS):
         raise DataError(f"{path} is not text, but another kind of file; save it as CSV UTF-8, a workbook as .xlsx")
-    codec = "utf-8-sig"
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        codec = "utf-16"
-    elif expected and _is_windows(letters):
-        codec = "cp1252"
-    if expected is None:
-        return _TextForm(codec)
-    start = codecs.getincrementaldecoder(codec)("replace").decode(head)
-    if written := _SEPARATOR_LINE.match(start):  # as spreadsheets write it
-        return _TextForm(codec, written[1], written.end())
-    return _TextForm(codec, separator or _find_separator(start, expected))
-
-
-def _is_windows(letters: bytes) -> bool:
-    """Tell whether bytes beyond ASCII are mostly not UTF-8: a few bad rows do not make a file Windows-1252."""
+        return "utf-16"
+    letters, searched = head, 0
+    with suppress(EOFError, zlib.error):  # it breaks off further on, which its reader will find
+        while western and letters and letters.isascii() and searched < _SEARCHED:
+            letters, searched = binary.read(_BLOCK), searched + 1
     text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(letters)
     wrong = len(_UNDECODED.findall(text))
-    return 2 * wrong > sum(not character.isascii() for character in text)
+    windows = western and 2 * wrong > sum(not character.isascii() for character in text)
+    return "cp1252" if windows else "utf-8-sig"
 
 
-def _find_separator(head: str, expected: str) -> str:
+def _find_separator(head: str, expected: str, *, whole: bool) -> str:
     """Return the separator that gives most rows the header's number of fields, and of those the one with most fields.
 
     `csv.Sniffer` takes apostrophes for quotes, fails on 4% of random tables, and needs seconds for some 64 kB.
     """
-    best = (0.5, 1, expected)
-    for separator in dict.fromkeys((expected, *_SEPARATORS)):
+
+    def fit(separator: str) -> tuple[float, int]:
         widths: list[int] = []
         try:
-            for cells in csv.reader(io.StringIO(head, newline=""), delimiter=separator, strict=True):
+            reader = csv.reader(io.StringIO(head, newline=""), delimiter=separator, strict=True)
+            for cells in reader:
                 widths += [len(cells)] if cells else []
-                if len(widths) > 100:
-                    break
-            else:
-                widths = widths[:-1] if len(head) >= _HEAD else widths  # the last row may be cut
+            widths = widths if whole else widths[:-1]  # the last row may be cut
         except csv.Error:
-            widths = widths if len(head) >= _HEAD else [*widths, 0]
-        if widths and widths[0] > 1:
-            share = sum(width == widths[0] for width in widths[1:]) / (len(widths) - 1) if len(widths) > 1 else 1.0
-            best = max(best, (share, widths[0], separator), key=lambda fit: fit[:2])
-    return best[2]
+            widths += [0] if whole else []
+        if not widths or widths[0] < 2:
+            return 0, 0
+        first, *others = widths
+        return (others.count(first) / len(others) if others else 1.0), first
+
+    fits = {separator: fit(separator) for separator in dict.fromkeys((expected, *_SEPARATORS))}
+    best = max(fits, key=lambda separator: fits[separator])
+    return best if fits[best] > (0.5, 1) else expected
 
 
-def _csv_rows(stream: IO[str], path: Path, form: _TextForm) -> Iterator[Row | BadRow]:
+def _csv_rows(text: IO[str], path: Path, separator: str, encoding: str, *, first: int) -> Iterator[Row | BadRow]:
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST))
-    stream.read(form.skipped)
-    lines = _Lines(stream, 2 if form.skipped else 1)
-    reader = csv.reader(lines, delimiter=form.separator, strict=True)
-    header: list[str] = []
+    lines: list[str] = []  # of a row
+    again: deque[str] = deque()  # those that are to be read once more
+    line_number, header = first, list[str]()
+
+    def next_lines() -> Iterator[str]:
+        while line := again.popleft() if again else text.readline(_LONGEST + 1):
+            lines.append(line)
+            yield line
+
+    reader = csv.reader(next_lines(), delimiter=separator, strict=True)
     for number in count(1):
-        lines.start_row()
+        line_number += len(lines)
+        lines.clear()
         try:
             cells = next(reader, None)
         except csv.Error as e:
             advice = 'put a text that holds quotes or line ends in quotes, and write "" for a quote in it'
-            error = DataError(f"{path} line {lines.number}: {e}; {advice}")
+            error = DataError(f"{path} line {line_number}: {e}; {advice}")
             if not header:
                 raise error from e
-            yield BadRow(number, error, lines.keep_first())
+            # A quote that is left open takes in line after line until something gives it away: only its first is bad.
+            again.extendleft(reversed(lines[1:]))
+            del lines[1:]
+            reader = csv.reader(next_lines(), delimiter=separator, strict=True)
+            yield BadRow(number, error, lines[0])
             continue
         if cells is None:
             return
@@ -269,53 +279,18 @@ def _csv_rows(stream: IO[str], path: Path, form: _TextForm) -> Iterator[Row | Ba
         broken = _undecoded("".join(cells))  # one look at a row is cheaper than one at each cell
         if not header:
             if broken:
-                raise DataError(f"{path} is not {form.encoding} text (in its header); save it as UTF-8")
+                raise DataError(f"{path} is not {encoding} text (in its header); save it as UTF-8")
             header = header_of(cells, path)
         elif broken:
-            yield BadRow(number, DataError(f"{where} is not {form.encoding} text; save it as UTF-8"), cells)
+            yield BadRow(number, DataError(f"{where} is not {encoding} text; save it as UTF-8"), cells)
         elif len(cells) != len(header):
             yield BadRow(number, DataError(f"{where} has {len(cells)} fields; the header has {len(header)}"), cells)
         else:
             yield Row(where, dict(zip(header, cells, strict=True)), number)
 
 
-class _Lines:
-    """The lines of a file, for a CSV reader that may have to give some back.
-
-    A quote that is left open takes in line after line until something gives it away. Then only its first line is bad.
-    """
-
-    def __init__(self, stream: IO[str], first: int) -> None:
-        self.number = first  # of the row's first line
-        self._stream = stream
-        self._row: list[str] = []
-        self._again: deque[str] = deque()
-
-    def __iter__(self) -> "_Lines":
-        return self
-
-    def __next__(self) -> str:
-        line = self._again.popleft() if self._again else self._stream.readline(_LONGEST + 1)
-        if not line:
-            raise StopIteration
-        self._row.append(line)
-        return line
-
-    def start_row(self) -> None:
-        """Count what is read from now on as another row's."""
-        self.number += len(self._row)
-        self._row.clear()
-
-    def keep_first(self) -> str:
-        """Return the row's first line; the others will be read again."""
-        first, *others = self._row
-        self._again.extendleft(reversed(others))
-        self._row = [first]
-        return first
-
-
-def _json_rows(stream: IO[str], path: Path) -> Iterator[Row | BadRow]:
-    for number, line in enumerate(iter(lambda: stream.readline(_LONGEST + 1), ""), start=1):
+def _json_rows(text: IO[str], path: Path) -> Iterator[Row | BadRow]:
+    for number, line in enumerate(iter(lambda: text.readline(_LONGEST + 1), ""), start=1):
         if not line.strip():
             continue
         where = f"{path} line {number}"
@@ -327,11 +302,113 @@ def _json_rows(stream: IO[str], path: Path) -> Iterator[Row | BadRow]:
                 raise DataError(f"{where} is not UTF-8 text; save it as UTF-8")
             if not isinstance(values, dict):
                 raise DataError(f"{where} is not a JSON object; write one JSON object a line")
-            row: Row | BadRow = Row(where, values, number)
         except DataError as e:
-            row = BadRow(number, e, line)
-        yield row
+            yield BadRow(number, e, line)
+        else:
+            yield Row(where, values, number)
 
 
 def _undecoded(text: str) -> bool:
     return not text.isascii() and _UNDECODED.search(text) is not None
+
+
+# ---- Parquet, by pyarrow
+
+
+def require_pyarrow(path: Path | str) -> Any:
+    """Return the pyarrow module, or raise one clear line where it is not installed."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as e:
+        raise DataError(f"{path} needs pyarrow; install it with `pip install 'tabsa[tables]'`") from e
+    return pyarrow
+
+
+def arrow_schema(path: Path) -> Any:
+    """Return the Arrow schema of a table, if it is Parquet."""
+    require_pyarrow(path)
+    if suffix_of(path, INPUT_SUFFIXES) == ".parquet":
+        with _parquet_file(path, path) as table:
+            return table.schema_arrow
+    return None
+
+
+def parquet_rows(path: Path, file: Binary) -> Iterator[Row]:
+    """Read the rows, with their values as Python has them."""
+    with _parquet_file(path, file) as table:
+        header_of(table.schema_arrow.names, path)
+        number = 0
+        for batch in table.iter_batches(batch_size=_BATCH):
+            for values in batch.to_pylist():
+                number += 1
+                yield Row(f"{path} row {number}", values, number)
+
+
+@contextmanager
+def _parquet_file(path: Path, source: Binary | Path) -> Iterator[Any]:
+    """Open a Parquet file; what goes wrong with it becomes one clear line."""
+    pyarrow = require_pyarrow(path)
+    try:
+        with pyarrow.parquet.ParquetFile(source) as table:
+            yield table
+    # ValueError: text that is not UTF-8, times in nanoseconds; OSError: a page that is cut or packed wrongly.
+    except (pyarrow.ArrowException, ValueError, OSError) as e:
+        raise DataError(f"{path} is not a readable Parquet file: {first_line(e)}") from e
+
+
+# ---- workbooks, by openpyxl
+
+
+def _workbook_rows(path: Path, file: Binary, on_guess: Callable[[str], None]) -> Iterator[Row | BadRow]:
+    """Read the rows of the first visible sheet, everything as text; a column without a name has its letters."""
+    try:
+        import openpyxl  # type: ignore[import-untyped]
+        from openpyxl.utils import get_column_letter  # type: ignore[import-untyped]
+    except ImportError as e:
+        raise DataError(f"reading {path} needs openpyxl; install it with `pip install 'tabsa[tables]'`") from e
+    try:
+        with zipfile.ZipFile(file) as archive:
+            if sum(part.file_size for part in archive.infolist()) > _LARGEST_WORKBOOK:
+                raise DataError(f"{path} would unpack to more than {_LARGEST_WORKBOOK:,} bytes; save it as CSV UTF-8")
+        with warnings.catch_warnings(action="ignore"):  # of styles and extensions that it does not know
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
+        if not sheets:
+            raise DataError(f"{path} has no sheet with rows")
+        if len(sheets) > 1:
+            on_guess(f"{path}: read its first sheet, '{sheets[0].title}'; it has {len(sheets)}")
+        sheets[0].reset_dimensions()  # a sheet may claim others than it has
+        header: list[str] = []
+        for number, cells in enumerate(sheets[0].iter_rows(max_row=_MOST_ROWS, values_only=True), start=1):
+            values = [_cell_text(cell) for cell in cells]
+            while values and not values[-1]:
+                values.pop()
+            if not values:
+                continue
+            if not header:
+                names = [name.strip() or f"column {get_column_letter(n)}" for n, name in enumerate(values, start=1)]
+                header = header_of(names, path)
+            elif len(values) > len(header):
+                column = get_column_letter(len(values))
+                error = DataError(f"{path} row {number} has a value in column {column}, which has no name")
+                yield BadRow(number, error, values)
+            else:
+                values += [""] * (len(header) - len(values))
+                yield Row(f"{path} row {number}", dict(zip(header, values, strict=True)), number)
+    except (DataError, OSError):
+        raise
+    except Exception as e:  # a damaged file shows itself in whatever openpyxl does with it
+        why = f"is not a whole Excel workbook ({first_line(e)}); save it again as .xlsx, or as CSV UTF-8"
+        raise DataError(f"{path} {why}") from e
+
+
+def _cell_text(value: object) -> str:
+    """Return a cell as text: days as 2024-01-31, whole numbers without a point."""
+    if isinstance(value, datetime):
+        return value.isoformat(" ") if value.time() != time.min else value.date().isoformat()
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
+    return as_text(value).replace("\r\n", "\n")
