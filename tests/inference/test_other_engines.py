@@ -158,7 +158,7 @@ def test_the_linear_model_predicts_as_in_training(tmp_path: Path) -> None:
 
 def test_the_linear_model_uses_the_tags_it_was_trained_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, data = make_linear(tmp_path, pos_ngrams=2), dataset(TEXTS)
-    monkeypatch.setattr("tabsa.models.linear.linear_model.load_tagger", lambda _: tags)
+    monkeypatch.setattr("tabsa.models.linear.linear_model.tagger_for", lambda _: tags)
     np.testing.assert_allclose(predicted(folder, data), fitted(folder, data, tags), atol=1e-6)
 
 

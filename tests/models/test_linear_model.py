@@ -18,7 +18,7 @@ from tabsa.errors import DataError, DataNotFoundError, ModelError, TabsaError
 from tabsa.evaluation.metrics import all_metrics
 from tabsa.inference.predictor import load as load_predictor
 from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, passage_ngrams
-from tabsa.models.linear.linear_model import LinearModel, load_tagger, read_model, tagger_for, write_model
+from tabsa.models.linear.linear_model import LinearModel, read_model, tagger_for, write_model
 from tabsa.schema import Dataset
 from unchecked import unchecked
 
@@ -177,21 +177,21 @@ def put(folder: Path, parts=PARTS) -> Path:
 
 
 def test_tags_from_a_data_folder_and_from_nltks_own(tmp_path, nltk_paths):
-    assert load_tagger(put(tmp_path / "data"))(["the", "going", "cat"]) == ["DT", "VBG", "NN"]
+    assert tagger_for(LRConfig(), put(tmp_path / "data"))(["the", "going", "cat"]) == ["DT", "VBG", "NN"]
     nltk_paths.append(str(tmp_path / "data" / "nltk_data"))
-    assert load_tagger()(["the", "going"]) == ["DT", "VBG"]
+    assert tagger_for(LRConfig())(["the", "going"]) == ["DT", "VBG"]
 
 
 def test_a_tagger_that_is_not_there_or_damaged_is_one_line(tmp_path, nltk_paths, monkeypatch):
     with pytest.raises(DataNotFoundError, match="`tabsa data fetch nltk-tagger`") as caught:
-        load_tagger()
+        tagger_for(LRConfig())
     assert "\n" not in str(caught.value)
     assert caught.value.code == "no_tagger"  # which the command line knows an option for
     with pytest.raises(DataError, match=r"weights\.json is not valid JSON: .* `tabsa data fetch nltk-tagger`"):
-        load_tagger(put(tmp_path / "data", PARTS | {"weights": "{"}))
+        tagger_for(LRConfig(), put(tmp_path / "data", PARTS | {"weights": "{"}))
     monkeypatch.setitem(sys.modules, "nltk.tag.perceptron", None)
     with pytest.raises(TabsaError, match="pip install nltk"):
-        load_tagger()
+        tagger_for(LRConfig())
     assert tagger_for(LRConfig(pos_ngrams=0)) is None
 
 
@@ -201,4 +201,4 @@ def test_the_real_tagger(data_dir):
     if not (data_dir / FOLDER).is_dir():
         pytest.skip("needs real data: run `tabsa data fetch nltk-tagger`")
     words = ["London", "is", "not", "as", "dear", "as", "it", "was"]
-    assert load_tagger(data_dir)(words) == ["NNP", "VBZ", "RB", "RB", "JJ", "IN", "PRP", "VBD"]
+    assert tagger_for(LRConfig(), data_dir)(words) == ["NNP", "VBZ", "RB", "RB", "JJ", "IN", "PRP", "VBD"]

@@ -101,31 +101,31 @@ def test_no_answer_depends_on_what_else_is_asked(any_path, precision, monkeypatc
     engine = ReaderEngine(read_folder(any_path), 1, precision)
     passages = cut(engine)
     aspects = [*ASPECTS, "screen", "food", "this staff"]
-    together = engine.read_passages(passages, aspects)
+    together = engine.read_passages(passages, [aspects] * len(passages))
     for n, aspect in enumerate(aspects):
-        alone = ReaderEngine(read_folder(any_path), 1, precision).read_passages(passages, [aspect])
+        alone = ReaderEngine(read_folder(any_path), 1, precision).read_passages(passages, [[aspect]] * len(passages))
         assert all(
             np.array_equal(a.probabilities[:, n : n + 1], b.probabilities) for a, b in zip(together, alone, strict=True)
         )
     monkeypatch.setattr(engine_module, "_MOST_ASPECTS", 4)
     monkeypatch.setattr(engine_module, "_MOST_QUESTIONS", 9)
-    assert same(together, engine.read_passages(passages, aspects))
+    assert same(together, engine.read_passages(passages, [aspects] * len(passages)))
 
 
 def test_aspects_are_read_once_and_the_oldest_forgotten(path, monkeypatch):
     engine = ReaderEngine(read_folder(path), 1)
     passages = cut(engine, texts(3))
-    first = engine.read_passages(passages, ["room-price", "food"])
+    first = engine.read_passages(passages, [["room-price", "food"]] * len(passages))
     assert [*engine.aspects] == ["room price", "food"]
     read, count = engine._read, []
     monkeypatch.setattr(engine, "_read", lambda texts, *wanted: count.append(len(texts)) or read(texts, *wanted))
-    assert same(first, engine.read_passages(passages, ["room price", "food"]))
+    assert same(first, engine.read_passages(passages, [["room price", "food"]] * len(passages)))
     assert count == [len(passages)]
     monkeypatch.setattr(engine_module, "_REMEMBERED", 2)
-    engine.read_passages(passages, ["room price"])
-    engine.read_passages(passages, ["staff"])
+    engine.read_passages(passages, [["room price"]] * len(passages))
+    engine.read_passages(passages, [["staff"]] * len(passages))
     assert [*engine.aspects] == ["room price", "staff"]
-    assert same(first, engine.read_passages(passages, ["room price", "food"]))
+    assert same(first, engine.read_passages(passages, [["room price", "food"]] * len(passages)))
 
 
 def test_several_threads_may_ask_at_once(any_path):
@@ -155,7 +155,7 @@ def test_nothing_to_read_nothing_to_ask(any_path):
     engine = ReaderEngine(read_folder(any_path), 2)
     assert engine.read_passages([]) == []
     passages = cut(engine, texts(3))
-    for passage, answer in zip(passages, engine.read_passages(passages, []), strict=True):
+    for passage, answer in zip(passages, engine.read_passages(passages, [[]] * len(passages)), strict=True):
         assert answer.probabilities.shape == (len(passage.targets), 0, 4)
     with pytest.raises(TypeError):
         engine.read_passages([Passage(0, 1, (), ())])
@@ -164,7 +164,7 @@ def test_nothing_to_read_nothing_to_ask(any_path):
 def test_aspects_of_no_words_and_of_too_many(path):
     engine = ReaderEngine(read_folder(path), 1)
     passages = cut(engine, texts(3))
-    for answer in engine.read_passages(passages, ["", "food " * 500, "food " * 62]):
+    for answer in engine.read_passages(passages, [["", "food " * 500, "food " * 62]] * len(passages)):
         assert np.isfinite(answer.probabilities).all()
         assert np.array_equal(answer.probabilities[:, 1], answer.probabilities[:, 2])
 
@@ -193,9 +193,9 @@ def test_passages_with_aspects_of_their_own_are_answered_as_alone(any_path):
     texts = ["Camden is dear", "Hull is safe and Camden is not", "Hull is far", "Camden is cheap but far"] * 3
     passages = [passage for text in texts for passage in engine.cut(text, finder.find(text))]
     lists = [("price",), ("safety", "battery life"), ("price", "food", "staff"), ("price",)] * 3
-    together = engine.read_passages(passages, aspects_of_each=lists)
+    together = engine.read_passages(passages, lists)
     for passage, own, found in zip(passages, lists, together, strict=True):
-        (alone,) = engine.read_passages([passage], own)
+        (alone,) = engine.read_passages([passage], [own])
         assert found.probabilities.shape == (len(passage.targets), len(own), alone.probabilities.shape[-1])
         np.testing.assert_allclose(found.probabilities, alone.probabilities, atol=1e-6)
 
@@ -249,7 +249,7 @@ def test_a_question_with_nothing_masked_is_answered_as_ever(any_path, precision)
     engine = ReaderEngine(read_folder(any_path), 1, precision)
     passage = passage_of(engine)
     opened = engine.opened(passage)
-    (usual,) = engine.read_passages([passage], ASPECTS)
+    (usual,) = engine.read_passages([passage], [ASPECTS])
     for slot in range(2):
         for column, aspect in enumerate(ASPECTS):
             (answers,) = opened.ask(slot, aspect, np.ones((1, len(passage.pieces)), bool))

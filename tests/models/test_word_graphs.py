@@ -1,6 +1,7 @@
 """EntNets and LSTMs: their graphs against the networks."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import onnxruntime
@@ -10,13 +11,18 @@ import torch
 import entnet_factory
 import lstm_factory
 from entnet_factory import VARIANTS
-from tabsa.encoding.target_words import neighbours
+from tabsa.checkpoint.model_config import ModelConfig
+from tabsa.checkpoint.model_folder import ModelFolder
+from tabsa.embeddings.concepts import ConceptTable
+from tabsa.embeddings.vectors import WordVectors
+from tabsa.encoding.target_words import neighbours, target_word
+from tabsa.models.entnet import entnet_onnx
 from tabsa.models.entnet.entnet_network import EntNet
-from tabsa.models.entnet.entnet_onnx import entnet
+from tabsa.models.lstm import lstm_onnx
 from tabsa.models.lstm.lstm_networks import LSTMFinal, SenticLSTM
-from tabsa.models.lstm.lstm_onnx import lstm
 from tabsa.nn.context import EVALUATION
 
+LABELS = ("none", "positive", "negative")
 EVERY = pytest.mark.parametrize("system", [EntNet, *lstm_factory.SYSTEMS])
 
 
@@ -28,13 +34,19 @@ def make(system, targets=(1, 2), **switches):
 
 
 def exported(model, seed=0, temperature=1.0, **options):
-    weights = {name: tensor[seed].detach().float().numpy() for name, tensor in model.named_parameters()}
-    if isinstance(model, EntNet):
-        vectors = [vectors.float().numpy() for vectors in (model.target_vectors, model.aspect_vectors)]
-        proto = entnet(dataclasses.asdict(model.config), weights, *vectors, temperature, **options)
-    else:
-        options |= {"concepts": model.concept_vectors.numpy()} if isinstance(model, SenticLSTM) else {}
-        proto = lstm(weights, len(model.targets), temperature, last_states=type(model) is LSTMFinal, **options)
+    """A session of the graph of one seed's folder, which is never written."""
+    words = [*(target_word(slot) for slot in range(len(model.targets))), "a", "b", "c"]
+    matrix = torch.cat([model.target_vectors, model.aspect_vectors]).float().numpy()
+    kind = "lstm-final" if type(model) is LSTMFinal else ""
+    config = ModelConfig(kind, dataclasses.asdict(model.config), ("a", "b", "c"), LABELS, len(model.targets), 50)
+    folder = ModelFolder(Path(), dataclasses.replace(config, temperature=temperature))
+    vars(folder).update(
+        weights={name: tensor[seed].detach().float().numpy() for name, tensor in model.named_parameters()},
+        vectors=WordVectors(tuple(words), matrix, 1.0),
+        concepts=ConceptTable(("", *"12345678"), model.concept_vectors.numpy()) if type(model) is SenticLSTM else None,
+    )
+    build = entnet_onnx.graph if isinstance(model, EntNet) else lstm_onnx.graph
+    proto = build(folder, options.get("precision", "float32"), half=options.get("half", False))
     return onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
 
 

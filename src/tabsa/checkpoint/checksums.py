@@ -36,8 +36,7 @@ class FolderFiles:
             wrong = "is damaged: its SHA-256 is not that in" if name in written else "is not among the files of"
             remedy = f"copy the folder again, or delete {CHECKSUMS} if the change is yours"
             if name.endswith(".onnx"):
-                int8 = " --precision int8" if ".int8." in name else ""
-                remedy = f"make it again with `tabsa export {self.path}{int8}`"
+                remedy = f"make it again with `{export_command(self.path, name)}`"
             raise ModelError(f"{path} {wrong} {CHECKSUMS}; {remedy}")
         return path
 
@@ -56,6 +55,11 @@ class FolderFiles:
         except OSError as e:
             raise ModelError(f"cannot read {path}: {reason(e)}") from e
         return self._seen[name][1]
+
+
+def export_command(folder: Path, graph: str) -> str:
+    """Return the command that makes a folder's graph."""
+    return f"tabsa export {folder}" + (" --precision int8" if ".int8." in graph else "")
 
 
 def is_regular(path: Path) -> bool:

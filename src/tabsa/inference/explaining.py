@@ -185,7 +185,7 @@ class _Question:
 
     def _answers(self, passages: Sequence[Passage]) -> list[Numbers]:
         """Read passages, and return the labels' probabilities of each about the target."""
-        answers = self.engine.read_passages(passages, [self.aspect])
+        answers = self.engine.read_passages(passages, [[self.aspect]] * len(passages))
         return [
             self._restricted(answer.probabilities[passage.targets.index(self.target), 0])
             for passage, answer in zip(passages, answers, strict=True)

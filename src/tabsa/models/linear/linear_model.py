@@ -22,7 +22,7 @@ from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import ModelFolder, Precision, write_folder
 from tabsa.config import build
 from tabsa.datasets.locate import find
-from tabsa.encoding.answers import PassageAnswer, aspect_columns
+from tabsa.encoding.answers import AspectsOfEach, Engine, PassageAnswer, aspect_columns, softmax
 from tabsa.encoding.passages import Passage
 from tabsa.encoding.passages import passages as cut_passages
 from tabsa.errors import DataError, DataNotFoundError, ModelError, TabsaError
@@ -76,13 +76,6 @@ class LinearModel:
         return softmax(self.logits(self.space.encode(groups)))
 
 
-def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn logits into probabilities over the last axis."""
-    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    result: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
-    return result
-
-
 def write_model(
     path: Path, model: LinearModel, metrics: Mapping[str, Any], card: str, *, implied: bool = False, named: bool = True
 ) -> ModelFolder:
@@ -131,12 +124,12 @@ _PARTS: Final = ("weights", "tagdict", "classes")
 
 
 def tagger_for(config: LRConfig, data_dir: Path | None = None) -> Tagger | None:
-    """Load the tagger that a model needs; None where it reads words only."""
-    return load_tagger(data_dir) if config.pos_ngrams else None
+    """Load the tagger that a model needs: NLTK's English one, from where data is looked for or NLTK's own folders.
 
-
-def load_tagger(data_dir: Path | None = None) -> Tagger:
-    """NLTK's English tagger, from where data is looked for or else from NLTK's own folders."""
+    None where it reads words only.
+    """
+    if not config.pos_ngrams:
+        return None
     try:
         from nltk.tag.perceptron import PerceptronTagger
     except ImportError as e:
@@ -160,14 +153,13 @@ def _read(part: str, data_dir: Path | None) -> Any:
         raise DataError(f"{path} is not valid JSON: {e}; fetch it again with `tabsa data fetch nltk-tagger`") from e
 
 
-class LinearEngine:
+class LinearEngine(Engine):
     """Runs one `lr`; safe to use from several threads.
 
     A model whose features are tags too needs NLTK and its tagger's data, which are looked for at the first reading.
     """
 
     at_once = sys.maxsize  # it knows the question's target, and any others
-    attention = None  # it has no chains
 
     def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:  # noqa: ARG002
         if precision != "float32":
@@ -191,21 +183,16 @@ class LinearEngine:
     def read_passages(
         self,
         passages: Sequence[Passage],
-        aspects: Sequence[str] | None = None,
+        aspects: AspectsOfEach = None,
         *,
-        aspects_of_each: Sequence[Sequence[str]] | None = None,
         gates: bool = False,  # noqa: ARG002
     ) -> list[PassageAnswer]:
         """Read passages; a linear model has no gates to give."""
         if not passages:
             return []
-        columns = aspect_columns(self.folder.config.aspects, len(passages), aspects, aspects_of_each)
+        columns = aspect_columns(self.folder.config.aspects, len(passages), aspects)
         answers = self.model.predict(passages, self.tagger).astype(np.float32)
         probabilities = shares(answers, answers.shape, self.folder.path)
         ends = np.cumsum([len(passage.targets) for passage in passages])
         parts = zip(np.split(probabilities, ends[:-1]), columns, strict=True)
         return [PassageAnswer(part[:, own], None) for part, own in parts]
-
-    def opened(self, passage: Passage) -> None:  # noqa: ARG002
-        """Return None: a word that is to be hidden has to be left out of the reading."""
-        return

@@ -6,8 +6,8 @@ sides are rounded to steps: a matrix to 127 of them in each of its columns, a ro
 depend on that row alone, so what is read beside a sentence does not change its answer. Sums are exact.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import onnx
@@ -17,7 +17,9 @@ from onnx import TensorProto, helper, numpy_helper
 from tabsa.checkpoint.model_folder import ModelFolder, Precision
 
 _OPSET = 18
-Shape = Sequence[int | str]
+Array: TypeAlias = NDArray[Any]
+Arrays: TypeAlias = Mapping[str, Array]
+Shape: TypeAlias = Sequence[int | str]
 _SMALL = 16  # numbers in a constant that is looked for among those before it
 
 
@@ -54,7 +56,7 @@ class Graph:
         self.nodes.append(helper.make_node("Identity", [value], [name]))
         self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
 
-    def constant(self, array: NDArray[Any] | Sequence[int] | float) -> str:
+    def constant(self, array: Array | Sequence[int] | float) -> str:
         """A constant: whole numbers as int64, others as float32."""
         array = np.asarray(array)
         array = array.astype(np.int64 if np.issubdtype(array.dtype, np.integer) else np.float32)
@@ -62,7 +64,7 @@ class Graph:
         name = self.raw(array.astype(np.float16) if narrow else array)
         return self.op("Cast", name, to=TensorProto.FLOAT) if narrow else name
 
-    def raw(self, array: NDArray[Any]) -> str:
+    def raw(self, array: Array) -> str:
         """A constant of the array's own type; small ones that are alike are one."""
         key = (array.dtype.str, array.shape, array.tobytes()) if array.size <= _SMALL else None
         if key is not None and key in self.small:
@@ -107,7 +109,7 @@ class Graph:
         """The sum along axes."""
         return self.op("ReduceSum", value, self.constant(axes), keepdims=int(keep))
 
-    def prelu(self, value: str, slope: NDArray[Any]) -> str:
+    def prelu(self, value: str, slope: Array) -> str:
         """The parametric ReLU."""
         if (slope <= 1).all():
             return self.op("Max", value, self.op("Mul", value, self.constant(slope)))
@@ -156,7 +158,7 @@ class Products:
     """
 
     def __init__(self, g: Graph, precision: Precision) -> None:
-        self.g, self.int8 = g, precision == "int8"
+        self.g, self.precision, self.int8 = g, precision, precision == "int8"
 
     def rows(self, values: str, *, within: float | None = None) -> Rows:
         """Make rows ready: in int8 rounded to steps of a row's largest number, or of `within`, which none exceeds."""
@@ -171,7 +173,7 @@ class Products:
         steps = g.op("Mul", g.op("Max", largest, g.constant(_TINY)), g.constant(1 / _STEPS))
         return Rows(g.op("QuantizeLinear", g.op("Div", values, steps), g.raw(np.array(1, np.float32)), zeros), steps)
 
-    def times(self, rows: Rows, matrix: NDArray[Any], plus: str | NDArray[Any] | None = None) -> str:
+    def times(self, rows: Rows, matrix: Array, plus: str | Array | None = None) -> str:
         """Multiply rows with a matrix, (..., d) by (d, e), plus a row or as many; with `plus`, of two dimensions."""
         g = self.g
         if not self.int8:
