@@ -85,10 +85,8 @@ def read_json(path: Path) -> dict[str, Any]:
         raise ModelError(f"{path} has {path.stat().st_size:,} bytes; expected at most {_MOST_JSON:,}")
     try:
         value = json.loads(read_text(path, ModelError))
-    except ValueError as e:  # not JSON, or a number of thousands of digits
+    except (ValueError, RecursionError) as e:  # not JSON, a number of thousands of digits, or nested too deeply
         raise ModelError(f"{path} is not valid JSON: {e}") from e
-    except RecursionError as e:
-        raise ModelError(f"{path} is not valid JSON: it is nested too deeply") from e
     if not isinstance(value, dict):
         raise ModelError(f"{path} holds no JSON object")
     return value

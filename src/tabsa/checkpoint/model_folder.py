@@ -68,20 +68,20 @@ class ModelFolder:
         """Read some of the numbers as they are stored, or all; names that the file has not are passed over."""
         return _read_arrays(self.files.checked("weights.safetensors"), names)[0]
 
-    @cached_property
-    def _stored_weights(self) -> dict[str, NDArray[Any]]:
-        return self.stored_weights()
-
     @property
     def compact(self) -> bool:
         """True where the weights are stored in float16."""
-        return any(array.dtype == np.float16 for array in self._stored_weights.values())
+        return any(array.dtype == np.float16 for array in self.stored_weights().values())
 
     @cached_property
     def weights(self) -> dict[str, NDArray[Any]]:
-        """The trained numbers by name, in float32."""
+        """The trained numbers by name, in float32, all of them finite."""
         with _holding("weights", self.path / "weights.safetensors"):
-            return unpack_weights(self._stored_weights)
+            weights = unpack_weights(self.stored_weights())
+            for name, array in weights.items():
+                if array.dtype.kind == "f" and not np.isfinite(array).all():
+                    raise ValueError(f"'{name}' holds something that is not a finite number")
+            return weights
 
     @cached_property
     def vectors(self) -> WordVectors:

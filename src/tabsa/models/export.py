@@ -34,9 +34,6 @@ def export(folder: ModelFolder, precision: Precision = "float32") -> Path:
         raise ModelError(f"a '{system.name}' {why}; these can: {', '.join(able)}")
     if not find_spec("onnx"):
         raise ModelError("exporting needs the package onnx: pip install 'tabsa[train]'")
-    for name, array in folder.weights.items():
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ModelError(f"{folder.path}: '{name}' of the weights holds something that is not a finite number")
     # An encoder's sizes are no options; its builder checks them.
     options = {name: value for name, value in folder.config.model.items() if name != "shape"}
     try:

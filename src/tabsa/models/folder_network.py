@@ -46,8 +46,6 @@ def load_model(folder: ModelFolder, words: NDArray[np.float32], targets: tuple[i
                 f"{folder.path}: the weights do not fit config.json: '{name}' has shape {found.get(name)}, "
                 f"expected {expected.get(name)}"
             )
-        if not np.isfinite(folder.weights[name]).all():
-            raise ModelError(f"{folder.path}: '{name}' of the weights holds something that is not a finite number")
     model.load_state_dict({name: torch.from_numpy(array).unsqueeze(0) for name, array in folder.weights.items()})
     return model
 

@@ -50,8 +50,6 @@ class LinearModel:
         for array, size in sizes:
             if array.shape != size:
                 raise ValueError(f"an array of shape {array.shape} is there for one of {size}")
-            if not np.isfinite(array).all() or not np.isfinite(self.none_bias):
-                raise ValueError("a number is not finite")
 
     @property
     def config(self) -> LRConfig:
@@ -120,7 +118,6 @@ def read_model(folder: ModelFolder) -> LinearModel:
 
 
 _FILE: Final = "nltk_data/taggers/averaged_perceptron_tagger_eng/averaged_perceptron_tagger_eng.{}.json"
-_PARTS: Final = ("weights", "tagdict", "classes")
 
 
 def tagger_for(config: LRConfig, data_dir: Path | None = None) -> Tagger | None:
@@ -136,7 +133,7 @@ def tagger_for(config: LRConfig, data_dir: Path | None = None) -> Tagger | None:
         raise TabsaError("part-of-speech tags need NLTK: pip install nltk", code="no_tagger") from e
     try:
         # Read here and handed over, because NLTK refuses to open files outside its own folders.
-        tagger = PerceptronTagger.decode_json_obj([_read(part, data_dir) for part in _PARTS])
+        tagger = PerceptronTagger.decode_json_obj([_read(part, data_dir) for part in ("weights", "tagdict", "classes")])
     except DataNotFoundError as absent:
         try:
             tagger = PerceptronTagger()
