@@ -34,6 +34,8 @@ def export(folder: ModelFolder, precision: Precision = "float32") -> Path:
         raise ModelError(f"a '{system.name}' {why}; these can: {', '.join(able)}")
     if not find_spec("onnx"):
         raise ModelError("exporting needs the package onnx: pip install 'tabsa[train]'")
+    if not folder.weights:  # read now, because numbers that are none are refused there
+        raise ModelError(f"{folder.path} has no weights")
     # An encoder's sizes are no options; its builder checks them.
     options = {name: value for name, value in folder.config.model.items() if name != "shape"}
     try:

@@ -27,11 +27,7 @@ def load_model(folder: ModelFolder, words: NDArray[np.float32], targets: tuple[i
     config, system = folder.config, system_of(folder)
     if not system.network:
         raise ModelError(f"{folder.path} holds an '{config.kind}', which is no network")
-    concepts = None
-    if system.concepts:
-        if folder.concepts is None:
-            raise ModelError(f"{folder.path} has no concepts.safetensors, without which a {config.kind} cannot read")
-        concepts = torch.from_numpy(folder.concepts.matrix)
+    concepts = None if folder.concepts is None else torch.from_numpy(folder.concepts.matrix)
     aspects = torch.from_numpy(aspect_matrix(config.aspects, folder.vectors))
     vocabulary = Vocabulary(torch.from_numpy(words), targets, aspects, len(config.labels), concepts)
     try:

@@ -45,13 +45,11 @@ class System:
     @property
     def config_class(self) -> type[Any]:
         """The class of its options."""
-        found: type[Any] = _part(self.config)
-        return found
+        return _part(self.config)
 
     def network_class(self) -> type[Any]:
         """Import the network's class; needs PyTorch."""
-        found: type[Any] = _part(self.network)
-        return found
+        return _part(self.network)
 
     def build_graph(self, folder: ModelFolder, precision: Precision, *, half: bool) -> Any:
         """Build an `onnx.ModelProto` of a model folder, its constants in float16 if `half`; needs onnx."""
@@ -63,9 +61,10 @@ class System:
         return engine
 
 
-def _part(name: str) -> Any:
+def _part(name: str) -> type[Any]:
     module, _, attribute = name.partition(":")
-    return getattr(import_module(module), attribute)
+    part: type[Any] = getattr(import_module(module), attribute)
+    return part
 
 
 _LSTM: Final = System(
@@ -151,4 +150,6 @@ def system_of(folder: ModelFolder) -> System:
     kind = folder.config.kind
     if kind not in SYSTEMS:
         raise ModelError(f"{folder.path} holds a '{kind}', which is no system of this version{nearest(kind, SYSTEMS)}")
+    if SYSTEMS[kind].concepts and folder.concepts is None:
+        raise ModelError(f"{folder.path} has no concepts.safetensors, without which a {kind} cannot read")
     return SYSTEMS[kind]

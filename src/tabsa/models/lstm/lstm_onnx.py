@@ -12,7 +12,6 @@ import onnx
 from onnx import TensorProto
 
 from tabsa.checkpoint.model_folder import ModelFolder, Precision
-from tabsa.errors import ModelError
 from tabsa.models.onnx.graph_builder import Array, Arrays, Graph, biased_weights
 
 _GATES = [0, 3, 1, 2]  # ONNX's order i, o, f, c out of PyTorch's i, f, g, o
@@ -35,8 +34,6 @@ def graph(folder: ModelFolder, precision: Precision, *, half: bool) -> onnx.Mode
     What the weights are says which system it is, but for LSTM-Final, which reads off the last states.
     """
     config, weights, concepts = folder.config, biased_weights(folder), folder.concepts
-    if "reader.concepts" in weights and concepts is None:
-        raise ModelError(f"{folder.path} has no concepts.safetensors, without which a {config.kind} cannot read")
     targets, temperature = config.targets, config.temperature
     g = Graph("lstm", half=half)
     marks = weights["marks"] if "marks" in weights else weights["mark"][None]

@@ -2,10 +2,10 @@
 
 import sys
 import threading
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -38,8 +38,7 @@ Floats = NDArray[np.float32]
 _MOST_PIECES, _LEAST_PIECES = 512, 256
 _MOST_QUESTIONS: Final = 1024  # asked at a time
 _MOST_ASPECTS: Final = 256
-# Passages that stay open: so many, of so many word pieces in all.
-_OPEN, _OPEN_PIECES = 8, 1024
+_OPEN: Final = 8  # passages that stay open: mostly several answers about one are looked into
 _REMEMBERED: Final = 4096  # aspects whose vectors are cached
 _BIASES_AT_ONCE: Final = 256  # attention biases that a question is asked with at a time
 
@@ -74,9 +73,8 @@ class ReaderEngine(Engine):
         given = folder.config.calibration
         self.calibration = None if given is None else PresenceCalibration(**given)
         self.aspects: OrderedDict[str, Floats] = OrderedDict()  # vectors by wording, the latest used last
-        # The last passages that were opened: mostly several answers about one are looked into.
-        self.open: deque[tuple[PiecePassage, ReaderPassage]] = deque(maxlen=_OPEN)
         self.lock = threading.Lock()
+        self._opened = lru_cache(_OPEN)(partial(ReaderPassage, self))
 
     @cached_property
     def pieces(self) -> PieceReader:
@@ -136,17 +134,7 @@ class ReaderEngine(Engine):
 
     def opened(self, passage: Passage) -> "ReaderPassage | None":
         """Open a passage: read once and ready for questions with parts of it masked."""
-        if not isinstance(passage, PiecePassage):
-            return None
-        with self.lock:
-            opened = next((opened for known, opened in self.open if known is passage), None)
-        if opened is None:
-            opened = ReaderPassage(self, passage)
-            with self.lock:
-                self.open.append((passage, opened))
-                while len(self.open) > 1 and sum(known.size for known, _ in self.open) > _OPEN_PIECES:
-                    self.open.popleft()
-        return opened
+        return self._opened(passage) if isinstance(passage, PiecePassage) else None
 
     def features(self, passages: Sequence[PiecePassage]) -> Iterator[tuple[int, PassageFeatures]]:
         """Read each passage once, with its number, the longest first; values have their biases."""

@@ -76,11 +76,6 @@ def write_reader_folder(
 ) -> ModelFolder:
     """Write a reader's model folder; `weights` are one seed's, `tokenizer` is the content of a tokenizer.json."""
     sizes = reader_shape(ModelFolder(path, config))
-    expected = sizes.weight_sizes()
-    for name in sorted({*weights, *expected}):
-        given = weights[name].shape if name in weights else None
-        if given != expected.get(name):
-            raise ModelError(f"a reader's '{name}' has the shape {given}; expected {expected.get(name)}")
     for name, array in weights.items():
         if not np.isfinite(array).all():
             raise ModelError(f"'{name}' of the weights holds something that is not a finite number")
