@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from safetensors.numpy import load_file, save_file
 
 from reader_factory import WORDS
@@ -81,19 +80,6 @@ def test_no_answer_depends_on_what_is_read_beside_it(any_path, precision):
     assert same(together, [engine.read_passages([passage])[0] for passage in passages])
     assert same(together, engine.read_passages(passages[::-1])[::-1])
     assert same(together, ReaderEngine(read_folder(any_path), 1, precision).read_passages(passages))
-
-
-@pytest.mark.parametrize("kind", ["bert", "mpnet"])
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_what_fills_a_batch_is_not_heard(tmp_path, kind, precision):
-    """Whatever the vector of the padding piece is: behind a text's end stands its first piece again."""
-    model = small_reader(kind, late_interaction=1)
-    before = ReaderEngine(write_reader(tmp_path / "before", model, precisions=[precision]), 1, precision)
-    with torch.no_grad():
-        model.encoder.words[:, 0] = 50 * torch.randn(32, generator=torch.Generator().manual_seed(1))
-    after = ReaderEngine(write_reader(tmp_path / "after", model, precisions=[precision]), 1, precision)
-    passages = cut(before)
-    assert same(before.read_passages(passages), after.read_passages(passages))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

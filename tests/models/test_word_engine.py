@@ -12,7 +12,6 @@ from tabsa.encoding.answers import PassageAnswer
 from tabsa.encoding.passages import Passage
 from tabsa.errors import ModelError
 from tabsa.inference.predictor import load
-from tabsa.models.export import export
 from tabsa.models.onnx import word_engine as module
 from tabsa.models.onnx.session import batches_of
 from tabsa.models.onnx.word_engine import WordEngine
@@ -81,22 +80,6 @@ def test_more_threads_give_the_same(tiny_model: Path, monkeypatch: pytest.Monkey
 
 
 # ---- int8
-
-
-def test_int8_is_another_graph_with_nearly_the_same_answers(copy: Path) -> None:
-    texts = [f"Camden is {'not ' * number}cheap" for number in range(4)]
-    export(read_folder(copy), "int8")
-    full, small = (
-        [
-            [o.probabilities for o in answer.opinions]
-            for answer in load(copy, precision=p).predict_many(texts, ["Camden"])
-        ]
-        for p in ("float32", "int8")
-    )
-    for one, other in zip(full, small, strict=True):
-        for shares, others in zip(one, other, strict=True):
-            assert others == pytest.approx(shares, abs=0.02)
-    assert full != small
 
 
 # ---- words
