@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 
 from tabsa.checkpoint.model_folder import ModelFolder
-from tabsa.config import build
 from tabsa.embeddings.vectors import lookup
 from tabsa.encoding.target_words import aspect_matrix, target_word
 from tabsa.errors import ConfigError, ModelError
@@ -31,8 +30,8 @@ def load_model(folder: ModelFolder, words: NDArray[np.float32], targets: tuple[i
     aspects = torch.from_numpy(aspect_matrix(config.aspects, folder.vectors))
     vocabulary = Vocabulary(torch.from_numpy(words), targets, aspects, len(config.labels), concepts)
     try:
-        model: Model = system.network_class()(build(system.config_class, config.model, "model."), vocabulary, (0,))
-    except ConfigError as e:
+        model: Model = system.network_class()(system.read_options(folder), vocabulary, (0,))
+    except ConfigError as e:  # of options that do not go together
         raise ModelError(f"{folder.path / 'config.json'}: {e}") from e
     expected = {name: tuple(parameter.shape[1:]) for name, parameter in model.named_parameters()}
     found = {name: array.shape for name, array in folder.weights.items()}

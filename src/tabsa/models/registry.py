@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import Any, Final
 
 from tabsa.checkpoint.model_folder import ModelFolder, Precision
-from tabsa.config import nearest
+from tabsa.config import build, nearest
 from tabsa.encoding.answers import Engine
-from tabsa.errors import ModelError
+from tabsa.errors import ConfigError, ModelError
 
 _SAEIDI, _MA, _LIU = "Saeidi et al. (2016)", "Ma et al. (2018)", "Liu, Cohn and Baldwin (2018)"
 _PYTORCH: Final = "PyTorch"
@@ -46,6 +46,14 @@ class System:
     def config_class(self) -> type[Any]:
         """The class of its options."""
         return _part(self.config)
+
+    def read_options(self, folder: ModelFolder) -> Any:
+        """Read the options of a model folder, an instance of `config_class`."""
+        options = {name: value for name, value in folder.config.model.items() if name != "shape"}  # an encoder's sizes
+        try:
+            return build(self.config_class, options, "model.")
+        except ConfigError as e:
+            raise ModelError(f"{folder.path / 'config.json'}: {e}") from e
 
     def network_class(self) -> type[Any]:
         """Import the network's class; needs PyTorch."""

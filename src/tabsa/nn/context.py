@@ -65,6 +65,11 @@ def parameter(generators: Sequence[torch.Generator], *shape: int, init: Init) ->
     return nn.Parameter(torch.stack([init(torch.empty(shape), generator) for generator in generators]))
 
 
+def side_by_side(matrices: Tensor) -> Tensor:
+    """Several matrices as one, for S x directions groups: (S, directions, m, d, e) -> (G, d, m e)."""
+    return matrices.flatten(0, 1).transpose(1, 2).flatten(2)
+
+
 def dropout(x: Tensor, rate: float, context: Context, *, shape: Sequence[int]) -> Tensor:
     """In training, zero entries of `x` (S, ...) with probability `rate` and scale the rest.
 

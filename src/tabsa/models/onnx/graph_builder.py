@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from tabsa.checkpoint.model_folder import ModelFolder, Precision
+from tabsa.checkpoint.weight_storage import pack_columns
 
 _OPSET = 18
 Array: TypeAlias = NDArray[Any]
@@ -137,9 +138,6 @@ class Graph:
 
 _STEPS = 127  # on each side of zero in a row
 _ZERO = 128  # what stands for zero in a row: processors multiply rows without a sign by columns with one
-# On each side of zero in a column. With 127 the sum of two products can leave 16 bits, which processors without VNNI
-# would cut off without a word.
-_WEIGHT_STEPS = 63
 _TINY = 1e-6  # the largest number of a row of zeros
 
 
@@ -179,10 +177,9 @@ class Products:
         if not self.int8:
             added = [] if plus is None else [plus if isinstance(plus, str) else g.constant(plus)]
             return g.op("Gemm" if added else "MatMul", rows.values, g.constant(matrix), *added)
-        steps = np.maximum(np.abs(matrix).max(0), _TINY) / _WEIGHT_STEPS
-        rounded = np.round(matrix / steps).astype(np.int8)
+        rounded, steps = pack_columns(matrix)
         of_all = isinstance(rows.step, float)
-        factors = (np.array(rows.step if of_all else 1, np.float32), steps.astype(np.float32))
+        factors = (np.array(rows.step if of_all else 1, np.float32), steps)
         inputs = [rows.values, g.raw(rounded), *map(g.raw, factors), g.raw(np.array(_ZERO, np.uint8))]
         if of_all and isinstance(plus, np.ndarray):
             return g.op("MatMulIntegerToFloat", *inputs, "", g.raw(plus.astype(np.float32)), domain="com.microsoft")
