@@ -42,14 +42,18 @@ def predict_dataset(folder, dataset: Dataset) -> np.ndarray:
     return predict_examples(load_predictor(folder.path), dataset)
 
 
-@pytest.fixture(scope="module")
-def model(passages) -> LinearModel:
+def random_model(passages, config, tagger=None) -> LinearModel:
     """Random weights over the n-grams of half of the data."""
     half = passages[: len(passages) // 2]
-    space = FeatureSpace.of([found for one in half for found in passage_ngrams(one, CONFIG)], CONFIG)
+    space = FeatureSpace.of([found for one in half for found in passage_ngrams(one, config, tagger)], config)
     rng = np.random.default_rng(0)
     weights = rng.normal(size=(len(space.ngrams), 2, 3)).astype(np.float32)
     return LinearModel(space, weights, rng.normal(size=(2, 3)).astype(np.float32), ASPECTS, LABELS)
+
+
+@pytest.fixture(scope="module")
+def model(passages) -> LinearModel:
+    return random_model(passages, CONFIG)
 
 
 def slow_probabilities(model: LinearModel, found: list[str], aspect: int) -> list[float]:
@@ -119,6 +123,19 @@ def test_a_round_trip_gives_the_same_numbers(model, written, places, passages):
     np.testing.assert_allclose(predict_dataset(folder, places)[numbers], expected, atol=1e-7)  # float32 in use
     assert (folder.config.kind, folder.config.aspects, folder.config.labels) == ("lr", ASPECTS, LABELS)
     assert not (folder.path / "vectors.safetensors").exists()
+    with pytest.raises(ModelError, match="holds an 'lr', which has no precision but float32"):
+        load_predictor(folder.path, precision="int8")
+
+
+def test_a_folder_reads_the_tags_that_it_was_trained_with(places, passages, tmp_path, monkeypatch):
+    def tagger(words):
+        return ["LONG" if len(word) > 3 else "SHORT" for word in words]
+
+    model = random_model(passages, LRConfig(pos_ngrams=2), tagger)
+    folder = write_model(tmp_path / "model", model, {}, "")
+    monkeypatch.setattr("tabsa.models.linear.linear_model.tagger_for", lambda _: tagger)
+    numbers = [group for reading in readings(places, targets=9) for group in reading.groups]
+    np.testing.assert_allclose(predict_dataset(folder, places)[numbers], model.predict(passages, tagger), atol=1e-7)
 
 
 def test_lone_surrogates_survive(model, tmp_path):

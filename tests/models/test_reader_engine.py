@@ -93,6 +93,10 @@ def test_no_answer_depends_on_what_else_is_asked(any_path, precision, monkeypatc
         assert all(
             np.array_equal(a.probabilities[:, n : n + 1], b.probabilities) for a, b in zip(together, alone, strict=True)
         )
+    own = [[aspects[n % 6], *aspects[: n % 3]] for n in range(len(passages))]  # each passage its own
+    for found, every, listed in zip(engine.read_passages(passages, own), together, own, strict=True):
+        columns = [aspects.index(aspect) for aspect in listed]
+        np.testing.assert_array_equal(found.probabilities, every.probabilities[:, columns])
     monkeypatch.setattr(engine_module, "_MOST_ASPECTS", 4)
     monkeypatch.setattr(engine_module, "_MOST_QUESTIONS", 9)
     assert same(together, engine.read_passages(passages, [aspects] * len(passages)))
@@ -122,19 +126,6 @@ def test_several_threads_may_ask_at_once(any_path):
         answers = list(pool.map(engine.read_passages, jobs))
     alone = ReaderEngine(read_folder(any_path), 1, "int8")
     assert all(same(answer, alone.read_passages(job)) for answer, job in zip(answers, jobs, strict=True))
-
-
-def test_a_long_text_is_read_in_several_passages(tmp_path):
-    model = small_reader(late_interaction=1, sizes={"longest": 512, "layers": 1})
-    engine = ReaderEngine(write_reader(tmp_path, model), 2)
-    words = " ".join(WORDS * 50)
-    text = f"Camden is dear. {words} Hull"
-    targets = [Target("Camden", (Span(0, 6),)), Target("Hull", (Span(len(text) - 4, len(text)),))]
-    passages = [*engine.cut(text, [*targets, Target("it", (), implied=True)])]
-    assert len(passages) > 1
-    assert max(len(passage.pieces) for passage in passages) == 510
-    for answer, expected in zip(engine.read_passages(passages), torch_answers(model, engine, passages), strict=True):
-        np.testing.assert_allclose(answer.probabilities, expected, atol=1e-5)
 
 
 def test_nothing_to_read_nothing_to_ask(any_path):
@@ -170,20 +161,6 @@ def test_the_calibration_is_applied(model, path, tmp_path):
         expected = PresenceCalibration(**calibration).apply(plain)
         np.testing.assert_allclose(answer.probabilities, expected, atol=2e-5)
         assert answer.probabilities.dtype == np.float32
-
-
-def test_passages_with_aspects_of_their_own_are_answered_as_alone(any_path):
-    """They are read together, and what one is asked does not change what another is told."""
-    engine = ReaderEngine(read_folder(any_path), threads=2)
-    finder = TargetFinder(["Camden", "Hull"])
-    texts = ["Camden is dear", "Hull is safe and Camden is not", "Hull is far", "Camden is cheap but far"] * 3
-    passages = [passage for text in texts for passage in engine.cut(text, finder.find(text))]
-    lists = [("price",), ("safety", "battery life"), ("price", "food", "staff"), ("price",)] * 3
-    together = engine.read_passages(passages, lists)
-    for passage, own, found in zip(passages, lists, together, strict=True):
-        (alone,) = engine.read_passages([passage], [own])
-        assert found.probabilities.shape == (len(passage.targets), len(own), alone.probabilities.shape[-1])
-        np.testing.assert_allclose(found.probabilities, alone.probabilities, atol=1e-6)
 
 
 # ---- a passage that is asked with words masked: against one whose keys and values were cut out by hand
