@@ -2,6 +2,7 @@
 
 import torch
 
+from reader_factory import moved as moved
 from tabsa.models.base import Vocabulary
 from tabsa.models.entnet.entnet_config import EntNetConfig
 from tabsa.models.entnet.entnet_network import DelayedEntNet, EntNet
@@ -51,15 +52,6 @@ def vocabulary(targets=(1, 2), concepts=0):
     for rows in (table, *([] if known is None else [known])):
         rows[0] = 0
     return Vocabulary(table, targets, draw(ASPECTS, SIZE), LABELS, known)
-
-
-def moved(model):
-    """The model in float64, away from the constants that some parameters start at."""
-    model = model.double()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter += 0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(9))
-    return model
 
 
 def batch(system=DelayedEntNet, seeds=2, size=5, length=7):

@@ -8,10 +8,11 @@ import pytest
 import torch
 
 import slow_reader
+from network_factory import in_training
 from reader_factory import make_reader, moved, question_batch, random_weights, shape
 from tabsa.errors import ModelError
 from tabsa.models.reader.reader_network import QuestionBatch, load_weights, untied_weights
-from tabsa.nn.context import EVALUATION, Context
+from tabsa.nn.context import EVALUATION
 
 KINDS = ["bert", "mpnet"]
 DEEP = {"layers": 3}  # the encoder
@@ -28,10 +29,6 @@ def changed(batch, **arrays):
 
 def made(kind, **options):
     return moved(make_reader(kind, sizes=DEEP, **options))
-
-
-def context(*seeds):
-    return Context(training=True, generators=[torch.Generator().manual_seed(seed) for seed in seeds])
 
 
 def close(found, expected):
@@ -86,7 +83,7 @@ def same_alone_and_in_a_group(group, alone, batch):
     for (name, parameter), own in zip(group.named_parameters(), alone.parameters(), strict=True):
         assert torch.equal(parameter[1], own[0]), name
     own = QuestionBatch(*(None if array is None else array[1:2] for array in vars(batch).values()))
-    of_group, of_alone = group(batch, context=context(1, 2, 3)).logits, alone(own, context=context(2)).logits
+    of_group, of_alone = group(batch, context=in_training(1, 2, 3)).logits, alone(own, context=in_training(2)).logits
     torch.testing.assert_close(of_group[1:2], of_alone, atol=1e-5, rtol=0)
     of_group.square().sum().backward()
     of_alone.square().sum().backward()
@@ -115,7 +112,7 @@ def test_everything_learns_and_a_seed_is_the_same_alone_and_in_a_group(kind, way
 def test_dropout_is_for_training_alone():
     model, batch = make_reader(), question_batch()
     assert torch.equal(ask(model, batch), ask(model, batch))
-    draws = context(1, 2)
+    draws = in_training(1, 2)
     assert not torch.equal(model(batch, context=draws).logits, model(batch, context=draws).logits)
     undropped = make_reader(dropout=0.0)
     close(undropped(batch, context=draws).logits, ask(undropped, batch))

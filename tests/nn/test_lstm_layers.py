@@ -5,7 +5,8 @@ import pytest
 import torch
 
 import slow_lstm
-from tabsa.nn.context import EVALUATION, Context
+from network_factory import in_training
+from tabsa.nn.context import EVALUATION
 from tabsa.nn.lstm import BiLSTM, SenticBiLSTM, dropout_alike, sentic_scan
 
 SIZE, CONCEPT, UNITS = 5, 3, 4
@@ -94,9 +95,6 @@ def test_the_forget_gate_starts_at_its_bias():
 
 
 def test_dropout_alike_has_one_mask_for_all_words():
-    def in_training(*seeds):
-        return Context(training=True, generators=[torch.Generator().manual_seed(seed) for seed in seeds])
-
     x = torch.ones(2, 3, 5, 400)
     assert dropout_alike(x, 0.5, EVALUATION) is x
     dropped = dropout_alike(x, 0.25, in_training(1, 2))

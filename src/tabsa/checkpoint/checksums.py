@@ -63,10 +63,7 @@ def export_command(folder: Path, graph: str) -> str:
 
 
 def is_regular(path: Path) -> bool:
-    """Return whether a file is there; a one-line ModelError where it is a link or anything else than a file.
-
-    A link could name any file of the machine, and reading a pipe has no end.
-    """
+    """Return whether a file is there; refuse a link, which could name any file, and a pipe, which never ends."""
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:

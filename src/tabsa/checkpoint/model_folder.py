@@ -127,10 +127,7 @@ class ModelFolder:
 
 
 def open_folder(name: str | Path | None = None) -> ModelFolder:
-    """Open the model folder at a path, of a model in the package, or of one on the hub (`hub:OWNER/NAME`), by its name.
-
-    None is the model in the box.
-    """
+    """Open a model folder at a path, or by its name in the package or on the hub; None is the model in the box."""
     if isinstance(name, str) and name.startswith("hub:"):
         from tabsa.checkpoint.hub import hub_folder, hub_name
 

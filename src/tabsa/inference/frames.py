@@ -1,7 +1,4 @@
-"""Opinions beside the rows of a frame of any library, and pandas' frames with them.
-
-pandas is not among the package's dependencies: whoever has a DataFrame has it.
-"""
+"""Opinions beside the rows of a frame of any library, and pandas' frames with them; whoever has one has pandas."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast

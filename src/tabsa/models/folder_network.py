@@ -49,32 +49,25 @@ class Port(NamedTuple):
     """An input or an output."""
 
     name: str
-    shape: tuple[int | str, ...]
 
 
 class NetworkSession:
     """The network of a folder with the inputs and outputs of its graph, `slots` in place of `neighbours`."""
 
     def __init__(self, folder: ModelFolder) -> None:
-        config = folder.config
-        self.folder, self.lock = folder, threading.Lock()
-        targets = lookup([target_word(slot) for slot in range(config.targets)], folder.vectors).matrix
+        self.folder, self.system, self.lock = folder, system_of(folder), threading.Lock()
+        targets = lookup([target_word(slot) for slot in range(folder.config.targets)], folder.vectors).matrix
         # Padding, the targets, and behind these the words of a batch.
         self.first = np.concatenate([np.zeros_like(targets[:1]), targets])
         self.model = load_model(folder, self.first, tuple(range(1, len(self.first)))).eval()
 
     def get_inputs(self) -> list[Port]:
         """Name what is read."""
-        words = ("batch", "length", self.folder.vectors.dim)
-        names = ["slots", *(["concepts"] if system_of(self.folder).concepts else [])]
-        return [Port("words", words), Port("lengths", words[:1]), *(Port(name, words[:2]) for name in names)]
+        return [Port(name) for name in ("words", "lengths", "slots", *["concepts"] * self.system.concepts)]
 
     def get_outputs(self) -> list[Port]:
         """Name what is answered."""
-        config = self.folder.config
-        shape = ("batch", config.targets, len(config.aspects), len(config.labels))
-        memory = [Port("gates", ()), Port("attention", ())] if system_of(self.folder).gates else []
-        return [Port("probabilities", shape), *memory]
+        return [Port(name) for name in ("probabilities", *["gates", "attention"] * self.system.gates)]
 
     def run(self, names: Sequence[str], inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]:
         """Answer a batch."""

@@ -19,10 +19,7 @@ _PYTORCH: Final = "PyTorch"
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """A system this package has: what it is, whose it is, and what it can do.
-
-    Parts are written as `module:name`; an empty one is not there.
-    """
+    """A system: what it is, whose it is, and what it can do; a part is `module:name`, an empty one is not there."""
 
     name: str
     about: str

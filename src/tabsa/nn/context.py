@@ -16,11 +16,7 @@ ScanPath = Literal["auto", "step", "packed", "fused"]
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """The way that a batch is read: in training, with dropout drawn from `generators`; otherwise without.
-
-    Raises:
-        ValueError: training without generators, which would mean no dropout, or bf16 products on a CPU (`check`).
-    """
+    """The way that a batch is read: in training, with dropout drawn from `generators`; otherwise without."""
 
     training: bool = False
     generators: Sequence[torch.Generator] | None = None  # dropout's, one a seed

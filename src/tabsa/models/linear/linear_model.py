@@ -66,10 +66,7 @@ class LinearModel:
         return result
 
     def predict(self, passages: Iterable[Passage], tagger: Tagger | None = None) -> NDArray[np.float64]:
-        """Compute the probabilities for every target of every passage, in order: (targets, A, L).
-
-        `tagger` is what `tagger_for` gives for this model's `config`.
-        """
+        """Compute the probabilities for every target of every passage, in order: (targets, A, L)."""
         groups = (ngrams for passage in passages for ngrams in passage_ngrams(passage, self.config, tagger))
         return softmax(self.logits(self.space.encode(groups)))
 
@@ -121,10 +118,7 @@ _FILE: Final = "nltk_data/taggers/averaged_perceptron_tagger_eng/averaged_percep
 
 
 def tagger_for(config: LRConfig, data_dir: Path | None = None) -> Tagger | None:
-    """Load the tagger that a model needs: NLTK's English one, from where data is looked for or NLTK's own folders.
-
-    None where it reads words only.
-    """
+    """Load NLTK's English tagger, from our data or NLTK's own folders; None for a model that reads words only."""
     if not config.pos_ngrams:
         return None
     try:
@@ -151,10 +145,7 @@ def _read(part: str, data_dir: Path | None) -> Any:
 
 
 class LinearEngine(Engine):
-    """Runs one `lr`; safe to use from several threads.
-
-    A model whose features are tags too needs NLTK and its tagger's data, which are looked for at the first reading.
-    """
+    """Runs one `lr`; safe to use from several threads. A tagger is looked for at the first reading."""
 
     at_once = sys.maxsize  # it knows the question's target, and any others
 

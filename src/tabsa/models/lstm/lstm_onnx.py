@@ -107,10 +107,7 @@ def _once_a_target(
 
 
 def _read(g: Graph, weights: Arrays, timed: str, lengths: str) -> tuple[str, str]:
-    """Add `nn.lstm.BiLSTM` over `timed` (T, R, d): the states at each word, (T, R, 2 units), and the last ones.
-
-    Those are (2, R, units). A state after a sentence's end means nothing.
-    """
+    """Add `nn.lstm.BiLSTM` over `timed` (T, R, d): states at each word (T, R, 2 units), and the last (2, R, units)."""
     units = weights["reader.states"].shape[-1]
     # The gates' matrices as ONNX takes them: (2, 4, d, units) -> (2, 4 units, d).
     matrices = [weights[f"reader.{part}"][:, _GATES].transpose(0, 1, 3, 2) for part in ("inputs", "states")]
@@ -136,10 +133,7 @@ def _share(g: Graph, scores: str, where: str) -> str:
 
 
 def _read_sentic(g: Graph, weights: Arrays, words: str, known: str, lengths: str) -> str:
-    """Add `nn.lstm.SenticBiLSTM`: the states at each word, (B, T, 2 units); those after the end mean nothing.
-
-    One Scan over the words, both directions in one product a step.
-    """
+    """Add `nn.lstm.SenticBiLSTM` as one Scan, both directions in a step: states at each word, (B, T, 2 units)."""
     units = weights["reader.states"].shape[-1]
 
     def turned(timed: str) -> str:

@@ -74,7 +74,7 @@ def batches_of(lengths: Sequence[int], threads: int, *, most: int, least: int, r
 def in_batches(
     function: Callable[[list[Item]], list[Result]], items: Sequence[Item], batches: Sequence[list[int]], threads: int
 ) -> list[Result]:
-    """Compute the items' results in order, each batch of their numbers by one of so many threads."""
+    """Compute the items' results in order, each batch of their numbers by one thread: several to one scale worse."""
     chosen = [[items[number] for number in batch] for batch in batches]
     if min(threads, len(chosen)) <= 1:
         answers = [function(batch) for batch in chosen]

@@ -32,11 +32,7 @@ _OFFERED = {"words", "lengths", "slots", "neighbours", "concepts"}  # what a gra
 
 
 class WordEngine(Engine):
-    """Runs one neural model; safe to use from several threads.
-
-    Batches are read side by side, `threads` of them or one a core, each by one thread: that scales better than several
-    threads to a batch.
-    """
+    """Runs one neural model; safe to use from several threads. Batches are read side by side (`in_batches`)."""
 
     def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:
         self.folder, self.path = folder, folder.path / GRAPHS[precision]

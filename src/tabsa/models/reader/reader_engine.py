@@ -59,11 +59,7 @@ class _Pairs(NamedTuple):
 
 
 class ReaderEngine(Engine):
-    """Runs one reader; safe to use from several threads.
-
-    Batches are read side by side, `threads` of them or one a core, each by one thread: that scales better than several
-    threads to a batch. No answer depends on what is read or asked beside it.
-    """
+    """Runs one reader; safe to use from several threads. No answer depends on what is read or asked beside it."""
 
     at_once = sys.maxsize
 
@@ -275,10 +271,7 @@ class ReaderPassage:
         self.inputs |= {"lengths": np.array([len(self.spans) + 2], np.int64), "texts": np.zeros(1, np.int64)}
 
     def ask(self, slot: int, aspect: str, visible: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Answer with the pieces in each row of `visible`, (M, pieces): (M, labels).
-
-        The two pieces around a text are always visible.
-        """
+        """Answer with the pieces in each row of `visible`, (M, pieces), and the two around a text: (M, labels)."""
         engine, count = self.engine, len(visible)
         bias = np.zeros((max(count, 2), len(self.spans) + 2), np.float32)  # one row alone would be rounded otherwise
         bias[:count, 1:-1][~visible] = MASKED

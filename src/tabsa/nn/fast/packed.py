@@ -40,10 +40,7 @@ def project(weights: MemoryWeights, words: Tensor, keys: Tensor, nearby: Tensor 
 def scan_packed(
     weights: MemoryWeights, projections: Projections, keys: Tensor, lengths: Tensor, live: tuple[int, ...]
 ) -> tuple[Tensor, Tensor]:
-    """Read a batch; returns the last memory (G, B, n, d) and the gates (G, B, T, n).
-
-    `live` is how many sentences, from the first, each step computes: at least those that are still going.
-    """
+    """Read a batch; returns the last memory (G, B, n, d) and the gates (G, B, T, n); `live` is as for `scan`."""
     result: tuple[Tensor, Tensor] = _PackedScan.apply(  # type: ignore[no-untyped-call]
         (lengths, weights.normalise, live), keys, *projections, weights.memory, weights.slope, *(weights.delay or ())
     )
