@@ -63,11 +63,11 @@ class NetworkSession:
 
     def get_inputs(self) -> list[Port]:
         """Name what is read."""
-        return [Port(name) for name in ("words", "lengths", "slots", *["concepts"] * self.system.concepts)]
+        return [Port(name) for name in ("words", "lengths", "slots", *(["concepts"] if self.system.concepts else []))]
 
     def get_outputs(self) -> list[Port]:
         """Name what is answered."""
-        return [Port(name) for name in ("probabilities", *["gates", "attention"] * self.system.gates)]
+        return [Port(name) for name in ("probabilities", *(["gates", "attention"] if self.system.gates else []))]
 
     def run(self, names: Sequence[str], inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]:
         """Answer a batch."""
