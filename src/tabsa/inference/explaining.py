@@ -95,7 +95,7 @@ class _Question:
             parts = list(_runs(passage, words))
             return tuple(map(WordWeight, parts, self._left_out(passage, parts).tolist()))
         own = _covered(opened, words)
-        weights, *_ = self._masked(opened, passage, own, _always(opened, own))
+        weights, *_ = self._masked(opened, passage, own, own)
         first = np.argsort(-weights, kind="stable")[:MOST_READINGS]
         left_out = self._left_out(passage, [words[number] for number in first])
         weights[first] = (weights[first] + left_out) / 2
@@ -134,8 +134,8 @@ class _Question:
         self, opened: OpenedPassage, passage: Passage, spans: Sequence[Span]
     ) -> list[tuple[float, Numbers]]:
         """Return the weight of each sentence and its own answer, from one reading of the passage."""
-        always = _always(opened, _covered(opened, _words(self.text, passage)))
-        weights, whole, alone = self._masked(opened, passage, _covered(opened, spans), always)
+        words = _covered(opened, _words(self.text, passage))
+        weights, whole, alone = self._masked(opened, passage, _covered(opened, spans), words)
         return list(zip(weights.tolist(), alone if len(spans) > 1 else [whole], strict=True))
 
     def _read_sentences(self, passage: Passage, spans: Sequence[Span]) -> dict[Span, tuple[float, Numbers]]:
@@ -152,14 +152,15 @@ class _Question:
         return {span: (float(answer[self.column]), answer) for (span, _), answer in zip(own, answers, strict=True)}
 
     def _masked(
-        self, opened: OpenedPassage, passage: Passage, own: Mask, always: Mask
+        self, opened: OpenedPassage, passage: Passage, own: Mask, words: Mask
     ) -> tuple[Numbers, Numbers, Numbers]:
-        """Ask with each row of `own` masked, and with it alone visible beside what always is.
+        """Ask with each row of `own` masked, and with it alone visible beside what is no word: names and punctuation.
 
         Returns the mean of what the answer's probability loses without each row, and gains by it alone; and the labels'
         probabilities of everything, (labels,), and of each row alone, (rows, labels).
         """
-        visible = np.concatenate([np.ones_like(own[:1]), ~own, always[None], own | always])
+        always = ~words.any(0, keepdims=True)
+        visible = np.concatenate([np.ones_like(always), ~own, always, own | always])
         answers = self._restricted(opened.ask(passage.targets.index(self.target), self.aspect, visible))
         (whole, *_), masked, (nothing, *_), alone = np.split(answers, np.cumsum([1, len(own), 1]))
         losses, gains = whole[self.column] - masked[:, self.column], alone[:, self.column] - nothing[self.column]
@@ -189,14 +190,8 @@ def _covered(opened: OpenedPassage, spans: Sequence[Span]) -> Mask:
     """Return which parts of a passage stand in each span, (spans, parts); mentions of targets stand in none."""
     free = np.array([slot is None for slot in opened.slots], bool)
     starts, ends = np.array([*opened.spans], np.int64).reshape(-1, 2).T
-    return np.array([(starts < span.end) & (ends > span.start) & free for span in spans], bool)
-
-
-def _always(opened: OpenedPassage, words: Mask) -> Mask:
-    """Return what is visible of a passage where none of its words is, (parts,): names and punctuation."""
-    visible = np.ones(len(opened.spans), bool)
-    visible[np.flatnonzero(words.any(0))] = False
-    return visible
+    covered = [(starts < span.end) & (ends > span.start) & free for span in spans]
+    return np.array(covered, bool).reshape(len(spans), len(free))
 
 
 def _words(text: str, passage: Passage) -> list[Span]:
