@@ -152,7 +152,7 @@ def measure(options: argparse.Namespace, folder: object, size: int) -> None:
     whole = sizes.layers - 1  # the last one only makes keys and values
     needed = 2.0 * pieces * (whole * (4 * d * d + 2 * d * sizes.inner) + (sizes.layers - whole) * 2 * d * d)
     for name, model in models.items():
-        runs[f"{name}, engine alone"] = len(texts), partial(model.engine.read_passages, read, ALL_ASPECTS)
+        runs[f"{name}, engine alone"] = len(texts), partial(model.engine.read_passages, read, [ALL_ASPECTS] * len(read))
     runs["float32 products"], runs["int8 products"] = float_product(d, 3 * d, threads), int8_product(d, 3 * d, threads)
     found = rates(runs, 5, threads)
     sample = range(0, len(texts), max(1, len(texts) // 8))

@@ -72,18 +72,12 @@ def test_an_export_of_a_model_in_the_box_changes_no_answer(tmp_path: Path, name:
     path = Path(shutil.copytree(shipped_models()[name], tmp_path / name))
     export(read_folder(path), precision)  # type: ignore[arg-type]
     texts = ["Camden is lovely but dear, and Hull is not.", "The tube to Camden is far. " * 9, "Hull"]
-    answers = [
-        [
-            list(opinion.probabilities.values())
-            for one in load(model, precision=precision).predict_many(texts, ["Camden", "Hull"])  # type: ignore[arg-type]
-            for opinion in one.opinions
-        ]
-        for model in (name, path)
-    ]
+    models = [load(model, precision=precision) for model in (name, path)]  # type: ignore[arg-type]
+    read = [list(model.predict_many(texts, ["Camden", "Hull"])) for model in models]
+    answers = [[[*opinion.probabilities.values()] for one in found for opinion in one.opinions] for found in read]
     # What a graph of words has as constants is computed where it is built.
-    np.testing.assert_allclose(
-        *answers, rtol=0, atol=0 if name == "reader" else {"float32": 1e-6, "int8": 1e-3}[precision]
-    )
+    atol = 0 if name == "reader" else {"float32": 1e-6, "int8": 1e-3}[precision]
+    np.testing.assert_allclose(*answers, rtol=0, atol=atol)
 
 
 # ---- what is read

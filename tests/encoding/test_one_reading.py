@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from predicted_groups import predict_examples
 from tabsa.checkpoint.model_folder import open_folder, read_folder
 from tabsa.embeddings.vectors import lookup
-from tabsa.encoding.answers import PassageAnswer
+from tabsa.encoding.answers import Engine, PassageAnswer
 from tabsa.encoding.arrays import PADDING, combine, count_words, encode, readings
 from tabsa.encoding.passages import Passage
 from tabsa.encoding.target_words import target_word
@@ -49,22 +49,18 @@ def examples(draw: st.DrawFn) -> Example:
     return Example("1", text, tuple(targets))
 
 
-class Recorder:
+class Recorder(Engine):
     """An engine that answers with what it was given to read."""
-
-    attention = None
 
     def __init__(self, engine: WordEngine) -> None:
         self.at_once, self.cut = engine.at_once, engine.cut
         self.passages: list[Passage] = []
 
     def read_passages(
-        self, passages: list[Passage], *, aspects_of_each: Sequence[Sequence[str]], gates: bool
+        self, passages: list[Passage], aspects: Sequence[Sequence[str]], *, gates: bool
     ) -> list[PassageAnswer]:
         self.passages += passages
-        shares = [
-            np.full((self.at_once, len(own), len(LABELS)), 1 / len(LABELS), np.float32) for own in aspects_of_each
-        ]
+        shares = [np.full((self.at_once, len(own), len(LABELS)), 1 / len(LABELS), np.float32) for own in aspects]
         return [PassageAnswer(share, None) for share in shares]
 
 

@@ -65,18 +65,6 @@ def test_identical_models_do_not_differ() -> None:
             assert (one.difference, one.interval, one.better, one.p) == (0, (0, 0), 0.5, 1)
 
 
-def test_fewer_false_opinions_are_better() -> None:
-    dataset, _ = many([1] * 60)
-    right = np.eye(3)[
-        [[dataset.labels.index(e.polarity(t.name, a)) for a in dataset.aspects] for e, t in dataset.groups()]
-    ]
-    wrong = right.copy()
-    wrong[right[..., 0] == 1] = [0, 1, 0]
-    found = evaluate(dataset, right).compare(evaluate(dataset, wrong)).figures["questions"]["false_opinions"]
-    assert (found.first, found.second, found.better) == (0, 1, 1)
-    assert found.p == pytest.approx(2 / 1001)
-
-
 @pytest.mark.parametrize("change", ["aspects", "texts", "gold"])
 def test_other_questions_cannot_be_compared(change: str) -> None:
     dataset, probabilities = many([1, 2, 2, 1])

@@ -29,17 +29,6 @@ GOLD = np.array([[1, 0], [2, 1], [0, 0], [0, 2]])
 PREDICTED = np.array([[2, 0], [2, 0], [0, 0], [1, 2]])
 
 
-@pytest.mark.parametrize(
-    ("family", "expected"),
-    [
-        ("sun", 1 / 4),  # only the third group has every label right
-        ("ma", 2 / 4),  # so has the first, once polarity is left aside
-    ],
-)
-def test_strict_accuracy_by_hand(family: metrics.Family, expected: float) -> None:
-    assert metrics.strict_accuracy(GOLD, PREDICTED, family) == expected
-
-
 def test_macro_f1_by_hand() -> None:
     # Precision 1/1, 1/1, 1/2 and recall 1/1, 1/2, 1/1 in the groups with a gold opinion.
     precision, recall = (1 + 1 + 1 / 2) / 3, (1 + 1 / 2 + 1) / 3
@@ -49,65 +38,9 @@ def test_macro_f1_by_hand() -> None:
     assert_allclose(metrics.macro_f1(GOLD, PREDICTED, "ma"), 2 * precision * recall / (precision + recall))
 
 
-def test_predicting_only_none_by_hand() -> None:
-    nothing = np.zeros_like(GOLD)
-    assert metrics.strict_accuracy(GOLD, nothing, "sun") == metrics.strict_accuracy(GOLD, nothing, "ma") == 1 / 4
-    assert metrics.macro_f1(GOLD, nothing, "sun") == 0
-    assert metrics.macro_f1(GOLD, nothing, "ma") == 1 / 4
-    assert metrics.row_accuracy(GOLD, nothing) == 4 / 8
-
-
-def test_aspect_auc_by_hand() -> None:
-    none = np.array([[0.2, 0.9], [0.4, 0.4], [0.4, 0.3], [0.9, 0.3]])
-    probabilities = np.stack([none, 1 - none, 0 * none], axis=-1)
-    # First aspect: none are .4 and .9 against .2 and .4: pairs 1, .5, 1, 1. Second: .9 and .3 against .4 and .3.
-    found = metrics.all_metrics(GOLD, probabilities)["sun"]["aspect_auc"]
-    assert_allclose(found, ((3.5 / 4) + (1 + 1 + 0 + 0.5) / 4) / 2)
-
-
-def test_sentiment_by_hand() -> None:
-    negative = np.array([[0.3, 0.0], [0.3, 0.1], [0.5, 0.5], [0.9, 0.1]])
-    positive = np.array([[0.2, 0.0], [0.4, 0.1], [0.0, 0.0], [0.0, 0.2]])
-    probabilities = np.stack([1 - positive - negative, positive, negative], axis=-1)
-    # Opinions: (0, 0) positive with .6; (1, 0) negative with 3/7; (1, 1) positive with .5; (3, 1) negative with 1/3.
-    assert metrics.sentiment_accuracy(GOLD, probabilities) == 1 / 4
-    assert metrics.all_metrics(GOLD, probabilities)["ma"]["sentiment_auc"] == 0
-
-
-def test_no_probability_for_any_polarity_counts_as_positive() -> None:
-    certain_none = np.array([[[1.0, 0.0, 0.0]]])
-    assert metrics.polarity_shares(certain_none).tolist() == [[[0.5, 0.5]]]
-    assert metrics.sentiment_labels(certain_none).tolist() == [[1]]
-
-
-def test_equally_likely_labels_give_the_first() -> None:
-    ties = np.array([[[0.4, 0.4, 0.2], [0.2, 0.4, 0.4], [1 / 3, 1 / 3, 1 / 3]]])
-    assert metrics.predicted_labels(ties).tolist() == [[0, 1, 0]]
-
-
 def test_detection_by_hand() -> None:
     found = metrics.detection(GOLD, PREDICTED)
     assert found == (3 / 4, 3 / 4, 3 / 4)  # hits (0,0) (1,0) (3,1); missed (1,1); invented (3,0)
-
-
-# ---- undefined figures
-
-
-def test_an_aspect_with_one_class_is_left_out_of_the_mean() -> None:
-    gold = np.array([[0, 1], [0, 0]])
-    probabilities = np.array([[[0.5, 0.5, 0], [0.2, 0.8, 0]], [[0.5, 0.5, 0], [0.7, 0.3, 0]]])
-    figures = metrics.all_metrics(gold, probabilities)["sun"]
-    assert figures["aspect_auc"] == 1
-    assert np.isnan(metrics.aspect_auc(gold[:, :1], probabilities[:, :1]))
-    assert np.isnan(figures["sentiment_auc"])
-
-
-def test_without_opinions_what_needs_them_is_undefined() -> None:
-    gold = np.zeros((3, 2), dtype=int)
-    scores = metrics.all_metrics(gold, one_hot(gold))
-    undefined = {name for name, score in scores["sun"].items() if np.isnan(score)}
-    assert undefined == {"macro_f1", "aspect_auc", "sentiment_accuracy", "sentiment_auc"}
-    assert scores["ma"]["macro_f1"] == 1
 
 
 # ---- against the slow implementation

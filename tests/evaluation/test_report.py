@@ -99,27 +99,6 @@ def test_intervals_hold_the_figure_and_come_back_with_the_same_seed() -> None:
     assert report != evaluate(dataset, probabilities, bootstrap=300, seed=1)
 
 
-def test_resampling_is_of_examples_with_all_their_groups() -> None:
-    """One example, however many groups it has, has nothing to vary; as many examples of one group each do."""
-    together, probabilities = many([30])
-    assert all(low == high for low, high in intervals(evaluate(together, probabilities, bootstrap=50)).values())
-    apart, probabilities = many([1] * 30)
-    assert all(low < high for low, high in intervals(evaluate(apart, probabilities, bootstrap=50)).values())
-
-
-def test_intervals_are_those_of_resampling_one_by_one() -> None:
-    dataset, probabilities = many([1, 2, 0, 3, 1, 2, 1])
-    gold, resamples = gold_labels(dataset), 40
-    starts = np.cumsum([0, *(len(example.targets) for example in dataset.examples)])
-    drawn = np.random.default_rng(3).integers(0, 7, (resamples, 7))
-    scores = []
-    for sample in drawn:
-        groups = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in sample])
-        scores.append(float(metrics.strict_accuracy(gold[groups], probabilities[groups].argmax(-1), "sun")))
-    found = intervals(evaluate(dataset, probabilities, bootstrap=resamples, seed=3))["sun strict_accuracy"]
-    assert_allclose(found, np.percentile(scores, [2.5, 97.5]))
-
-
 # ---- the table
 
 

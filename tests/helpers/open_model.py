@@ -10,7 +10,7 @@ import pytest
 
 from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import ModelFolder, Precision
-from tabsa.encoding.answers import PassageAnswer
+from tabsa.encoding.answers import AspectsOfEach, Engine, PassageAnswer
 from tabsa.encoding.passages import Passage
 from tabsa.encoding.passages import passages as cut_passages
 from tabsa.models.registry import SYSTEMS
@@ -22,11 +22,10 @@ GOOD, BAD = frozenset({"good", "great", "lovely"}), frozenset({"bad", "awful", "
 SURE = 0.9
 
 
-class OpenEngine:
+class OpenEngine(Engine):
     """Finds an aspect where a passage has one of its words, and judges it by the good and bad words beside."""
 
     at_once = 100
-    attention = None
 
     def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:
         self.folder = folder
@@ -35,19 +34,10 @@ class OpenEngine:
     def cut(self, text: str, targets: Sequence[Target]) -> Iterator[Passage]:
         return cut_passages(text, targets, at_once=self.at_once, max_length=self.folder.config.max_length)
 
-    def opened(self, passage: Passage) -> None:
-        return None
-
     def read_passages(
-        self,
-        passages: Sequence[Passage],
-        aspects: Sequence[str] | None = None,
-        *,
-        aspects_of_each: Sequence[Sequence[str]] | None = None,
-        gates: bool = False,
+        self, passages: Sequence[Passage], aspects: AspectsOfEach = None, *, gates: bool = False
     ) -> list[PassageAnswer]:
-        same = self.folder.config.aspects if aspects is None else aspects
-        asked = [tuple(same)] * len(passages) if aspects_of_each is None else [tuple(own) for own in aspects_of_each]
+        asked = [tuple(own) for own in ([self.folder.config.aspects] * len(passages) if aspects is None else aspects)]
         self.calls.append(asked)
         pairs = zip(passages, asked, strict=True)
         return [PassageAnswer(np.stack([table_of(p, own)] * len(p.targets)), None) for p, own in pairs]

@@ -26,21 +26,10 @@ def test_weights_are_what_is_lost_without_each_word(tiny_model, label):
     text = "the price is not cheap, Camden is far but safe"
     evidence = model.predict(text, ["Camden"], ["price"]).evidence("Camden", "price", label)
     assert words(text, evidence.words) == ["the", "price", "is", "not", "cheap", "is", "far", "but", "safe"]
-    cut = [
-        "price is not cheap, Camden is far but safe",
-        "the is not cheap, Camden is far but safe",
-        "the price not cheap, Camden is far but safe",
-        "the price is cheap, Camden is far but safe",
-        "the price is not , Camden is far but safe",
-        "the price is not cheap, Camden far but safe",
-        "the price is not cheap, Camden is but safe",
-        "the price is not cheap, Camden is far safe",
-        "the price is not cheap, Camden is far but ",
-    ]
     (whole,) = model.predict(text, ["Camden"], ["price"]).opinions
     assert evidence.probability == pytest.approx(whole.probabilities[label])
-    for (_, weight), left in zip(evidence.words, cut, strict=True):
-        (opinion,) = model.predict(left, ["Camden"], ["price"]).opinions
+    for span, weight in evidence.words:
+        (opinion,) = model.predict(text[: span.start] + text[span.end :], ["Camden"], ["price"]).opinions
         assert weight == pytest.approx(whole.probabilities[label] - opinion.probabilities[label], abs=1e-6)
 
 

@@ -11,7 +11,7 @@ from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import ModelFolder, read_folder, write_folder
 from tabsa.embeddings.concepts import ConceptTable
 from tabsa.embeddings.vectors import hashed_vectors, lookup
-from tabsa.encoding.arrays import PADDING, combine, count_words, encode, readings
+from tabsa.encoding.arrays import PADDING, combine, count_words, encode
 from tabsa.encoding.target_words import target_word
 from tabsa.errors import ModelError
 from tabsa.evaluation.calibration import Calibration
@@ -19,8 +19,6 @@ from tabsa.inference.predictor import load
 from tabsa.models.base import Vocabulary
 from tabsa.models.export import export
 from tabsa.models.folder_network import load_model
-from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, passage_ngrams
-from tabsa.models.linear.linear_model import LinearModel, read_model, write_model
 from tabsa.models.registry import SYSTEMS
 from tabsa.schema import Dataset, Example
 from tabsa.text.targets import TargetFinder
@@ -116,54 +114,6 @@ def test_a_neural_system_predicts_as_in_training(kind: str, tmp_path: Path) -> N
 def test_a_graph_that_reads_concepts_needs_a_folder_that_has_them(tmp_path: Path) -> None:
     folder = make("sentic-lstm", tmp_path)
     (unchecked(folder.path) / "concepts.safetensors").unlink()
-    with pytest.raises(ModelError, match="does not fit the folder's other files"):
-        load(folder.path).predict(TEXTS[0], NAMES)
-    with pytest.raises(ModelError, match=r"has no concepts\.safetensors, without which a sentic-lstm cannot read"):
-        export(read_folder(folder.path))
-
-
-# ---- the linear model
-
-
-def make_linear(path: Path, max_length: int = 50, **options: object) -> ModelFolder:
-    """Random weights over the n-grams of half of the texts."""
-    config = LRConfig(**{"pos_ngrams": 0, **options})  # type: ignore[arg-type]
-    read = readings(dataset(TEXTS[:2]), targets=9, max_length=max_length)
-    found = [ngrams for reading in read for ngrams in passage_ngrams(reading.passage, config, tags)]
-    space = FeatureSpace.of(found, config)
-    rng = np.random.default_rng(0)
-    weights = rng.normal(size=(len(space.ngrams), len(ASPECTS), 3)).astype(np.float32)
-    intercepts = rng.normal(size=(len(ASPECTS), 3)).astype(np.float32)
-    model = LinearModel(space, weights, intercepts, ASPECTS, LABELS, max_length, 0.2)
-    return write_model(path, model, {}, "# tiny\n")
-
-
-def tags(words: object) -> list[str]:
-    """A tagger that knows long words from short ones."""
-    return ["LONG" if len(word) > 3 else "SHORT" for word in words]  # type: ignore[attr-defined]
-
-
-def fitted(folder: ModelFolder, data: Dataset, tagger: object = None) -> np.ndarray:
-    """What the regressions themselves say of every target of texts that are read whole."""
-    read = list(readings(data, targets=9))
-    probabilities = read_model(folder).predict([reading.passage for reading in read], tagger)  # type: ignore[arg-type]
-    return probabilities[np.argsort([group for reading in read for group in reading.groups])]
-
-
-def test_the_linear_model_predicts_as_in_training(tmp_path: Path) -> None:
-    folder = make_linear(tmp_path)
-    for data in (dataset(TEXTS), *(dataset((text,)) for text in TEXTS)):
-        np.testing.assert_allclose(predicted(folder, data), fitted(folder, data), atol=1e-6)
-
-
-def test_the_linear_model_uses_the_tags_it_was_trained_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, data = make_linear(tmp_path, pos_ngrams=2), dataset(TEXTS)
-    monkeypatch.setattr("tabsa.models.linear.linear_model.load_tagger", lambda _: tags)
-    np.testing.assert_allclose(predicted(folder, data), fitted(folder, data, tags), atol=1e-6)
-
-
-def test_the_linear_model_has_one_precision_and_no_gates(tmp_path: Path) -> None:
-    folder = make_linear(tmp_path)
-    assert not load(folder.path).gated
-    with pytest.raises(ModelError, match="holds an 'lr', which has no precision but float32"):
-        load(folder.path, precision="int8")
+    for act in (load, lambda path: export(read_folder(path))):
+        with pytest.raises(ModelError, match=r"has no concepts\.safetensors, without which a sentic-lstm cannot read"):
+            act(folder.path)

@@ -15,6 +15,8 @@ from tabsa.checkpoint.checksums import CHECKSUMS
 from tabsa.checkpoint.model_folder import ANSWERING, read_folder
 from tabsa.errors import ModelError
 from tabsa.models.export import export
+from tabsa.models.onnx.session import open_session
+from tabsa.models.reader.reader_storage import WEIGHTS
 from unchecked import unchecked
 
 TEXT, TARGETS = "Camden is cheap but not safe.", ["Camden"]
@@ -96,7 +98,7 @@ def test_a_reader_s_graphs_name_its_weights_and_no_other_file(reader: Path, name
         assert f"{name} names a file that no graph of its kind reads" in refused(reader)
     else:
         with pytest.raises(ModelError, match=f"{name} names a file"):
-            load(reader).engine._session(name, "")  # type: ignore[attr-defined]
+            open_session(read_folder(reader), name, lambda _: True, weights=WEIGHTS)
 
 
 @pytest.mark.parametrize(

@@ -47,12 +47,6 @@ def test_evaluation_needs_neither_pytorch_nor_scikit_learn(folder):
     assert report["sun"] == pytest.approx(json.loads((folder / "metrics.json").read_text())["dev"]["sun"])
 
 
-def test_a_folder_is_not_overwritten_unless_asked(folder):
-    run = tabsa("train", CONFIG, "--out", folder, *WORDS_ONLY)
-    assert (run.returncode, run.stderr.count("\n")) == (1, 1)
-    assert "already holds a run" in run.stderr
-
-
 @pytest.mark.parametrize("command", ["train", "evaluate"])
 def test_without_nltk_one_line_says_what_to_do(folder, tmp_path, command):
     if command == "train":

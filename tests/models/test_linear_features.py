@@ -11,7 +11,6 @@ from tabsa.encoding.passages import Passage, passages
 from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, negated, ngrams, passage_ngrams
 from tabsa.schema import Target
 from tabsa.text.targets import TargetFinder
-from tabsa.text.tokens import tokenise
 
 WORDS = LRConfig(word_ngrams=2, pos_ngrams=0, char_ngrams=0, negation=0)
 BOTH = LRConfig(word_ngrams=1, pos_ngrams=2, char_ngrams=0, negation=0)
@@ -143,23 +142,6 @@ def test_tf_idf_is_scikit_learns(train, new):
 
 NEGATIONS = ("not", "n't", "no", "never", "dont", "wouldnt", "without", "hardly", "less", "lacks")
 ENDS = (",", ".", "!", "...", "(", "--", "but")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("It is not that safe at night, but cheap", "that safe at night"),
-        ("It isn\u2019t safe", "safe"),
-        ("you cannot park", "park"),
-        ("NEVER again", "again"),
-        ("not a bad place to live in at all", "a bad place to live"),
-        ("It is safe, it knots", ""),
-        ("", ""),
-    ],
-)
-def test_words_behind_a_negation(text, expected):
-    words = [token.word for token in tokenise(text)]
-    assert " ".join(word for word, under in zip(words, negated(words, 5), strict=True) if under) == expected
 
 
 def slow(words: list[str], reach: int, place: int) -> bool:

@@ -18,7 +18,7 @@ from tabsa.errors import DataError, DataNotFoundError, ModelError, TabsaError
 from tabsa.evaluation.metrics import all_metrics
 from tabsa.inference.predictor import load as load_predictor
 from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, passage_ngrams
-from tabsa.models.linear.linear_model import LinearModel, load_tagger, read_model, tagger_for, write_model
+from tabsa.models.linear.linear_model import LinearModel, read_model, tagger_for, write_model
 from tabsa.schema import Dataset
 from unchecked import unchecked
 
@@ -42,14 +42,18 @@ def predict_dataset(folder, dataset: Dataset) -> np.ndarray:
     return predict_examples(load_predictor(folder.path), dataset)
 
 
-@pytest.fixture(scope="module")
-def model(passages) -> LinearModel:
+def random_model(passages, config, tagger=None) -> LinearModel:
     """Random weights over the n-grams of half of the data."""
     half = passages[: len(passages) // 2]
-    space = FeatureSpace.of([found for one in half for found in passage_ngrams(one, CONFIG)], CONFIG)
+    space = FeatureSpace.of([found for one in half for found in passage_ngrams(one, config, tagger)], config)
     rng = np.random.default_rng(0)
     weights = rng.normal(size=(len(space.ngrams), 2, 3)).astype(np.float32)
     return LinearModel(space, weights, rng.normal(size=(2, 3)).astype(np.float32), ASPECTS, LABELS)
+
+
+@pytest.fixture(scope="module")
+def model(passages) -> LinearModel:
+    return random_model(passages, CONFIG)
 
 
 def slow_probabilities(model: LinearModel, found: list[str], aspect: int) -> list[float]:
@@ -119,6 +123,19 @@ def test_a_round_trip_gives_the_same_numbers(model, written, places, passages):
     np.testing.assert_allclose(predict_dataset(folder, places)[numbers], expected, atol=1e-7)  # float32 in use
     assert (folder.config.kind, folder.config.aspects, folder.config.labels) == ("lr", ASPECTS, LABELS)
     assert not (folder.path / "vectors.safetensors").exists()
+    with pytest.raises(ModelError, match="holds an 'lr', which has no precision but float32"):
+        load_predictor(folder.path, precision="int8")
+
+
+def test_a_folder_reads_the_tags_that_it_was_trained_with(places, passages, tmp_path, monkeypatch):
+    def tagger(words):
+        return ["LONG" if len(word) > 3 else "SHORT" for word in words]
+
+    model = random_model(passages, LRConfig(pos_ngrams=2), tagger)
+    folder = write_model(tmp_path / "model", model, {}, "")
+    monkeypatch.setattr("tabsa.models.linear.linear_model.tagger_for", lambda _: tagger)
+    numbers = [group for reading in readings(places, targets=9) for group in reading.groups]
+    np.testing.assert_allclose(predict_dataset(folder, places)[numbers], model.predict(passages, tagger), atol=1e-7)
 
 
 def test_lone_surrogates_survive(model, tmp_path):
@@ -142,7 +159,7 @@ def test_a_folder_with_wrong_arrays(written, name, how):
         case "not finite":
             arrays[name] = np.full_like(arrays[name], np.nan) if name != "ngrams" else arrays[name][:0]
     save_file({key: np.ascontiguousarray(array) for key, array in arrays.items()}, path)
-    with pytest.raises(ModelError, match="does not hold a 'lr'") as caught:
+    with pytest.raises(ModelError, match=r"does not hold (a 'lr'|weights)") as caught:
         read_model(read_folder(written.path))
     assert "\n" not in str(caught.value)
 
@@ -177,21 +194,21 @@ def put(folder: Path, parts=PARTS) -> Path:
 
 
 def test_tags_from_a_data_folder_and_from_nltks_own(tmp_path, nltk_paths):
-    assert load_tagger(put(tmp_path / "data"))(["the", "going", "cat"]) == ["DT", "VBG", "NN"]
+    assert tagger_for(LRConfig(), put(tmp_path / "data"))(["the", "going", "cat"]) == ["DT", "VBG", "NN"]
     nltk_paths.append(str(tmp_path / "data" / "nltk_data"))
-    assert load_tagger()(["the", "going"]) == ["DT", "VBG"]
+    assert tagger_for(LRConfig())(["the", "going"]) == ["DT", "VBG"]
 
 
 def test_a_tagger_that_is_not_there_or_damaged_is_one_line(tmp_path, nltk_paths, monkeypatch):
     with pytest.raises(DataNotFoundError, match="`tabsa data fetch nltk-tagger`") as caught:
-        load_tagger()
+        tagger_for(LRConfig())
     assert "\n" not in str(caught.value)
     assert caught.value.code == "no_tagger"  # which the command line knows an option for
     with pytest.raises(DataError, match=r"weights\.json is not valid JSON: .* `tabsa data fetch nltk-tagger`"):
-        load_tagger(put(tmp_path / "data", PARTS | {"weights": "{"}))
+        tagger_for(LRConfig(), put(tmp_path / "data", PARTS | {"weights": "{"}))
     monkeypatch.setitem(sys.modules, "nltk.tag.perceptron", None)
     with pytest.raises(TabsaError, match="pip install nltk"):
-        load_tagger()
+        tagger_for(LRConfig())
     assert tagger_for(LRConfig(pos_ngrams=0)) is None
 
 
@@ -201,4 +218,4 @@ def test_the_real_tagger(data_dir):
     if not (data_dir / FOLDER).is_dir():
         pytest.skip("needs real data: run `tabsa data fetch nltk-tagger`")
     words = ["London", "is", "not", "as", "dear", "as", "it", "was"]
-    assert load_tagger(data_dir)(words) == ["NNP", "VBZ", "RB", "RB", "JJ", "IN", "PRP", "VBD"]
+    assert tagger_for(LRConfig(), data_dir)(words) == ["NNP", "VBZ", "RB", "RB", "JJ", "IN", "PRP", "VBD"]

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 import slow_reader
+from network_factory import in_training
 from reader_factory import make_reader, moved, question_batch, random_weights, shape
 from tabsa.errors import ModelError
 from tabsa.models.reader.reader_network import QuestionBatch, load_weights, untied_weights
-from tabsa.nn.context import EVALUATION, Context
-from tabsa.nn.transformer import padding_mask
+from tabsa.nn.context import EVALUATION
 
 KINDS = ["bert", "mpnet"]
 DEEP = {"layers": 3}  # the encoder
@@ -29,10 +29,6 @@ def changed(batch, **arrays):
 
 def made(kind, **options):
     return moved(make_reader(kind, sizes=DEEP, **options))
-
-
-def context(*seeds):
-    return Context(training=True, generators=[torch.Generator().manual_seed(seed) for seed in seeds])
 
 
 def close(found, expected):
@@ -55,40 +51,6 @@ def test_answers_are_those_of_the_equations(kind, late, depth):
     assert logits.std() > 0.1
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("late", [1, 3])
-def test_an_answer_does_not_change_with_other_questions_and_aspects(kind, late):
-    model, batch = made(kind, late_interaction=late), question_batch()
-    whole = ask(model, batch)
-    for chosen in ([0], [4], [2, 1], [3, 0, 4, 2, 1]):
-        own = {name: getattr(batch, name)[..., chosen] for name in ("targets", "aspect_rows")}
-        close(ask(model, changed(batch, **own)), whole[:, :, chosen])
-    turned = [2, 0, 1]
-    where = torch.tensor([turned.index(row) for row in range(3)])
-    more = torch.cat([batch.aspects[:, turned], torch.full((2, 3, 3), 5)], dim=2)  # and padding behind each
-    more = torch.cat([more, more[:, :1] + 1], dim=1)
-    widths = torch.cat([batch.aspect_lengths[:, turned], batch.aspect_lengths[:, :1]], dim=1)
-    close(ask(model, changed(batch, aspects=more, aspect_lengths=widths, aspect_rows=where[batch.aspect_rows])), whole)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("late", [1, 3])
-def test_an_answer_does_not_change_with_other_texts_padding_and_order(kind, late):
-    model, batch = made(kind, late_interaction=late), question_batch()
-    whole = ask(model, batch)
-    for chosen in ([2], [1, 3], [3, 0, 2, 1]):
-        own = changed(batch, **{name: getattr(batch, name)[:, chosen] for name in OF_TEXTS})
-        longest = int(own.lengths.max())
-        own = changed(own, pieces=own.pieces[..., :longest], slots=own.slots[..., :longest])
-        close(ask(model, own), whole[:, chosen])
-    longer = changed(
-        batch,
-        pieces=torch.cat([batch.pieces, torch.full((2, 4, 4), 7)], dim=2),
-        slots=torch.cat([batch.slots, torch.full((2, 4, 4), -1)], dim=2),
-    )
-    close(ask(model, longer), whole)
-
-
 def test_targets_and_aspects_matter_and_an_implied_target_is_the_first_piece():
     model, batch = made("bert"), question_batch()
     first = torch.zeros_like(batch.targets)
@@ -99,21 +61,6 @@ def test_targets_and_aspects_matter_and_an_implied_target_is_the_first_piece():
     implied = ask(model, changed(batch, slots=slots, targets=first - 1))
     slots[..., 0] = 5
     close(ask(model, changed(batch, slots=slots, targets=first + 5)), implied)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("late", [1, 2, 3])
-def test_what_enters_as_the_text_did_comes_out_as_its_states(kind, late):
-    """A question that is a piece's state becomes the piece's last state, but for MPNet's distances."""
-    model, batch = made(kind, late_interaction=late), question_batch()
-    encoder = model.encoder
-    if encoder.distances is not None:
-        torch.nn.init.zeros_(encoder.distances)
-    reading = model.read(batch.pieces, batch.lengths, EVALUATION)
-    mask = padding_mask(batch.lengths, batch.pieces.shape[2])
-    found = model.interact(reading.entered, reading.keys_values, mask, EVALUATION)
-    torch.testing.assert_close(found, encoder(batch.pieces, batch.lengths, EVALUATION), atol=1e-10, rtol=0)
-    assert len(reading.keys_values) == late
 
 
 def test_questions_go_through_no_more_layers_than_there_are():
@@ -136,7 +83,7 @@ def same_alone_and_in_a_group(group, alone, batch):
     for (name, parameter), own in zip(group.named_parameters(), alone.parameters(), strict=True):
         assert torch.equal(parameter[1], own[0]), name
     own = QuestionBatch(*(None if array is None else array[1:2] for array in vars(batch).values()))
-    of_group, of_alone = group(batch, context=context(1, 2, 3)).logits, alone(own, context=context(2)).logits
+    of_group, of_alone = group(batch, context=in_training(1, 2, 3)).logits, alone(own, context=in_training(2)).logits
     torch.testing.assert_close(of_group[1:2], of_alone, atol=1e-5, rtol=0)
     of_group.square().sum().backward()
     of_alone.square().sum().backward()
@@ -165,7 +112,7 @@ def test_everything_learns_and_a_seed_is_the_same_alone_and_in_a_group(kind, way
 def test_dropout_is_for_training_alone():
     model, batch = make_reader(), question_batch()
     assert torch.equal(ask(model, batch), ask(model, batch))
-    draws = context(1, 2)
+    draws = in_training(1, 2)
     assert not torch.equal(model(batch, context=draws).logits, model(batch, context=draws).logits)
     undropped = make_reader(dropout=0.0)
     close(undropped(batch, context=draws).logits, ask(undropped, batch))
@@ -284,21 +231,3 @@ def test_a_text_does_not_attend_to_its_questions(kind):
     for place in np.ndindex(2, 3):
         end = int(lengths[place])
         torch.testing.assert_close(states[place][:end], alone[place][:end], atol=1e-6, rtol=0)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_cross_encoded_answer_does_not_change_with_what_is_beside_it(kind):
-    model, batch = made(kind, cross_encode=True), packed_batch()
-    whole = ask(model, batch)
-    own = changed(batch, **{name: getattr(batch, name)[:, [1, 0]] for name in (*OF_TEXTS, "owners", "places")})
-    close(ask(model, own), whole[:, [1, 0]])
-    behind = {"pieces": 7, "slots": -1, "owners": 0, "places": 3}
-    longer = {
-        name: torch.cat([getattr(batch, name), torch.full((2, 3, 5), value)], dim=2) for name, value in behind.items()
-    }
-    close(ask(model, changed(batch, **longer)), whole)
-    other = ask(model, changed(batch, pieces=torch.where(batch.owners <= 1, batch.pieces, (batch.pieces + 9) % 60)))
-    close(other[:, :2, 0], whole[:, :2, 0])
-    assert not torch.allclose(other[:, :2, 1], whole[:, :2, 1], atol=1e-2)
-    with pytest.raises(ValueError, match="have no pieces"):
-        model.cross_encode(question_batch(), EVALUATION)

@@ -3,7 +3,6 @@ import dataclasses
 import numpy as np
 import onnx
 import pytest
-import torch
 from onnx import TensorProto
 
 import slow_reader
@@ -73,27 +72,6 @@ def test_the_attention_is_a_share_of_each_piece(tmp_path):
     np.testing.assert_allclose(shares.sum(-1), 1, atol=1e-6)
     assert (shares[[0, 2], :, 3] < 1e-12).all()
     assert (shares[1] > 1e-6).all()
-
-
-def test_the_last_layer_only_gives_keys_and_values(tmp_path):
-    """Nothing but what questions hear of it depends on its weights."""
-    model = small_reader(late_interaction=2, sizes={"layers": 3})
-    ids = np.array([[2, 2], [5, 6], [7, 3], [3, 0]])
-
-    def read(folder):
-        engine = ReaderEngine(folder, 1)
-        session = engine.sessions[0]
-        found = session.run(None, {"embedded": engine.embeddings(ids), "lengths": np.array([4, 3])})
-        return dict(zip([value.name for value in session.get_outputs()], found, strict=True))
-
-    before = read(write_reader(tmp_path / "before", model))
-    with torch.no_grad():
-        for parameter in model.encoder.layers[2].parameters():
-            parameter.mul_(2)
-    after = read(write_reader(tmp_path / "after", model))
-    assert [*before] == ["states", "entered", "keys.0", "values.0", "keys.1", "values.1"]
-    assert [name for name in before if not np.array_equal(before[name], after[name])] == ["keys.1", "values.1"]
-    assert np.abs(before["states"] - before["entered"]).max() > 0.1
 
 
 @pytest.mark.parametrize("storage", ["float32", "float16", "int8"])

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from tabsa.checkpoint.model_folder import read_folder
-from tabsa.embeddings.vectors import hashed_vectors, lookup
+from tabsa.embeddings.vectors import lookup
 from tabsa.encoding.answers import PassageAnswer
 from tabsa.encoding.passages import Passage
 from tabsa.errors import ModelError
 from tabsa.inference.predictor import load
-from tabsa.models.export import export
 from tabsa.models.onnx import word_engine as module
+from tabsa.models.onnx.session import batches_of
 from tabsa.models.onnx.word_engine import WordEngine
 from tabsa.text.tokens import Token
 from unchecked import unchecked
@@ -46,10 +46,9 @@ def test_answers_come_in_the_order_of_the_passages(tiny_model: Path) -> None:
         np.testing.assert_allclose(answer.gates, alone.gates, atol=1e-6)
 
 
-def test_batches_hold_all_passages_once_and_no_more_tokens_than_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_TOKENS", 20)
+def test_batches_hold_all_passages_once_and_no_more_tokens_than_agreed() -> None:
     lengths = [3, 50, 1, 7, 7, 2, 19, 4, 1]
-    batches = list(module._batches(lengths))
+    batches = list(batches_of(lengths, 1, most=20, least=256, rows=8))
     assert sorted(number for batch in batches for number in batch) == list(range(len(lengths)))
     for batch in batches:
         assert lengths[batch[0]] == max(lengths[number] for number in batch)
@@ -60,13 +59,13 @@ def test_batches_hold_all_passages_once_and_no_more_tokens_than_agreed(monkeypat
 @pytest.mark.parametrize(("passages", "threads"), [(100, 1), (100, 2), (100, 3), (1000, 4), (9, 8), (1, 4), (0, 2)])
 def test_batches_keep_every_thread_busy(passages: int, threads: int) -> None:
     lengths = [10] * passages
-    batches = list(module._batches(lengths, threads))
+    batches = list(batches_of(lengths, threads, most=1024, least=256, rows=8))
     assert sorted(number for batch in batches for number in batch) == list(range(passages))
-    rounds = math.ceil(10 * passages / (module._MOST_TOKENS * threads))
-    if 10 * passages >= threads * module._LEAST_TOKENS:
+    rounds = math.ceil(10 * passages / (1024 * threads))
+    if 10 * passages >= threads * 256:
         assert rounds * threads <= len(batches) <= rounds * threads + 1  # one more for what rounding leaves
     else:
-        assert all(10 * len(batch) >= module._LEAST_TOKENS - 10 for batch in batches[:-1])
+        assert all(10 * len(batch) >= 256 - 10 for batch in batches[:-1])
 
 
 @pytest.mark.parametrize("threads", [2, 5])
@@ -83,30 +82,14 @@ def test_more_threads_give_the_same(tiny_model: Path, monkeypatch: pytest.Monkey
 # ---- int8
 
 
-def test_int8_is_another_graph_with_nearly_the_same_answers(copy: Path) -> None:
-    texts = [f"Camden is {'not ' * number}cheap" for number in range(4)]
-    export(read_folder(copy), "int8")
-    full, small = (
-        [
-            [o.probabilities for o in answer.opinions]
-            for answer in load(copy, precision=p).predict_many(texts, ["Camden"])
-        ]
-        for p in ("float32", "int8")
-    )
-    for one, other in zip(full, small, strict=True):
-        for shares, others in zip(one, other, strict=True):
-            assert others == pytest.approx(shares, abs=0.02)
-    assert full != small
-
-
 # ---- words
 
 
-def test_vectors_are_the_words_and_then_zeros() -> None:
-    known = hashed_vectors(["cheap", "not"], 5)
-    words = module._Words(known)
-    vectors = words.vectors([["cheap", "n't", "Zebra"], ["not"], []])
-    assert vectors.shape == (3, 3, 5)
+def test_vectors_are_the_words_and_then_zeros(tiny_model: Path) -> None:
+    folder = read_folder(tiny_model)
+    known = folder.vectors
+    vectors = WordEngine(folder).word_vectors([["cheap", "n't", "Zebra"], ["not"], []])
+    assert vectors.shape == (3, 3, 12)
     np.testing.assert_array_equal(vectors[0, 0], known["cheap"])
     np.testing.assert_array_equal(vectors[0, 1], known["not"])  # a fallback
     np.testing.assert_array_equal(vectors[0, 2], lookup(["Zebra"], known).matrix[0])
@@ -115,12 +98,12 @@ def test_vectors_are_the_words_and_then_zeros() -> None:
     assert not vectors[2].any()
 
 
-def test_unknown_words_are_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_words_are_not_remembered_without_end(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_REMEMBERED", 3)
-    words = module._Words(hashed_vectors(["cheap"], 4))
+    engine = WordEngine(read_folder(tiny_model))
     for number in range(10):
-        words.vectors([[f"word{number}"]])
-    assert words.unknown.cache_info().currsize == 3
+        engine.word_vectors([[f"word{number}"]])
+    assert engine._fallback.cache_info().currsize == 3
 
 
 def test_several_threads_may_ask_at_once(tiny_model: Path) -> None:

@@ -1,40 +1,48 @@
 """EntNets and LSTMs: their graphs against the networks."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import pytest
 import torch
 
-import entnet_factory
-import lstm_factory
-from entnet_factory import VARIANTS
-from tabsa.encoding.target_words import neighbours
-from tabsa.models.entnet.entnet_network import EntNet
-from tabsa.models.entnet.entnet_onnx import entnet
+import network_factory as small
+from tabsa.checkpoint.model_config import ModelConfig
+from tabsa.checkpoint.model_folder import ModelFolder
+from tabsa.embeddings.concepts import ConceptTable
+from tabsa.embeddings.vectors import WordVectors
+from tabsa.encoding.target_words import neighbours, target_word
+from tabsa.models.entnet import entnet_onnx
+from tabsa.models.entnet.entnet_network import DelayedEntNet, EntNet
+from tabsa.models.lstm import lstm_onnx
 from tabsa.models.lstm.lstm_networks import LSTMFinal, SenticLSTM
-from tabsa.models.lstm.lstm_onnx import lstm
 from tabsa.nn.context import EVALUATION
 
-EVERY = pytest.mark.parametrize("system", [EntNet, *lstm_factory.SYSTEMS])
+LABELS = ("none", "positive", "negative")
+EVERY = pytest.mark.parametrize("system", small.SYSTEMS)
 
 
-def make(system, targets=(1, 2), **switches):
-    """A network and sentences; of the LSTMs', one mentions no target, and all but the longest are padded."""
-    if system is EntNet:
-        return entnet_factory.make(targets=targets, **switches), entnet_factory.batch()
-    return lstm_factory.moved(lstm_factory.make(system, targets=targets)).float(), lstm_factory.batch(system)
+def make(system=DelayedEntNet, targets=(1, 2), **switches):
+    """A network and sentences, of which one mentions no target, and all but the longest are padded."""
+    return small.moved(small.make(system, targets=targets, **switches)).float(), small.batch(system)
 
 
 def exported(model, seed=0, temperature=1.0, **options):
-    weights = {name: tensor[seed].detach().float().numpy() for name, tensor in model.named_parameters()}
-    if isinstance(model, EntNet):
-        vectors = [vectors.float().numpy() for vectors in (model.target_vectors, model.aspect_vectors)]
-        proto = entnet(dataclasses.asdict(model.config), weights, *vectors, temperature, **options)
-    else:
-        options |= {"concepts": model.concept_vectors.numpy()} if isinstance(model, SenticLSTM) else {}
-        proto = lstm(weights, len(model.targets), temperature, last_states=type(model) is LSTMFinal, **options)
+    """A session of the graph of one seed's folder, which is never written."""
+    words = [*(target_word(slot) for slot in range(len(model.targets))), "a", "b", "c"]
+    matrix = torch.cat([model.target_vectors, model.aspect_vectors]).float().numpy()
+    kind = "lstm-final" if type(model) is LSTMFinal else ""
+    config = ModelConfig(kind, dataclasses.asdict(model.config), ("a", "b", "c"), LABELS, len(model.targets), 50)
+    folder = ModelFolder(Path(), dataclasses.replace(config, temperature=temperature))
+    vars(folder).update(
+        weights={name: tensor[seed].detach().float().numpy() for name, tensor in model.named_parameters()},
+        vectors=WordVectors(tuple(words), matrix, 1.0),
+        concepts=ConceptTable(("", *"12345678"), model.concept_vectors.numpy()) if type(model) is SenticLSTM else None,
+    )
+    build = entnet_onnx.graph if isinstance(model, EntNet) else lstm_onnx.graph
+    proto = build(folder, options.get("precision", "float32"), half=options.get("half", False))
     return onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
 
 
@@ -63,9 +71,9 @@ def test_the_graph_answers_as_the_network(system, targets):
         np.testing.assert_allclose(probabilities, expected[seed], atol=1e-5)
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@pytest.mark.parametrize("variant", small.VARIANTS, ids=str)
 def test_every_entnet_has_its_gates_and_attention_and_int8_is_near(variant):
-    model, inputs = make(EntNet, **variant)
+    model, inputs = make(**variant)
     answer = model(*inputs, context=EVALUATION)
     full, gates, attention = run(exported(model), model, *of_seed(inputs))
     np.testing.assert_allclose(full, answer.logits[0].softmax(-1).detach(), atol=1e-5)
@@ -92,7 +100,7 @@ def test_batch_and_length_are_dynamic(system):
         np.testing.assert_allclose(alone[0], whole[row], atol=1e-6)
 
 
-@pytest.mark.parametrize("system", lstm_factory.SYSTEMS)
+@pytest.mark.parametrize("system", small.LSTMS)
 def test_sentences_without_words(system):
     model, inputs = make(system)
     inputs[0][:, 3], inputs[1][:, 3] = 0, 0
@@ -114,7 +122,7 @@ def test_temperature_divides_the_logits_and_half_precision_is_near(system):
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_what_is_read_beside_a_sentence_does_not_matter(precision):
-    model, inputs = make(EntNet, keys="tied", chains=2, mention_term=True)
+    model, inputs = make(keys="tied", chains=2, mention_term=True)
     session, (tokens, lengths) = exported(model, precision=precision), of_seed(inputs)
     whole, gates, _ = run(session, model, tokens, lengths)
     for pair in (slice(first, first + 2) for first in range(3)):
@@ -125,7 +133,7 @@ def test_what_is_read_beside_a_sentence_does_not_matter(precision):
 
 @pytest.mark.parametrize("slope", [0.3, 1.0, 1.7])
 def test_slopes_on_both_sides_of_one(slope):
-    model, inputs = make(EntNet)
+    model, inputs = make()
     with torch.no_grad():
         model.slope.copy_(slope + 0.5 * torch.randn(model.slope.shape, generator=torch.Generator().manual_seed(1)))
         if slope == 0.3:

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 import slow_lstm
-from tabsa.nn.context import EVALUATION, Context
+from network_factory import in_training
+from tabsa.nn.context import EVALUATION
 from tabsa.nn.lstm import BiLSTM, SenticBiLSTM, dropout_alike, sentic_scan
 
 SIZE, CONCEPT, UNITS = 5, 3, 4
@@ -53,40 +54,6 @@ def test_states_are_those_of_the_equations(sentic):
             np.testing.assert_allclose(layer(*inputs, lengths).last[seed, sentence].detach(), last, atol=1e-12)
 
 
-def test_without_concepts_the_sentic_one_is_an_lstm():
-    layer, ((words, concepts), lengths) = make(sentic=True), batch(sentic=True)
-    states = layer(words, torch.zeros_like(concepts), lengths)
-    letters = [slow_lstm.sentic_letters(layer, 0, way) for way in (0, 1)]
-    length = int(lengths[0, 0])
-    expected = slow_lstm.both_ways(lambda way, x: slow_lstm.lstm(x, letters[way]), words[0, 0, :length].numpy())
-    np.testing.assert_allclose(states[0, 0, :length].detach(), expected, atol=1e-12)
-
-
-@BOTH
-def test_padding_order_and_size_of_a_batch_change_nothing(sentic):
-    layer, (inputs, lengths) = make(sentic), batch(sentic)
-    whole = states_of(layer, inputs, lengths)
-    more = [torch.cat([x, torch.full((2, 4, 3, x.shape[3]), 9.0).double()], dim=2) for x in inputs]
-    padded = states_of(layer, more, lengths)
-    torch.testing.assert_close(padded[:, :, :6], whole, atol=1e-12, rtol=0)
-    for chosen in ([2, 0, 3, 1], [1]):
-        some = states_of(layer, [x[:, chosen] for x in inputs], lengths[:, chosen])
-        torch.testing.assert_close(some, whole[:, chosen], atol=1e-12, rtol=0)
-
-
-@BOTH
-def test_a_seed_reads_and_learns_the_same_alone_and_in_a_group(sentic):
-    inputs, lengths = batch(sentic, seeds=3)
-    group, alone, longest = make(sentic, (1, 2, 3)), make(sentic, (2,)), int(lengths[1].max())
-    of_group = states_of(group, inputs, lengths)
-    of_alone = states_of(alone, [x[1:2, :, :longest] for x in inputs], lengths[1:2])
-    torch.testing.assert_close(of_group[1, :, :longest], of_alone[0], atol=1e-12, rtol=0)
-    of_group.square().sum().backward()
-    of_alone.square().sum().backward()
-    for in_group, by_itself in zip(group.parameters(), alone.parameters(), strict=True):
-        torch.testing.assert_close(in_group.grad[1], by_itself.grad[0], atol=1e-12, rtol=0)
-
-
 @BOTH
 def test_gradients_against_finite_differences(sentic):
     layer, (inputs, lengths) = make(sentic), batch(sentic, size=2, length=3)
@@ -128,9 +95,6 @@ def test_the_forget_gate_starts_at_its_bias():
 
 
 def test_dropout_alike_has_one_mask_for_all_words():
-    def in_training(*seeds):
-        return Context(training=True, generators=[torch.Generator().manual_seed(seed) for seed in seeds])
-
     x = torch.ones(2, 3, 5, 400)
     assert dropout_alike(x, 0.5, EVALUATION) is x
     dropped = dropout_alike(x, 0.25, in_training(1, 2))

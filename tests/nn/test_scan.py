@@ -46,40 +46,6 @@ def test_gradients_against_finite_differences(switches, path):
     assert torch.autograd.gradcheck(memory, inputs)
 
 
-@pytest.mark.parametrize("delay", [True, False])
-def test_packed_path_follows_the_reference_in_float32(delay):
-    weights = random_weights(2, 64, delay=delay, dtype=torch.float32, scale=0.1)
-    words, keys, lengths = random_batch(2, 16, 12, 64, 4, dtype=torch.float32, scale=0.2)
-    target = torch.randn(2, 16, 4, 64, generator=torch.Generator().manual_seed(2))
-    outputs, gradients = [], []
-    for path in ("step", "packed"):
-        memory = scan(MemoryCell(), weights, words, keys, lengths, path=path).memory
-        outputs.append(memory)
-        gradient = torch.autograd.grad((memory * target).sum(), [keys, *weights.tensors()])
-        gradients.append(torch.cat([g.flatten() for g in gradient]))
-    for (reference, packed), tolerance in ((outputs, 1e-5), (gradients, 1e-4)):
-        assert torch.linalg.norm(reference - packed) < tolerance * torch.linalg.norm(reference)
-
-
-@pytest.mark.parametrize("path", ["step", "packed"])
-def test_padding_batch_order_and_batch_size_change_nothing(path):
-    weights = random_weights(2, 6)
-    words, keys, lengths = random_batch(2, 5, 6, 6, 3)
-    whole = scan(MemoryCell(), weights, words, keys, lengths, path=path)
-
-    padded = torch.cat([words, torch.full((2, 5, 3, 6), 9.0, dtype=torch.float64)], dim=2)
-    longer = scan(MemoryCell(), weights, padded, keys, lengths, path=path)
-    torch.testing.assert_close(longer.memory, whole.memory, atol=1e-12, rtol=0)
-    assert not longer.gates[:, :, 6:].any()
-
-    order = torch.tensor([3, 0, 4, 1, 2])
-    shuffled = scan(MemoryCell(), weights, words[:, order], keys, lengths[:, order], path=path)
-    torch.testing.assert_close(shuffled.memory, whole.memory[:, order], atol=1e-12, rtol=0)
-
-    alone = scan(MemoryCell(), weights, words[:, 2:3, : lengths[:, 2].max()], keys, lengths[:, 2:3], path=path)
-    torch.testing.assert_close(alone.memory, whole.memory[:, 2:3], atol=1e-12, rtol=0)
-
-
 @pytest.mark.parametrize("path", ["step", "packed"])
 @pytest.mark.parametrize("empty", [0, 1])
 def test_a_sentence_of_no_words_leaves_the_keys(path, empty):

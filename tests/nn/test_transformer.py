@@ -4,7 +4,7 @@ import torch
 
 import slow_reader
 from tabsa.nn.context import EVALUATION, Context
-from tabsa.nn.transformer import attend, block, layer_norm, linear, padding_mask
+from tabsa.nn.transformer import attend, block, layer_norm, padding_mask
 
 SEEDS, TEXTS, LENGTH, SIZE, HEADS, INNER, EPSILON = 3, 4, 7, 24, 4, 10, 1e-5
 LENGTHS = torch.tensor([[7, 1, 4, 6], [2, 7, 7, 3], [5, 6, 7, 1]])
@@ -28,16 +28,6 @@ def layer_weights(seeds=SEEDS):
 def read(states, weights, lengths, context=EVALUATION, rate=0.0):
     mask = padding_mask(lengths, states.shape[2])
     return block(states, weights, mask, heads=HEADS, epsilon=EPSILON, rate=rate, context=context)
-
-
-@pytest.mark.parametrize("shape", [(5,), (2, 3), (2, 3, 4)])
-def test_linear_has_weights_of_each_seeds_own(shape):
-    x, weight, bias = draw(SEEDS, *shape, 6), draw(SEEDS, 6, 5, seed=2), draw(SEEDS, 5, seed=3)
-    result = linear(x, weight, bias)
-    assert result.shape == (SEEDS, *shape, 5)
-    for place in np.ndindex(SEEDS, *shape):
-        expected = [sum(x[place][i] * weight[place[0], i, j] for i in range(6)) + bias[place[0], j] for j in range(5)]
-        np.testing.assert_allclose(result[place], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
@@ -65,13 +55,6 @@ def test_attention_is_that_of_each_head_over_the_live_pieces(biased):
             extra[seed, 0, :, :, :end].numpy() if biased else None,
         )  # fmt: skip
         np.testing.assert_allclose(result[seed, text], expected, atol=1e-12)
-
-
-def test_padding_mask_is_over_what_follows_a_texts_end():
-    mask = padding_mask(LENGTHS, LENGTH)
-    assert mask.shape == (SEEDS, TEXTS, 1, 1, LENGTH)
-    for seed, text, place in np.ndindex(SEEDS, TEXTS, LENGTH):
-        assert mask[seed, text, 0, 0, place] == (0 if place < LENGTHS[seed, text] else -torch.inf)
 
 
 def test_a_layer_is_that_of_the_equations():

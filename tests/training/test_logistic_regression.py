@@ -10,12 +10,12 @@ import pytest
 from predicted_groups import predict_examples
 from tabsa.checkpoint.model_folder import read_folder
 from tabsa.datasets.loading import load
+from tabsa.encoding.answers import softmax
 from tabsa.encoding.arrays import gold_labels, readings
 from tabsa.errors import ConfigError, TabsaError
 from tabsa.evaluation.report import evaluate
 from tabsa.inference.predictor import load as load_predictor
 from tabsa.models.linear.linear_features import LRConfig, passage_ngrams
-from tabsa.models.linear.linear_model import softmax
 from tabsa.schema import Dataset, Example, Opinion
 from tabsa.text.targets import TargetFinder
 

@@ -36,8 +36,7 @@ class FolderFiles:
             wrong = "is damaged: its SHA-256 is not that in" if name in written else "is not among the files of"
             remedy = f"copy the folder again, or delete {CHECKSUMS} if the change is yours"
             if name.endswith(".onnx"):
-                int8 = " --precision int8" if ".int8." in name else ""
-                remedy = f"make it again with `tabsa export {self.path}{int8}`"
+                remedy = f"make it again with `{export_command(self.path, name)}`"
             raise ModelError(f"{path} {wrong} {CHECKSUMS}; {remedy}")
         return path
 
@@ -58,11 +57,13 @@ class FolderFiles:
         return self._seen[name][1]
 
 
-def is_regular(path: Path) -> bool:
-    """Return whether a file is there; a one-line ModelError where it is a link or anything else than a file.
+def export_command(folder: Path, graph: str) -> str:
+    """Return the command that makes a folder's graph."""
+    return f"tabsa export {folder}" + (" --precision int8" if ".int8." in graph else "")
 
-    A link could name any file of the machine, and reading a pipe has no end.
-    """
+
+def is_regular(path: Path) -> bool:
+    """Return whether a file is there; refuse a link, which could name any file, and a pipe, which never ends."""
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
@@ -81,10 +82,8 @@ def read_json(path: Path) -> dict[str, Any]:
         raise ModelError(f"{path} has {path.stat().st_size:,} bytes; expected at most {_MOST_JSON:,}")
     try:
         value = json.loads(read_text(path, ModelError))
-    except ValueError as e:  # not JSON, or a number of thousands of digits
+    except (ValueError, RecursionError) as e:  # not JSON, a number of thousands of digits, or nested too deeply
         raise ModelError(f"{path} is not valid JSON: {e}") from e
-    except RecursionError as e:
-        raise ModelError(f"{path} is not valid JSON: it is nested too deeply") from e
     if not isinstance(value, dict):
         raise ModelError(f"{path} holds no JSON object")
     return value

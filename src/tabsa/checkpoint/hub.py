@@ -61,11 +61,12 @@ def pinned_name(name: str) -> str:
 
 
 def hub_folder(name: HubName) -> ModelFolder:
-    """Download a model folder where that is needed, check all of it, and open it."""
+    """Download a model folder where that is needed, compare each of its files with its checksum, and open it."""
     from tabsa.datasets.locate import cache_folder
 
+    what = f"{PREFIX}{name.repo}"
     place = cache_folder() / "hub" / "--".join((*name.repo.split("/"), (name.revision or "main").replace("/", "-")))
-    with hub_errors(f"{PREFIX}{name.repo}", name.revision):
+    with hub_errors(what, name.revision):
         from huggingface_hub import snapshot_download
 
         snapshot_download(
@@ -76,25 +77,19 @@ def hub_folder(name: HubName) -> ModelFolder:
             library_name="tabsa",
             library_version=__version__,
         )
-    folder = _checked(place, name)
-    if name.sha256 and folder.sha256 != name.sha256:
-        raise ModelError(f"the files of {PREFIX}{name.repo} have the SHA-256 {folder.sha256}, not {name.sha256}")
-    return folder
-
-
-def _checked(place: Path, name: HubName) -> ModelFolder:
-    """Open the folder, each of its files compared with its checksum."""
     listed = read_checksums(place)
     if listed is None or "config.json" not in listed:
-        raise ModelError(f"{PREFIX}{name.repo} has no whole {CHECKSUMS}, so it is no model folder that can be checked")
+        raise ModelError(f"{what} has no whole {CHECKSUMS}, so it is no model folder that can be checked")
     if strange := [file for file in listed if file not in ANSWERING]:
-        raise ModelError(f"{PREFIX}{name.repo}: {CHECKSUMS} names {strange[0][:60]!r}, which no model folder has")
+        raise ModelError(f"{what}: {CHECKSUMS} names {strange[0][:60]!r}, which no model folder has")
     for file in set(ANSWERING) - set(listed):
         (place / file).unlink(missing_ok=True)  # of an earlier version
     folder = read_folder(place)
     for file in listed:
         if not folder.files.checked(file).is_file():
-            raise ModelError(f"{PREFIX}{name.repo} has no {file}, so it is no whole model folder")
+            raise ModelError(f"{what} has no {file}, so it is no whole model folder")
+    if name.sha256 and folder.sha256 != name.sha256:
+        raise ModelError(f"the files of {what} have the SHA-256 {folder.sha256}, not {name.sha256}")
     return folder
 
 

@@ -68,20 +68,20 @@ class ModelFolder:
         """Read some of the numbers as they are stored, or all; names that the file has not are passed over."""
         return _read_arrays(self.files.checked("weights.safetensors"), names)[0]
 
-    @cached_property
-    def _stored_weights(self) -> dict[str, NDArray[Any]]:
-        return self.stored_weights()
-
     @property
     def compact(self) -> bool:
         """True where the weights are stored in float16."""
-        return any(array.dtype == np.float16 for array in self._stored_weights.values())
+        return any(array.dtype == np.float16 for array in self.stored_weights().values())
 
     @cached_property
     def weights(self) -> dict[str, NDArray[Any]]:
-        """The trained numbers by name, in float32."""
+        """The trained numbers by name, in float32, all of them finite."""
         with _holding("weights", self.path / "weights.safetensors"):
-            return unpack_weights(self._stored_weights)
+            weights = unpack_weights(self.stored_weights())
+            for name, array in weights.items():
+                if array.dtype.kind == "f" and not np.isfinite(array).all():
+                    raise ValueError(f"'{name}' holds something that is not a finite number")
+            return weights
 
     @cached_property
     def vectors(self) -> WordVectors:
@@ -127,10 +127,7 @@ class ModelFolder:
 
 
 def open_folder(name: str | Path | None = None) -> ModelFolder:
-    """Open the model folder at a path, of a model in the package, or of one on the hub (`hub:OWNER/NAME`), by its name.
-
-    None is the model in the box.
-    """
+    """Open a model folder at a path, or by its name in the package or on the hub; None is the model in the box."""
     if isinstance(name, str) and name.startswith("hub:"):
         from tabsa.checkpoint.hub import hub_folder, hub_name
 

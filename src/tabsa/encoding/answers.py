@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tabsa.encoding.passages import Passage
 from tabsa.schema import NEUTRAL, Span, Target
+
+AspectsOfEach: TypeAlias = Sequence[Sequence[str]] | None  # of each passage; None: the model's own, for all
 
 
 class PassageAnswer(NamedTuple):
@@ -41,35 +43,25 @@ class Engine(Protocol):
     @property
     def attention(self) -> NDArray[np.float32] | None:
         """The share of each chain in each question of the model's own, (K, A, n), where the model has chains."""
+        return None
 
     def cut(self, text: str, targets: Sequence[Target]) -> Iterable[Passage]:
         """Cut a text into what is read at once, each with its targets."""
 
     def read_passages(
-        self,
-        passages: Sequence[Passage],
-        aspects: Sequence[str] | None = None,
-        *,
-        aspects_of_each: Sequence[Sequence[str]] | None = None,
-        gates: bool = False,
+        self, passages: Sequence[Passage], aspects: AspectsOfEach = None, *, gates: bool = False
     ) -> list[PassageAnswer]:
-        """Answer questions on some aspects, or on the model's own, about passages that `cut` gave, in order.
+        """Answer questions about passages that `cut` gave, read together, in order."""
 
-        `aspects_of_each` gives each passage its own; they are read together all the same.
-        """
-
-    def opened(self, passage: Passage) -> OpenedPassage | None:
+    def opened(self, passage: Passage) -> OpenedPassage | None:  # noqa: ARG002
         """Open a passage that `cut` gave for questions with parts masked; None where a model cannot."""
+        return None
 
 
-def aspect_columns(
-    own: Sequence[str], count: int, aspects: Sequence[str] | None, of_each: Sequence[Sequence[str]] | None
-) -> list[list[int]]:
+def aspect_columns(own: Sequence[str], count: int, aspects: AspectsOfEach) -> list[list[int]]:
     """Return for each of `count` passages where its aspects stand among a model's `own`."""
     place = {aspect: column for column, aspect in enumerate(own)}
-    if of_each is None:
-        return [[place[aspect] for aspect in (own if aspects is None else aspects)]] * count
-    return [[place[aspect] for aspect in listed] for listed in of_each]
+    return [[place[aspect] for aspect in listed] for listed in ([own] * count if aspects is None else aspects)]
 
 
 def keep_strongest(best: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:

@@ -13,8 +13,8 @@ weigh that. Names of targets stay: without them it would be another question.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Final, NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,48 +61,29 @@ def explain_answer(
     weighed: tuple[WordWeight, ...] = ()
     sentences: tuple[SentenceAnswer, ...] = ()
     if read:
-        question = _Question(engine, labels, present, prediction.text, read, target, aspect, label)
+        question = _Question(engine, prediction.text, read, target, aspect, labels, present, present.index(label))
         weighed, sentences = question.words() if words else (), question.sentences()
     probability, unread = float(row[present.index(label)]), prediction.unread(target)
     return Evidence(prediction.text, target, aspect, label, probability, weighed, sentences, unread)
 
 
-class _Masked(NamedTuple):
-    """Probabilities of the labels: of everything, without each part, of no part, and of each part alone."""
-
-    whole: Numbers  # (labels,)
-    masked: Numbers  # (parts, labels)
-    nothing: Numbers  # (labels,)
-    alone: Numbers  # (parts, labels)
-
-    def weights(self, column: int) -> Numbers:
-        """Return the mean of what a label's probability loses without each part, and gains by it alone."""
-        losses: Numbers = self.whole[column] - self.masked[:, column]
-        gains: Numbers = self.alone[:, column] - self.nothing[column]
-        return (losses + gains) / 2
-
-
+@dataclass
 class _Question:
     """One question about the passages that were read for its target."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        labels: tuple[Polarity, ...],
-        present: tuple[Polarity, ...],
-        text: str,
-        read: Sequence[Passage],
-        target: str,
-        aspect: str,
-        label: Polarity,
-    ) -> None:
-        self.engine, self.text, self.aspect, self.target, self.read = engine, text, aspect, target, read
-        self.own_labels, self.labels, self.column = labels, present, present.index(label)
-        self.opened = [engine.opened(passage) for passage in read]
-        self.best = 0
-        if len(read) > 1:
-            shares = [table[0] for table in self._answers(read)]  # of silence
-            self.best = int(np.argmin(shares))
+    engine: Engine
+    text: str
+    read: Sequence[Passage]
+    target: str
+    aspect: str
+    own_labels: tuple[Polarity, ...]  # the model's
+    labels: tuple[Polarity, ...]  # those there are
+    column: int  # of the answer
+
+    def __post_init__(self) -> None:
+        self.opened = [self.engine.opened(passage) for passage in self.read]
+        silence = [answer[0] for answer in self._answers(self.read)] if len(self.read) > 1 else [0.0]
+        self.best = int(np.argmin(silence))
 
     def words(self) -> tuple[WordWeight, ...]:
         """Return the weights of the words of the passage that gave the answer."""
@@ -114,7 +95,7 @@ class _Question:
             parts = list(_runs(passage, words))
             return tuple(map(WordWeight, parts, self._left_out(passage, parts).tolist()))
         own = _covered(opened, words)
-        weights = self._masked(opened, passage, own, _always(opened, own)).weights(self.column)
+        weights, *_ = self._masked(opened, passage, own, own)
         first = np.argsort(-weights, kind="stable")[:MOST_READINGS]
         left_out = self._left_out(passage, [words[number] for number in first])
         weights[first] = (weights[first] + left_out) / 2
@@ -133,7 +114,12 @@ class _Question:
         if not found:
             return ()
         strongest = max(found, key=lambda span: found[span][0])
-        carrying = [span for span in found if span == strongest or self._carries(*found[span])]
+        # One carries the answer if it has one of its own, or the answer needs it.
+        carrying = [
+            span
+            for span, (weight, answer) in found.items()
+            if span == strongest or (weight >= _CARRIES and (int(answer.argmax()) != 0 or self.column == 0))
+        ]
         return tuple(
             SentenceAnswer(
                 span,
@@ -144,18 +130,13 @@ class _Question:
             for span in sorted(carrying, key=lambda span: -found[span][0])
         )
 
-    def _carries(self, weight: float, answer: Numbers) -> bool:
-        """Tell whether a sentence has an answer of its own, or the answer needs it."""
-        return weight >= _CARRIES and (int(answer.argmax()) != 0 or self.column == 0)
-
     def _masked_sentences(
         self, opened: OpenedPassage, passage: Passage, spans: Sequence[Span]
     ) -> list[tuple[float, Numbers]]:
         """Return the weight of each sentence and its own answer, from one reading of the passage."""
-        always = _always(opened, _covered(opened, _words(self.text, passage)))
-        found = self._masked(opened, passage, _covered(opened, spans), always)
-        answers = found.alone if len(spans) > 1 else [found.whole]
-        return list(zip(found.weights(self.column).tolist(), answers, strict=True))
+        words = _covered(opened, _words(self.text, passage))
+        weights, whole, alone = self._masked(opened, passage, _covered(opened, spans), words)
+        return list(zip(weights.tolist(), alone if len(spans) > 1 else [whole], strict=True))
 
     def _read_sentences(self, passage: Passage, spans: Sequence[Span]) -> dict[Span, tuple[float, Numbers]]:
         """Return the same of a model that has to read again: of those sentences that name the target."""
@@ -170,12 +151,20 @@ class _Question:
         answers = self._answers([part for _, part in own])
         return {span: (float(answer[self.column]), answer) for (span, _), answer in zip(own, answers, strict=True)}
 
-    def _masked(self, opened: OpenedPassage, passage: Passage, own: Mask, always: Mask) -> _Masked:
-        """Ask with each row of `own` masked, and with it alone visible beside what always is."""
-        visible = np.concatenate([np.ones_like(own[:1]), ~own, always[None], own | always])
-        slot, count = passage.targets.index(self.target), len(own)
-        answers = self._restricted(opened.ask(slot, self.aspect, visible))
-        return _Masked(answers[0], answers[1 : count + 1], answers[count + 1], answers[count + 2 :])
+    def _masked(
+        self, opened: OpenedPassage, passage: Passage, own: Mask, words: Mask
+    ) -> tuple[Numbers, Numbers, Numbers]:
+        """Ask with each row of `own` masked, and with it alone visible beside what is no word: names and punctuation.
+
+        Returns the mean of what the answer's probability loses without each row, and gains by it alone; and the labels'
+        probabilities of everything, (labels,), and of each row alone, (rows, labels).
+        """
+        always = ~words.any(0, keepdims=True)
+        visible = np.concatenate([np.ones_like(always), ~own, always, own | always])
+        answers = self._restricted(opened.ask(passage.targets.index(self.target), self.aspect, visible))
+        (whole, *_), masked, (nothing, *_), alone = np.split(answers, np.cumsum([1, len(own), 1]))
+        losses, gains = whole[self.column] - masked[:, self.column], alone[:, self.column] - nothing[self.column]
+        return (losses + gains) / 2, whole, alone
 
     def _restricted(self, probabilities: NDArray[np.float32]) -> Numbers:
         """Return the probabilities of the labels there are, from the model's."""
@@ -185,7 +174,7 @@ class _Question:
 
     def _answers(self, passages: Sequence[Passage]) -> list[Numbers]:
         """Read passages, and return the labels' probabilities of each about the target."""
-        answers = self.engine.read_passages(passages, [self.aspect])
+        answers = self.engine.read_passages(passages, [[self.aspect]] * len(passages))
         return [
             self._restricted(answer.probabilities[passage.targets.index(self.target), 0])
             for passage, answer in zip(passages, answers, strict=True)
@@ -201,14 +190,8 @@ def _covered(opened: OpenedPassage, spans: Sequence[Span]) -> Mask:
     """Return which parts of a passage stand in each span, (spans, parts); mentions of targets stand in none."""
     free = np.array([slot is None for slot in opened.slots], bool)
     starts, ends = np.array([*opened.spans], np.int64).reshape(-1, 2).T
-    return np.array([(starts < span.end) & (ends > span.start) & free for span in spans], bool)
-
-
-def _always(opened: OpenedPassage, words: Mask) -> Mask:
-    """Return what is visible of a passage where none of its words is, (parts,): names and punctuation."""
-    visible = np.ones(len(opened.spans), bool)
-    visible[np.flatnonzero(words.any(0))] = False
-    return visible
+    covered = [(starts < span.end) & (ends > span.start) & free for span in spans]
+    return np.array(covered, bool).reshape(len(spans), len(free))
 
 
 def _words(text: str, passage: Passage) -> list[Span]:

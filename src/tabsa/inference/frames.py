@@ -1,7 +1,4 @@
-"""Opinions beside the rows of a frame of any library, and pandas' frames with them.
-
-pandas is not among the package's dependencies: whoever has a DataFrame has it.
-"""
+"""Opinions beside the rows of a frame of any library, and pandas' frames with them; whoever has one has pandas."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
@@ -61,17 +58,9 @@ def predict_frame(
     """
     import pandas as pd
 
+    where = (text_column, targets, target_column)
     added = added_columns(
-        predictor,
-        list(frame.columns),
-        lambda name: frame[name],
-        text_column,
-        targets,
-        target_column,
-        aspects,
-        layout,
-        every=every,
-        implied=implied,
+        predictor, list(frame.columns), frame.__getitem__, *where, aspects, layout, every=every, implied=implied
     )
     rows = frame if added.rows is None else frame.iloc[added.rows]
     columns = {}
@@ -98,31 +87,23 @@ def added_columns(
     """Return what `predict_frame` adds to a frame of any library, by its columns' `names` and each `column`'s cells."""
     if layout not in ("long", "wide"):
         raise DataError(f"layout is {layout!r}; expected 'long' or 'wide'")
-    implied = predictor.implied if implied is None else implied
-    if targets is not None and target_column is not None:
-        raise DataError("give either targets for all rows or a target_column")
-    if targets is None and target_column is None:
-        if not implied:
-            raise DataError("give either targets for all rows or a target_column, or say that texts imply theirs")
-        targets = [Target(UNNAMED, implied=True)]
     for name in (text_column, target_column):
         if name is not None and name not in names:
             raise DataError(f"the frame has no column {name!r}; it has: {', '.join(map(str, names))}")
-    texts = [_text(value, row) for row, value in enumerate(column(text_column))]
-    if target_column is None:
-        shared: Targets = targets if isinstance(targets, Mapping) else cast("list[str]", list(targets or ()))
-        predictions = predictor.predict_many(texts, shared, aspects, implied=implied)
-        pairs = [
-            f"{o.target}/{o.aspect}" if o.target != UNNAMED else o.aspect
-            for o in predictor.predict("", shared, aspects).opinions
-        ]
-    else:
-        nobody: list[Target] = [Target(UNNAMED, implied=True)] if implied else []
+    implied = predictor.implied if implied is None else implied
+    texts = ["" if is_missing(value) else cast("str", value) for value in column(text_column)]
+    own: list[list[str] | list[Target]] | None = None
+    if target_column is not None:
+        nobody = [Target(UNNAMED, implied=True)] if implied else []
         own = [_names(value, row) or nobody for row, value in enumerate(column(target_column))]
         if layout == "wide" and any(len(listed) > 1 for listed in own):
             raise DataError(f"the wide layout takes one target a row, but {target_column!r} has more; use 'long'")
-        predictions = predictor.predict_many(texts, aspects=aspects, targets_of_each=own, implied=implied)
-        pairs = list(predictor.choose_aspects(aspects))
+    shared = targets if targets is None or isinstance(targets, Mapping) else cast("list[str]", list(targets))
+    predictions = predictor.predict_many(texts, shared, aspects, targets_of_each=own, implied=implied)
+    pairs = list(predictor.choose_aspects(aspects))
+    if own is None:
+        opinions = predictor.predict("", shared, aspects, implied=implied).opinions
+        pairs = [f"{o.target}/{o.aspect}" if o.target != UNNAMED else o.aspect for o in opinions]
     added = _long(predictions, predictor.labels, every=every) if layout == "long" else _wide(predictions, pairs)
     clash = [name for name in added.values if name in names]
     if clash:
@@ -148,14 +129,6 @@ def _wide(predictions: Iterator[Prediction], columns: Sequence[str]) -> AddedCol
     silent = [NONE] * len(columns)
     rows = [[opinion.polarity for opinion in prediction.opinions] or silent for prediction in predictions]
     return AddedColumns({column: [row[place] for row in rows] for place, column in enumerate(columns)}, None)
-
-
-def _text(value: object, row: int) -> str:
-    if isinstance(value, str):
-        return value
-    if is_missing(value):
-        return ""
-    raise DataError(f"row {row} has a text of type {type(value).__name__}; expected a string")
 
 
 def _names(value: object, row: int) -> list[str]:

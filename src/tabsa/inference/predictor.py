@@ -158,7 +158,7 @@ class Predictor:
         self, passages: Sequence[Passage], aspects_of_each: Sequence[Sequence[str]], *, explain: bool = False
     ) -> list[PassageAnswer]:
         """Answer passages of any texts, read together; nothing depends on what is read beside it."""
-        return self.engine.read_passages(passages, aspects_of_each=aspects_of_each, gates=explain)
+        return self.engine.read_passages(passages, aspects_of_each, gates=explain)
 
     def prediction(self, item: Query, answers: Sequence[PassageAnswer], *, explain: bool = False) -> Prediction:
         """Return what comes of a text, from the answers of each of its passages."""

@@ -21,10 +21,7 @@ _SHARE: Final = 0.25  # of the heaviest word's weight: what a word of a phrase h
 
 
 class WordWeight(NamedTuple):
-    """A word (or a run of words), and how many points of the answer's probability it carries, from -1 to 1.
-
-    What weighs less than nothing speaks against the answer.
-    """
+    """A word or a run of words, and the points of the answer's probability it carries: -1, against it, to 1."""
 
     span: Span
     weight: float

@@ -6,12 +6,12 @@ next one picked is far from all picked before (farthest-first, the greedy core-s
 distance weighed by how unsure the model is.
 """
 
-import heapq
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from itertools import islice, repeat
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -106,7 +106,8 @@ def suggest_of(
     """Return the same of texts whose targets are known; memory does not grow with their number."""
     if n < 1 or (questions is not None and questions < 1):
         raise DataError("nothing is asked for; expected at least 1 text and 1 question")
-    pool = _Pool(max(_POOL * n, _SMALLEST_POOL), known={_gist(text) for text in labelled})
+    size, known = max(_POOL * n, _SMALLEST_POOL), {_gist(text) for text in labelled}
+    pool: dict[tuple[str, ...], Suggestion] = {}  # the most unsure texts so far, none of them twice
     read = (one for one in texts if one.text.strip() and any(t.mentions or t.implied for t in one.targets))
     while chunk := list(islice(read, _CHUNK)):
         predictions = predictor.predict_many(
@@ -115,8 +116,13 @@ def suggest_of(
             targets_of_each=[[t for t in one.targets if t.mentions or t.implied] for one in chunk],
         )
         for one, prediction in zip(chunk, predictions, strict=True):
-            pool.add(_suggestion(one, prediction.opinions, questions))
-    return _spread(pool.suggestions(), n, predictor, labelled[-_MOST_CENTRES:])
+            if (gist := _gist(one.text)) not in known:
+                found = _suggestion(one, prediction.opinions, questions)
+                pool[gist] = max(pool.get(gist, found), found, key=lambda suggestion: suggestion.uncertainty)
+        # Of texts that are as unsure, the earlier ones stay: what comes later never decides.
+        unsure = nlargest(size, pool.items(), key=lambda item: (item[1].uncertainty, -item[1].index))
+        pool = dict(unsure)
+    return _spread([*pool.values()], n, predictor, labelled[-_MOST_CENTRES:])
 
 
 def _suggestion(one: MarkedText, opinions: Sequence[PredictedOpinion], questions: int | None) -> Suggestion:
@@ -131,30 +137,6 @@ def _suggestion(one: MarkedText, opinions: Sequence[PredictedOpinion], questions
             every.append(OpenQuestion(*pair, first, 1 - (first - second), opinion.target in named))
     unsure = sorted(every, key=lambda question: -question.uncertainty)[:questions]
     return Suggestion(one.index, one.text, tuple(unsure), sum(q.uncertainty for q in unsure) / len(unsure))
-
-
-class _Pool:
-    """The most unsure texts so far, none of them twice."""
-
-    def __init__(self, size: int, known: set[tuple[str, ...]]) -> None:
-        self._size, self._known = size, known
-        self._heap: list[tuple[float, int, tuple[str, ...], Suggestion]] = []
-
-    def add(self, suggestion: Suggestion) -> None:
-        if len(self._heap) == self._size and suggestion.uncertainty <= self._heap[0][0]:
-            return
-        gist = _gist(suggestion.text)
-        if gist in self._known:
-            return
-        self._known.add(gist)
-        # Of texts that are as unsure, the earlier one stays: the index decides, and so never what comes after it.
-        heapq.heappush(self._heap, (suggestion.uncertainty, -suggestion.index, gist, suggestion))
-        if len(self._heap) > self._size:
-            self._known.remove(heapq.heappop(self._heap)[2])
-
-    def suggestions(self) -> list[Suggestion]:
-        """Return the most unsure first."""
-        return [entry[-1] for entry in sorted(self._heap, key=lambda entry: (-entry[0], -entry[1]))]
 
 
 def _spread(pool: Sequence[Suggestion], n: int, predictor: Predictor, labelled: Sequence[str]) -> list[Suggestion]:

@@ -46,10 +46,7 @@ class Network(nn.Module):
         return [torch.Generator().manual_seed(seed) for seed in self.seeds]
 
     def rate_factors(self, *, decay: float = 1.0, head: float = 1.0) -> dict[str, float]:  # noqa: ARG002
-        """Return what the learning rate of some parameters is multiplied by; that of the others is as it is.
-
-        `decay` and `head` are for networks with an encoder: layer by layer, and for what is not the encoder's.
-        """
+        """Return what rates of parameters are multiplied by: `decay` an encoder's layer, `head` what is not its own."""
         return {}
 
     @property

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from tabsa.checkpoint.model_folder import GRAPHS, ModelFolder, Precision, add_files
-from tabsa.config import build
-from tabsa.errors import ConfigError, ModelError, first_line
+from tabsa.errors import ModelError, first_line
 from tabsa.models.registry import SYSTEMS, System, system_of
 from tabsa.schema import Span, Target
 
@@ -34,15 +33,9 @@ def export(folder: ModelFolder, precision: Precision = "float32") -> Path:
         raise ModelError(f"a '{system.name}' {why}; these can: {', '.join(able)}")
     if not find_spec("onnx"):
         raise ModelError("exporting needs the package onnx: pip install 'tabsa[train]'")
-    for name, array in folder.weights.items():
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ModelError(f"{folder.path}: '{name}' of the weights holds something that is not a finite number")
-    # An encoder's sizes are no options; its builder checks them.
-    options = {name: value for name, value in folder.config.model.items() if name != "shape"}
-    try:
-        build(system.config_class, options, "model.")
-    except ConfigError as e:
-        raise ModelError(f"{folder.path / 'config.json'}: {e}") from e
+    if not folder.weights:  # read now, because numbers that are none are refused there
+        raise ModelError(f"{folder.path} has no weights")
+    system.read_options(folder)  # refuses those that no model has
     if find_spec("torch") and not system.open_aspects:  # without PyTorch nobody trained anything here
         _compare_with_network(folder, system)
     built = _built(folder, system, precision, half=folder.compact)

@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 
 from tabsa.checkpoint.model_folder import ModelFolder
-from tabsa.config import build
 from tabsa.embeddings.vectors import lookup
 from tabsa.encoding.target_words import aspect_matrix, target_word
 from tabsa.errors import ConfigError, ModelError
@@ -27,16 +26,12 @@ def load_model(folder: ModelFolder, words: NDArray[np.float32], targets: tuple[i
     config, system = folder.config, system_of(folder)
     if not system.network:
         raise ModelError(f"{folder.path} holds an '{config.kind}', which is no network")
-    concepts = None
-    if system.concepts:
-        if folder.concepts is None:
-            raise ModelError(f"{folder.path} has no concepts.safetensors, without which a {config.kind} cannot read")
-        concepts = torch.from_numpy(folder.concepts.matrix)
+    concepts = None if folder.concepts is None else torch.from_numpy(folder.concepts.matrix)
     aspects = torch.from_numpy(aspect_matrix(config.aspects, folder.vectors))
     vocabulary = Vocabulary(torch.from_numpy(words), targets, aspects, len(config.labels), concepts)
     try:
-        model: Model = system.network_class()(build(system.config_class, config.model, "model."), vocabulary, (0,))
-    except ConfigError as e:
+        model: Model = system.network_class()(system.read_options(folder), vocabulary, (0,))
+    except ConfigError as e:  # of options that do not go together
         raise ModelError(f"{folder.path / 'config.json'}: {e}") from e
     expected = {name: tuple(parameter.shape[1:]) for name, parameter in model.named_parameters()}
     found = {name: array.shape for name, array in folder.weights.items()}
@@ -46,8 +41,6 @@ def load_model(folder: ModelFolder, words: NDArray[np.float32], targets: tuple[i
                 f"{folder.path}: the weights do not fit config.json: '{name}' has shape {found.get(name)}, "
                 f"expected {expected.get(name)}"
             )
-        if not np.isfinite(folder.weights[name]).all():
-            raise ModelError(f"{folder.path}: '{name}' of the weights holds something that is not a finite number")
     model.load_state_dict({name: torch.from_numpy(array).unsqueeze(0) for name, array in folder.weights.items()})
     return model
 
@@ -56,32 +49,25 @@ class Port(NamedTuple):
     """An input or an output."""
 
     name: str
-    shape: tuple[int | str, ...]
 
 
 class NetworkSession:
     """The network of a folder with the inputs and outputs of its graph, `slots` in place of `neighbours`."""
 
     def __init__(self, folder: ModelFolder) -> None:
-        config = folder.config
-        self.folder, self.lock = folder, threading.Lock()
-        targets = lookup([target_word(slot) for slot in range(config.targets)], folder.vectors).matrix
+        self.folder, self.system, self.lock = folder, system_of(folder), threading.Lock()
+        targets = lookup([target_word(slot) for slot in range(folder.config.targets)], folder.vectors).matrix
         # Padding, the targets, and behind these the words of a batch.
         self.first = np.concatenate([np.zeros_like(targets[:1]), targets])
         self.model = load_model(folder, self.first, tuple(range(1, len(self.first)))).eval()
 
     def get_inputs(self) -> list[Port]:
         """Name what is read."""
-        words = ("batch", "length", self.folder.vectors.dim)
-        names = ["slots", *(["concepts"] if system_of(self.folder).concepts else [])]
-        return [Port("words", words), Port("lengths", words[:1]), *(Port(name, words[:2]) for name in names)]
+        return [Port(name) for name in ("words", "lengths", "slots", *(["concepts"] if self.system.concepts else []))]
 
     def get_outputs(self) -> list[Port]:
         """Name what is answered."""
-        config = self.folder.config
-        shape = ("batch", config.targets, len(config.aspects), len(config.labels))
-        memory = [Port("gates", ()), Port("attention", ())] if system_of(self.folder).gates else []
-        return [Port("probabilities", shape), *memory]
+        return [Port(name) for name in ("probabilities", *(["gates", "attention"] if self.system.gates else []))]
 
     def run(self, names: Sequence[str], inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]:
         """Answer a batch."""

@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import Any, Final
 
 from tabsa.checkpoint.model_folder import ModelFolder, Precision
-from tabsa.config import nearest
+from tabsa.config import build, nearest
 from tabsa.encoding.answers import Engine
-from tabsa.errors import ModelError
+from tabsa.errors import ConfigError, ModelError
 
 _SAEIDI, _MA, _LIU = "Saeidi et al. (2016)", "Ma et al. (2018)", "Liu, Cohn and Baldwin (2018)"
 _PYTORCH: Final = "PyTorch"
@@ -19,10 +19,7 @@ _PYTORCH: Final = "PyTorch"
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """A system this package has: what it is, whose it is, and what it can do.
-
-    Parts are written as `module:name`; an empty one is not there.
-    """
+    """A system: what it is, whose it is, and what it can do; a part is `module:name`, an empty one is not there."""
 
     name: str
     about: str
@@ -45,13 +42,19 @@ class System:
     @property
     def config_class(self) -> type[Any]:
         """The class of its options."""
-        found: type[Any] = _part(self.config)
-        return found
+        return _part(self.config)
+
+    def read_options(self, folder: ModelFolder) -> Any:
+        """Read the options of a model folder, an instance of `config_class`."""
+        options = {name: value for name, value in folder.config.model.items() if name != "shape"}  # an encoder's sizes
+        try:
+            return build(self.config_class, options, "model.")
+        except ConfigError as e:
+            raise ModelError(f"{folder.path / 'config.json'}: {e}") from e
 
     def network_class(self) -> type[Any]:
         """Import the network's class; needs PyTorch."""
-        found: type[Any] = _part(self.network)
-        return found
+        return _part(self.network)
 
     def build_graph(self, folder: ModelFolder, precision: Precision, *, half: bool) -> Any:
         """Build an `onnx.ModelProto` of a model folder, its constants in float16 if `half`; needs onnx."""
@@ -63,9 +66,10 @@ class System:
         return engine
 
 
-def _part(name: str) -> Any:
+def _part(name: str) -> type[Any]:
     module, _, attribute = name.partition(":")
-    return getattr(import_module(module), attribute)
+    part: type[Any] = getattr(import_module(module), attribute)
+    return part
 
 
 _LSTM: Final = System(
@@ -151,4 +155,6 @@ def system_of(folder: ModelFolder) -> System:
     kind = folder.config.kind
     if kind not in SYSTEMS:
         raise ModelError(f"{folder.path} holds a '{kind}', which is no system of this version{nearest(kind, SYSTEMS)}")
+    if SYSTEMS[kind].concepts and folder.concepts is None:
+        raise ModelError(f"{folder.path} has no concepts.safetensors, without which a {kind} cannot read")
     return SYSTEMS[kind]

@@ -16,11 +16,7 @@ ScanPath = Literal["auto", "step", "packed", "fused"]
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """The way that a batch is read: in training, with dropout drawn from `generators`; otherwise without.
-
-    Raises:
-        ValueError: training without generators, which would mean no dropout, or bf16 products on a CPU (`check`).
-    """
+    """The way that a batch is read: in training, with dropout drawn from `generators`; otherwise without."""
 
     training: bool = False
     generators: Sequence[torch.Generator] | None = None  # dropout's, one a seed
@@ -63,6 +59,11 @@ def xavier(tensor: Tensor, generator: torch.Generator) -> Tensor:
 def parameter(generators: Sequence[torch.Generator], *shape: int, init: Init) -> nn.Parameter:
     """A parameter of shape (S, *shape), each seed's entry drawn from its own generator."""
     return nn.Parameter(torch.stack([init(torch.empty(shape), generator) for generator in generators]))
+
+
+def side_by_side(matrices: Tensor) -> Tensor:
+    """Several matrices as one, for S x directions groups: (S, directions, m, d, e) -> (G, d, m e)."""
+    return matrices.flatten(0, 1).transpose(1, 2).flatten(2)
 
 
 def dropout(x: Tensor, rate: float, context: Context, *, shape: Sequence[int]) -> Tensor:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from tabsa.nn.context import Context, constant, dropout, parameter, xavier
+from tabsa.nn.context import Context, constant, dropout, parameter, side_by_side, xavier
 from tabsa.nn.scan import reverse
 
 _FORGET = 1  # the gates' order: i, f, g, o as PyTorch has it; i, f, o, k, g; of concepts i, f, o, k, Cm
@@ -124,20 +124,15 @@ class SenticBiLSTM(nn.Module):
         known = _products(concepts, lengths, self.concepts)  # (G, T, B, 5 units)
         gates = torch.cat([raw[..., : 4 * units] + known[..., : 4 * units], raw[..., 4 * units :]], dim=-1)
         knowledge = torch.tanh(known[..., 4 * units :])
-        states = sentic_scan(gates, knowledge, _side_by_side(self.states), ends)
+        states = sentic_scan(gates, knowledge, side_by_side(self.states), ends)
         states = states.view(seeds, 2, length, batch, units).transpose(2, 3)  # (S, 2, B, T, units)
         return torch.cat([states[:, 0], reverse(states[:, 1], lengths)], dim=-1)
-
-
-def _side_by_side(matrices: Tensor) -> Tensor:
-    """(S, 2, 5, d, units) -> (G, d, 5 units)."""
-    return matrices.flatten(0, 1).transpose(1, 2).flatten(2)
 
 
 def _products(x: Tensor, lengths: Tensor, matrices: Tensor) -> Tensor:
     """Multiply each sentence (S, B, T, d) and its reverse with all gates' matrices: (G, T, B, 5 units)."""
     both = torch.stack([x, reverse(x, lengths)], dim=1).flatten(0, 1).transpose(1, 2)  # (G, T, B, d)
-    matrix = _side_by_side(matrices)
+    matrix = side_by_side(matrices)
     return torch.bmm(both.flatten(1, 2), matrix).view(*both.shape[:3], matrix.shape[2])
 
 

@@ -3,7 +3,7 @@
 Shapes at line ends use S seeds, B texts, T word pieces, d dimensions of a state, h heads.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
@@ -88,8 +88,7 @@ def fake_quantise(weight: Tensor) -> Tensor:
     return weight + ((weight / scale).round() * scale - weight).detach()
 
 
-def quantised(weights: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+def quantised(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """A layer's weights, those that int8 rounds rounded."""
-    for name, weight in weights.items():
-        rounds = weight.dim() == 3 and min(weight.shape[1:]) >= NARROW
-        yield name, fake_quantise(weight) if rounds else weight
+    rounds = {name for name, weight in weights.items() if weight.dim() == 3 and min(weight.shape[1:]) >= NARROW}
+    return {name: fake_quantise(weight) if name in rounds else weight for name, weight in weights.items()}

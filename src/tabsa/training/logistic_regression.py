@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.datasets.checking import any_named, mostly_implied, notes_on, warn_of
+from tabsa.encoding.answers import softmax
 from tabsa.encoding.arrays import UNLABELLED, combine_readings, gold_labels, passage_labels, readings
 from tabsa.errors import ConfigError, TabsaError
 from tabsa.evaluation.metrics import FAMILIES
 from tabsa.evaluation.report import Report, evaluate
 from tabsa.models.linear.linear_features import Decision, FeatureSpace, LRConfig, SparseRows, Tagger, passage_ngrams
-from tabsa.models.linear.linear_model import LinearEngine, LinearModel, softmax, tagger_for, write_model
+from tabsa.models.linear.linear_model import LinearEngine, LinearModel, tagger_for, write_model
 from tabsa.schema import Dataset
 from tabsa.training.loop import class_weights, figures_of, selected
 from tabsa.training.model_card import model_card

@@ -10,7 +10,7 @@ from tabsa.errors import ConfigError
 from tabsa.models.base import Model, ModelOutput, Vocabulary
 from tabsa.models.entnet.entnet_config import EntNetConfig
 from tabsa.nn.attention import mentions, neighbours
-from tabsa.nn.context import Context, constant, dropout, mask, normal, parameter, xavier
+from tabsa.nn.context import Context, constant, dropout, mask, normal, parameter, side_by_side, xavier
 from tabsa.nn.memory import DelayWeights, MemoryCell, MemoryWeights, Words, prelu
 from tabsa.nn.scan import reverse, scan
 
@@ -168,14 +168,9 @@ class DelayedEntNet(EntNet):
     def delay_weights(self) -> DelayWeights:
         """The delay's weights, its gates side by side in one matrix."""
         return DelayWeights(
-            inputs=_side_by_side(self.delay_inputs),
-            gates=_side_by_side(self.delay_gates),
+            inputs=side_by_side(self.delay_inputs),
+            gates=side_by_side(self.delay_gates),
             new=self.delay_new.flatten(0, 1),
             bias=self.delay_bias.flatten(2, 3).flatten(0, 1),
             vector=self.delay_vector.flatten(0, 1),
         )
-
-
-def _side_by_side(matrices: Tensor) -> Tensor:
-    """(S, directions, m, d, d) -> (S x directions, d, m d)."""
-    return matrices.flatten(0, 1).transpose(1, 2).flatten(2, 3)

@@ -13,47 +13,31 @@ from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import TensorProto
 
 from tabsa.checkpoint.model_folder import ModelFolder, Precision
 from tabsa.embeddings.vectors import lookup
 from tabsa.encoding.target_words import aspect_matrix, target_word
-from tabsa.models.onnx.graph_builder import Graph, Products, biased_weights
+from tabsa.models.onnx.graph_builder import Array, Arrays, Graph, Products, biased_weights
 
-Arrays = Mapping[str, NDArray[Any]]
+Options = Mapping[str, Any]
 
 
 def graph(folder: ModelFolder, precision: Precision, *, half: bool) -> onnx.ModelProto:
-    """Build the graph of a model folder."""
-    config = folder.config
-    targets = lookup([target_word(slot) for slot in range(config.targets)], folder.vectors).matrix
-    aspects = aspect_matrix(config.aspects, folder.vectors)
-    weights = biased_weights(folder)
-    return entnet(config.model, weights, targets, aspects, config.temperature, half=half, precision=precision)
+    """Build the graph of a model folder; `half` stores constants in float16.
 
-
-def entnet(
-    options: Mapping[str, Any],
-    weights: Arrays,
-    target_vectors: NDArray[np.float32],
-    aspect_vectors: NDArray[np.float32],
-    temperature: float = 1.0,
-    *,
-    half: bool = False,
-    precision: Precision = "float32",
-) -> onnx.ModelProto:
-    """Build the graph; `options` and `weights` are a model folder's, one seed's.
-
-    `half` stores constants in float16. `precision` is that of the products in the readings, nearly all the work.
+    `precision` is that of the products in the readings, nearly all the work.
     """
+    config, weights, options = folder.config, biased_weights(folder), folder.config.model
+    target_vectors = lookup([target_word(slot) for slot in range(config.targets)], folder.vectors).matrix
+    aspect_vectors, temperature = aspect_matrix(config.aspects, folder.vectors), config.temperature
     tied = target_vectors if options["keys"] != "free" else target_vectors[:0]
     keys = np.concatenate([tied, weights["free_keys"]])
     chains, d = keys.shape
     g = Graph("entnet", half=half)
     words = g.input("words", ["batch", "length", d])
     lengths = g.input("lengths", ["batch"], TensorProto.INT64)
-    memory, gates = _read(g, options, weights, keys, words, lengths, precision)
+    memory, gates = _read(Products(g, precision), options, weights, keys, words, lengths)
     attention = _attention(options, weights, keys, target_vectors, aspect_vectors)  # (K, A, n)
     count, aspects, _ = attention.shape
     # The product first: there are more questions than chains.
@@ -71,13 +55,7 @@ def entnet(
     return g.model()
 
 
-def _attention(
-    options: Mapping[str, Any],
-    weights: Arrays,
-    keys: NDArray[Any],
-    targets: NDArray[np.float32],
-    aspects: NDArray[np.float32],
-) -> NDArray[np.float32]:
+def _attention(options: Options, weights: Arrays, keys: Array, targets: Array, aspects: Array) -> Array:
     """Compute the share of each chain in each question, (K, A, n); it does not depend on the sentence."""
     question = np.repeat(targets[:, None], len(aspects), axis=1)
     if options["attention"] == "target-aspect":
@@ -87,17 +65,9 @@ def _attention(
     return np.asarray(scores / scores.sum(-1, keepdims=True), np.float32)
 
 
-def _read(
-    g: Graph,
-    options: Mapping[str, Any],
-    weights: Arrays,
-    keys: NDArray[Any],
-    words: str,
-    lengths: str,
-    precision: Precision,
-) -> tuple[str, str]:
+def _read(by: Products, options: Options, weights: Arrays, keys: Array, words: str, lengths: str) -> tuple[str, str]:
     """Add both readings: memories summed, (B, n, d), and gates, (B, directions, T, n)."""
-    chains, d = keys.shape
+    g, (chains, d) = by.g, keys.shape
     timed = g.op("Transpose", words, perm=[1, 0, 2])  # (T, B, d)
     length = g.op("Squeeze", g.op("Shape", words, start=1, end=2))
     steps = g.op("Range", g.constant(0), length, g.constant(1))
@@ -125,7 +95,7 @@ def _read(
             nearby = turned(nearby) if backward else nearby
         own = {name: weights[name][way] for name in weights if name in _STEP or name.startswith("delay_")}
         own["slope"] = weights["slope"][way if len(weights["slope"]) > 1 else 0]
-        memory, gate = _scan(g, own, keys, reading, going, nearby, start, precision, normalise=options["normalise"])
+        memory, gate = _scan(by, own, keys, reading, going, nearby, start, normalise=options["normalise"])
         memories.append(memory)
         gate = turned(gate) if backward else gate
         gates.append(g.insert(g.op("Transpose", gate, perm=[1, 0, 2]), 1))  # (B, 1, T, n)
@@ -137,32 +107,23 @@ _STEP = ("memory", "key", "word", "bias")  # besides the slope and the delay's, 
 
 
 def _scan(
-    g: Graph,
-    weights: Arrays,
-    keys: NDArray[Any],
-    words: str,
-    going: str,
-    nearby: str,
-    start: str,
-    precision: Precision,
-    *,
-    normalise: bool,
+    by: Products, weights: Arrays, keys: Array, words: str, going: str, nearby: str, start: str, *, normalise: bool
 ) -> tuple[str, str]:
     """Add one reading of `words` (T, B, d): the memory at the end, (R, d), and the gates, (T, B, n)."""
-    by_word = Products(g, precision)
-    candidate = by_word.times(by_word.rows(words), weights["word"])
+    g = by.g
+    candidate = by.times(by.rows(words), weights["word"])
     by_key = keys @ weights["key"] + weights.get("bias", 0)  # V k, (n, d)
     candidate = g.reshape(g.op("Add", g.insert(candidate, 2), g.constant(by_key)), 0, -1, keys.shape[1])
     given = g.op("MatMul", words, g.constant(keys.T))  # (T, B, n)
     given = g.op("Add", given, nearby) if nearby else given
     states = [start, g.op("Mul", start, g.constant(0.0))] if "delay_new" in weights else [start]
-    body = _step(weights, keys, precision, half=g.half, normalise=normalise)
+    body = _step(weights, keys, by.precision, half=g.half, normalise=normalise)
     inputs = [words, candidate, going, given]
     results = g.ops("Scan", len(states) + 1, *states, *inputs, body=body.proto(), num_scan_inputs=len(inputs))
     return results[0], results[-1]
 
 
-def _step(weights: Arrays, keys: NDArray[Any], precision: Precision, *, half: bool, normalise: bool) -> Graph:
+def _step(weights: Arrays, keys: Array, precision: Precision, *, half: bool, normalise: bool) -> Graph:
     """Build `nn.memory.MemoryCell` as the body of a Scan: states first, then one word's inputs.
 
     `memory` and with a delay `delay` (R, d); `word` (B, d), `candidate` V k + W w (R, d), `going` (B, 1), whether the

@@ -22,7 +22,7 @@ from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import ModelFolder, Precision, write_folder
 from tabsa.config import build
 from tabsa.datasets.locate import find
-from tabsa.encoding.answers import PassageAnswer, aspect_columns
+from tabsa.encoding.answers import AspectsOfEach, Engine, PassageAnswer, aspect_columns, softmax
 from tabsa.encoding.passages import Passage
 from tabsa.encoding.passages import passages as cut_passages
 from tabsa.errors import DataError, DataNotFoundError, ModelError, TabsaError
@@ -50,8 +50,6 @@ class LinearModel:
         for array, size in sizes:
             if array.shape != size:
                 raise ValueError(f"an array of shape {array.shape} is there for one of {size}")
-            if not np.isfinite(array).all() or not np.isfinite(self.none_bias):
-                raise ValueError("a number is not finite")
 
     @property
     def config(self) -> LRConfig:
@@ -68,19 +66,9 @@ class LinearModel:
         return result
 
     def predict(self, passages: Iterable[Passage], tagger: Tagger | None = None) -> NDArray[np.float64]:
-        """Compute the probabilities for every target of every passage, in order: (targets, A, L).
-
-        `tagger` is what `tagger_for` gives for this model's `config`.
-        """
+        """Compute the probabilities for every target of every passage, in order: (targets, A, L)."""
         groups = (ngrams for passage in passages for ngrams in passage_ngrams(passage, self.config, tagger))
         return softmax(self.logits(self.space.encode(groups)))
-
-
-def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn logits into probabilities over the last axis."""
-    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    result: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
-    return result
 
 
 def write_model(
@@ -127,23 +115,19 @@ def read_model(folder: ModelFolder) -> LinearModel:
 
 
 _FILE: Final = "nltk_data/taggers/averaged_perceptron_tagger_eng/averaged_perceptron_tagger_eng.{}.json"
-_PARTS: Final = ("weights", "tagdict", "classes")
 
 
 def tagger_for(config: LRConfig, data_dir: Path | None = None) -> Tagger | None:
-    """Load the tagger that a model needs; None where it reads words only."""
-    return load_tagger(data_dir) if config.pos_ngrams else None
-
-
-def load_tagger(data_dir: Path | None = None) -> Tagger:
-    """NLTK's English tagger, from where data is looked for or else from NLTK's own folders."""
+    """Load NLTK's English tagger, from our data or NLTK's own folders; None for a model that reads words only."""
+    if not config.pos_ngrams:
+        return None
     try:
         from nltk.tag.perceptron import PerceptronTagger
     except ImportError as e:
         raise TabsaError("part-of-speech tags need NLTK: pip install nltk", code="no_tagger") from e
     try:
         # Read here and handed over, because NLTK refuses to open files outside its own folders.
-        tagger = PerceptronTagger.decode_json_obj([_read(part, data_dir) for part in _PARTS])
+        tagger = PerceptronTagger.decode_json_obj([_read(part, data_dir) for part in ("weights", "tagdict", "classes")])
     except DataNotFoundError as absent:
         try:
             tagger = PerceptronTagger()
@@ -160,14 +144,10 @@ def _read(part: str, data_dir: Path | None) -> Any:
         raise DataError(f"{path} is not valid JSON: {e}; fetch it again with `tabsa data fetch nltk-tagger`") from e
 
 
-class LinearEngine:
-    """Runs one `lr`; safe to use from several threads.
-
-    A model whose features are tags too needs NLTK and its tagger's data, which are looked for at the first reading.
-    """
+class LinearEngine(Engine):
+    """Runs one `lr`; safe to use from several threads. A tagger is looked for at the first reading."""
 
     at_once = sys.maxsize  # it knows the question's target, and any others
-    attention = None  # it has no chains
 
     def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:  # noqa: ARG002
         if precision != "float32":
@@ -191,21 +171,16 @@ class LinearEngine:
     def read_passages(
         self,
         passages: Sequence[Passage],
-        aspects: Sequence[str] | None = None,
+        aspects: AspectsOfEach = None,
         *,
-        aspects_of_each: Sequence[Sequence[str]] | None = None,
         gates: bool = False,  # noqa: ARG002
     ) -> list[PassageAnswer]:
         """Read passages; a linear model has no gates to give."""
         if not passages:
             return []
-        columns = aspect_columns(self.folder.config.aspects, len(passages), aspects, aspects_of_each)
+        columns = aspect_columns(self.folder.config.aspects, len(passages), aspects)
         answers = self.model.predict(passages, self.tagger).astype(np.float32)
         probabilities = shares(answers, answers.shape, self.folder.path)
         ends = np.cumsum([len(passage.targets) for passage in passages])
         parts = zip(np.split(probabilities, ends[:-1]), columns, strict=True)
         return [PassageAnswer(part[:, own], None) for part, own in parts]
-
-    def opened(self, passage: Passage) -> None:  # noqa: ARG002
-        """Return None: a word that is to be hidden has to be left out of the reading."""
-        return

@@ -5,36 +5,20 @@ and for SenticLSTM `concepts` (B, T), rows of the folder's table of concepts, wh
 Output: `probabilities` (B, K, A, labels). The vectors of words that mention a target are replaced inside.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import TensorProto
 
 from tabsa.checkpoint.model_folder import ModelFolder, Precision
-from tabsa.errors import ModelError
-from tabsa.models.onnx.graph_builder import Graph, biased_weights
+from tabsa.models.onnx.graph_builder import Array, Arrays, Graph, biased_weights
 
-Arrays = Mapping[str, NDArray[Any]]
 _GATES = [0, 3, 1, 2]  # ONNX's order i, o, f, c out of PyTorch's i, f, g, o
 _LOWEST = float(np.finfo(np.float32).min)
 
 
-def graph(folder: ModelFolder, precision: Precision, *, half: bool) -> onnx.ModelProto:  # noqa: ARG001 (float32 is all)
-    """Build the graph of a model folder."""
-    config, weights = folder.config, biased_weights(folder)
-    if "reader.concepts" in weights and folder.concepts is None:
-        raise ModelError(f"{folder.path} has no concepts.safetensors, without which a {config.kind} cannot read")
-    concepts = None if folder.concepts is None else folder.concepts.matrix
-    last_states = config.kind == "lstm-final"
-    return lstm(weights, config.targets, config.temperature, half=half, concepts=concepts, last_states=last_states)
-
-
-@dataclass(frozen=True)
-class _Sentences:
+class _Sentences(NamedTuple):
     """The inputs of a graph, by name, and what is read off them."""
 
     words: str  # (B, T, d)
@@ -44,30 +28,25 @@ class _Sentences:
     mentions: str  # which words mention each target, (B, K, T)
 
 
-def lstm(
-    weights: Arrays,
-    targets: int,
-    temperature: float = 1.0,
-    *,
-    half: bool = False,
-    concepts: NDArray[np.float32] | None = None,
-    last_states: bool = False,
-) -> onnx.ModelProto:
-    """Build the graph; `weights` are a model folder's, one seed's; `half` stores them in float16.
+def graph(folder: ModelFolder, precision: Precision, *, half: bool) -> onnx.ModelProto:  # noqa: ARG001 (float32 is all)
+    """Build the graph of a model folder; `half` stores constants in float16.
 
-    What the weights are says which system it is, but for LSTM-Final and LSTM-Loc: the first has `last_states`.
+    What the weights are says which system it is, but for LSTM-Final, which reads off the last states.
     """
+    config, weights, concepts = folder.config, biased_weights(folder), folder.concepts
+    targets, temperature = config.targets, config.temperature
     g = Graph("lstm", half=half)
     marks = weights["marks"] if "marks" in weights else weights["mark"][None]
     read = _sentences(g, marks.shape[-1], targets)
     is_target = g.op("GreaterOrEqual", read.slots, g.constant(0))
     words = g.op("Where", g.insert(is_target, 2), g.constant(marks[-1]), read.words)  # (B, T, d)
     if "marks" in weights:
+        last_states = config.kind == "lstm-final"
         _once_a_target(g, weights, read, words, targets, temperature, last_states=last_states)
         return g.model()
     if concepts is not None:
         rows = g.input("concepts", ["batch", "length"], TensorProto.INT64)
-        states = _read_sentic(g, weights, words, g.op("Gather", g.constant(concepts), rows), read.lengths)
+        states = _read_sentic(g, weights, words, g.op("Gather", g.constant(concepts.matrix), rows), read.lengths)
     else:
         timed, _ = _read(g, weights, g.op("Transpose", words, perm=[1, 0, 2]), read.lengths)
         states = g.op("Transpose", timed, perm=[1, 0, 2])
@@ -128,10 +107,7 @@ def _once_a_target(
 
 
 def _read(g: Graph, weights: Arrays, timed: str, lengths: str) -> tuple[str, str]:
-    """Add `nn.lstm.BiLSTM` over `timed` (T, R, d): the states at each word, (T, R, 2 units), and the last ones.
-
-    Those are (2, R, units). A state after a sentence's end means nothing.
-    """
+    """Add `nn.lstm.BiLSTM` over `timed` (T, R, d): states at each word (T, R, 2 units), and the last (2, R, units)."""
     units = weights["reader.states"].shape[-1]
     # The gates' matrices as ONNX takes them: (2, 4, d, units) -> (2, 4 units, d).
     matrices = [weights[f"reader.{part}"][:, _GATES].transpose(0, 1, 3, 2) for part in ("inputs", "states")]
@@ -157,10 +133,7 @@ def _share(g: Graph, scores: str, where: str) -> str:
 
 
 def _read_sentic(g: Graph, weights: Arrays, words: str, known: str, lengths: str) -> str:
-    """Add `nn.lstm.SenticBiLSTM`: the states at each word, (B, T, 2 units); those after the end mean nothing.
-
-    One Scan over the words, both directions in one product a step.
-    """
+    """Add `nn.lstm.SenticBiLSTM` as one Scan, both directions in a step: states at each word, (B, T, 2 units)."""
     units = weights["reader.states"].shape[-1]
 
     def turned(timed: str) -> str:
@@ -185,7 +158,7 @@ def _read_sentic(g: Graph, weights: Arrays, words: str, known: str, lengths: str
     return g.op("Transpose", g.op("Concat", forward, turned(backward), axis=2), perm=[1, 0, 2])
 
 
-def _sentic_step(matrix: NDArray[Any], *, half: bool) -> Graph:
+def _sentic_step(matrix: Array, *, half: bool) -> Graph:
     """Build one word of `nn.lstm.sentic_scan` as the body of a Scan: states first, then the word's inputs."""
     units = matrix.shape[1]
     g = Graph("step", half=half)
@@ -203,6 +176,6 @@ def _sentic_step(matrix: NDArray[Any], *, half: bool) -> Graph:
     return g
 
 
-def _side_by_side(matrices: NDArray[Any]) -> NDArray[Any]:
+def _side_by_side(matrices: Array) -> Array:
     """(2, 5, d, units) -> (2, d, 5 units)."""
     return matrices.transpose(0, 2, 1, 3).reshape(2, matrices.shape[2], -1)

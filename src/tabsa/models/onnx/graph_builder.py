@@ -6,8 +6,8 @@ sides are rounded to steps: a matrix to 127 of them in each of its columns, a ro
 depend on that row alone, so what is read beside a sentence does not change its answer. Sums are exact.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import onnx
@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from tabsa.checkpoint.model_folder import ModelFolder, Precision
+from tabsa.checkpoint.weight_storage import pack_columns
 
 _OPSET = 18
-Shape = Sequence[int | str]
+Array: TypeAlias = NDArray[Any]
+Arrays: TypeAlias = Mapping[str, Array]
+Shape: TypeAlias = Sequence[int | str]
 _SMALL = 16  # numbers in a constant that is looked for among those before it
 
 
@@ -54,7 +57,7 @@ class Graph:
         self.nodes.append(helper.make_node("Identity", [value], [name]))
         self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
 
-    def constant(self, array: NDArray[Any] | Sequence[int] | float) -> str:
+    def constant(self, array: Array | Sequence[int] | float) -> str:
         """A constant: whole numbers as int64, others as float32."""
         array = np.asarray(array)
         array = array.astype(np.int64 if np.issubdtype(array.dtype, np.integer) else np.float32)
@@ -62,7 +65,7 @@ class Graph:
         name = self.raw(array.astype(np.float16) if narrow else array)
         return self.op("Cast", name, to=TensorProto.FLOAT) if narrow else name
 
-    def raw(self, array: NDArray[Any]) -> str:
+    def raw(self, array: Array) -> str:
         """A constant of the array's own type; small ones that are alike are one."""
         key = (array.dtype.str, array.shape, array.tobytes()) if array.size <= _SMALL else None
         if key is not None and key in self.small:
@@ -107,7 +110,7 @@ class Graph:
         """The sum along axes."""
         return self.op("ReduceSum", value, self.constant(axes), keepdims=int(keep))
 
-    def prelu(self, value: str, slope: NDArray[Any]) -> str:
+    def prelu(self, value: str, slope: Array) -> str:
         """The parametric ReLU."""
         if (slope <= 1).all():
             return self.op("Max", value, self.op("Mul", value, self.constant(slope)))
@@ -135,9 +138,6 @@ class Graph:
 
 _STEPS = 127  # on each side of zero in a row
 _ZERO = 128  # what stands for zero in a row: processors multiply rows without a sign by columns with one
-# On each side of zero in a column. With 127 the sum of two products can leave 16 bits, which processors without VNNI
-# would cut off without a word.
-_WEIGHT_STEPS = 63
 _TINY = 1e-6  # the largest number of a row of zeros
 
 
@@ -156,7 +156,7 @@ class Products:
     """
 
     def __init__(self, g: Graph, precision: Precision) -> None:
-        self.g, self.int8 = g, precision == "int8"
+        self.g, self.precision, self.int8 = g, precision, precision == "int8"
 
     def rows(self, values: str, *, within: float | None = None) -> Rows:
         """Make rows ready: in int8 rounded to steps of a row's largest number, or of `within`, which none exceeds."""
@@ -171,16 +171,15 @@ class Products:
         steps = g.op("Mul", g.op("Max", largest, g.constant(_TINY)), g.constant(1 / _STEPS))
         return Rows(g.op("QuantizeLinear", g.op("Div", values, steps), g.raw(np.array(1, np.float32)), zeros), steps)
 
-    def times(self, rows: Rows, matrix: NDArray[Any], plus: str | NDArray[Any] | None = None) -> str:
+    def times(self, rows: Rows, matrix: Array, plus: str | Array | None = None) -> str:
         """Multiply rows with a matrix, (..., d) by (d, e), plus a row or as many; with `plus`, of two dimensions."""
         g = self.g
         if not self.int8:
             added = [] if plus is None else [plus if isinstance(plus, str) else g.constant(plus)]
             return g.op("Gemm" if added else "MatMul", rows.values, g.constant(matrix), *added)
-        steps = np.maximum(np.abs(matrix).max(0), _TINY) / _WEIGHT_STEPS
-        rounded = np.round(matrix / steps).astype(np.int8)
+        rounded, steps = pack_columns(matrix)
         of_all = isinstance(rows.step, float)
-        factors = (np.array(rows.step if of_all else 1, np.float32), steps.astype(np.float32))
+        factors = (np.array(rows.step if of_all else 1, np.float32), steps)
         inputs = [rows.values, g.raw(rounded), *map(g.raw, factors), g.raw(np.array(_ZERO, np.uint8))]
         if of_all and isinstance(plus, np.ndarray):
             return g.op("MatMulIntegerToFloat", *inputs, "", g.raw(plus.astype(np.float32)), domain="com.microsoft")

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tabsa.checkpoint.checksums import export_command
 from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.errors import ModelError, first_line
 
@@ -73,7 +74,7 @@ def batches_of(lengths: Sequence[int], threads: int, *, most: int, least: int, r
 def in_batches(
     function: Callable[[list[Item]], list[Result]], items: Sequence[Item], batches: Sequence[list[int]], threads: int
 ) -> list[Result]:
-    """Compute the items' results in order, each batch of their numbers by one of so many threads."""
+    """Compute the items' results in order, each batch of their numbers by one thread: several to one scale worse."""
     chosen = [[items[number] for number in batch] for batch in batches]
     if min(threads, len(chosen)) <= 1:
         answers = [function(batch) for batch in chosen]
@@ -84,12 +85,12 @@ def in_batches(
     return [found[number] for number in range(len(items))]
 
 
-def open_session(folder: ModelFolder, name: str, remedy: str, *, weights: str = "") -> Any:
+def open_session(folder: ModelFolder, name: str, fits: Callable[[Any], bool], *, weights: str = "") -> Any:
     """Open one of the folder's graphs as a session of one thread, after its file was checked.
 
-    `remedy` is the command that makes the graph, which every error names; its numbers lie in it, or in `weights`.
+    `fits` tells whether a session is of this folder's model; the graph's numbers lie in it, or in `weights`.
     """
-    path = folder.files.checked(name)
+    path, remedy = folder.files.checked(name), export_command(folder.path, name)
     if not path.is_file():
         raise ModelError(f"{path.parent} has no {path.name}; make it with `{remedy}`")
     data = path.read_bytes()
@@ -102,9 +103,12 @@ def open_session(folder: ModelFolder, name: str, remedy: str, *, weights: str = 
     options.intra_op_num_threads = 1
     options.log_severity_level = 4  # the line below says what is wrong with a bad file
     try:
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as e:  # onnxruntime raises classes of its own for a bad file
         raise ModelError(f"{path} cannot be run ({first_line(e)}); make it again with `{remedy}`") from e
+    if not fits(session):
+        raise ModelError(f"{path} does not fit the folder's other files; make it again with `{remedy}`")
+    return session
 
 
 def shares(values: Any, shape: Sequence[int], path: Path) -> NDArray[np.float32]:

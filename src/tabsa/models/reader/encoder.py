@@ -1,7 +1,8 @@
 """A pretrained encoder from its folder: config.json, tokenizer.json and model.safetensors, nothing that can run."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -65,7 +66,11 @@ def read_encoder(folder: Path) -> tuple[EncoderShape, dict[str, NDArray[np.float
     path = folder / "model.safetensors"
     try:
         with safe_open(path, "pt") as stream:  # NumPy has no bf16
-            names = {_plain_name(name, shape.kind): name for name in stream.keys()}  # noqa: SIM118
+            # Without the model's name, and with the names that a normalisation's weights have today.
+            names = {
+                name.removeprefix(f"{shape.kind}.").replace(".gamma", ".weight").replace(".beta", ".bias"): name
+                for name in stream.keys()  # noqa: SIM118
+            }
 
             def get(name: str) -> NDArray[np.float32]:
                 array: NDArray[np.float32] = stream.get_tensor(names[name]).float().numpy()
@@ -86,13 +91,7 @@ def read_encoder(folder: Path) -> tuple[EncoderShape, dict[str, NDArray[np.float
     return shape, weights
 
 
-def _plain_name(name: str, kind: str) -> str:
-    """A weight's name without its model's, and with the names that a normalisation's weights have today."""
-    name = name.removeprefix(f"{kind}.")
-    return name.replace(".LayerNorm.gamma", ".LayerNorm.weight").replace(".LayerNorm.beta", ".LayerNorm.bias")
-
-
-def _renamed(shape: EncoderShape, get: Any) -> dict[str, NDArray[np.float32]]:
+def _renamed(shape: EncoderShape, get: Callable[[str], NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
     places = get("embeddings.position_embeddings.weight")[shape.first_position :]
     if shape.kind == "bert":
         places = places + get("embeddings.token_type_embeddings.weight")[0]  # every piece is of the first type
@@ -109,11 +108,9 @@ def _renamed(shape: EncoderShape, get: Any) -> dict[str, NDArray[np.float32]]:
         new = f"layers.{number}."
         weights[new + "qkv"] = np.concatenate([get(f"{old[part]}.weight").T for part in "qkv"], axis=1)
         weights[new + "qkv_bias"] = np.concatenate([get(f"{old[part]}.bias") for part in "qkv"])
-        for part in ("out", "inner", "outer"):
+        for part in ("out", "inner", "outer", "norm", "last_norm"):  # the transpose of a normalisation's is itself
             weights[new + part] = np.ascontiguousarray(get(f"{old[part]}.weight").T)
             weights[new + part + "_bias"] = get(f"{old[part]}.bias")
-        for part in ("norm", "last_norm"):
-            weights[new + part], weights[new + part + "_bias"] = get(f"{old[part]}.weight"), get(f"{old[part]}.bias")
     return weights
 
 
@@ -178,7 +175,7 @@ class Encoder(nn.Module):
                 entered = states if not found else entered
                 found.append(own := keys_values(states, weights))
             if not late_interaction or number < self.shape.layers - 1:
-                states = self.block(states, weights, mask, context, own)
+                states = self.layer(context)(states, weights, mask, keys_values=own)
         return EncodedTexts(states, entered if late_interaction else states, found)
 
     def cross_encode(self, pieces: Tensor, places: Tensor, owners: Tensor, lengths: Tensor, context: Context) -> Tensor:
@@ -198,7 +195,7 @@ class Encoder(nn.Module):
             mask = mask + torch.stack([own[at].movedim(-1, 1) for own, at in zip(biases, distance, strict=True)])
         mask = mask.to(context.products) if context.products == torch.bfloat16 else mask
         for number in range(self.shape.layers):
-            states = self.block(states, self.weights(number), mask, context)
+            states = self.layer(context)(states, self.weights(number), mask)
         return states
 
     def embedded(self, pieces: Tensor, places: Tensor, context: Context) -> Tensor:
@@ -212,17 +209,11 @@ class Encoder(nn.Module):
     def weights(self, number: int) -> dict[str, Tensor]:
         """A layer's weights, as they are used."""
         weights: dict[str, Tensor] = dict(self.layers[number].named_parameters())
-        return dict(quantised(weights)) if self.rounded else weights
+        return quantised(weights) if self.rounded else weights
 
-    def block(
-        self, states: Tensor, weights: Mapping[str, Tensor], mask: Tensor, context: Context,
-        of: tuple[Tensor, Tensor] | None = None,
-    ) -> Tensor:  # fmt: skip
-        """Run one layer."""
-        own = self.shape
-        return block(
-            states, weights, mask, heads=own.heads, epsilon=own.epsilon, rate=self.rate, context=context, keys_values=of
-        )
+    def layer(self, context: Context) -> Callable[..., Tensor]:
+        """One layer, of states, its weights and a mask."""
+        return partial(block, heads=self.shape.heads, epsilon=self.shape.epsilon, rate=self.rate, context=context)
 
     def distance_bias(self, distances: Tensor, length: int) -> Tensor:
         """Compute what the distance of two places adds to their score, (S, h, T, T).

@@ -2,10 +2,10 @@
 
 import sys
 import threading
-from collections import OrderedDict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tabsa.checkpoint.model_folder import READER_GRAPHS, ModelFolder, Precision
 from tabsa.checkpoint.weight_storage import SCALE, unpack_weights
 from tabsa.embeddings.packing import unpack_table
-from tabsa.encoding.answers import PassageAnswer, PresenceCalibration
+from tabsa.encoding.answers import AspectsOfEach, Engine, PassageAnswer, PresenceCalibration
 from tabsa.encoding.passages import Passage
 from tabsa.encoding.pieces import NO_SLOT, PiecePassage, PieceReader, wording
 from tabsa.errors import ModelError
@@ -38,8 +38,7 @@ Floats = NDArray[np.float32]
 _MOST_PIECES, _LEAST_PIECES = 512, 256
 _MOST_QUESTIONS: Final = 1024  # asked at a time
 _MOST_ASPECTS: Final = 256
-# Passages that stay open: so many, of so many word pieces in all.
-_OPEN, _OPEN_PIECES = 8, 1024
+_OPEN: Final = 8  # passages that stay open: mostly several answers about one are looked into
 _REMEMBERED: Final = 4096  # aspects whose vectors are cached
 _BIASES_AT_ONCE: Final = 256  # attention biases that a question is asked with at a time
 
@@ -59,26 +58,19 @@ class _Pairs(NamedTuple):
     first: NDArray[np.int64]  # where those of each pair begin
 
 
-class ReaderEngine:
-    """Runs one reader; safe to use from several threads.
-
-    Batches are read side by side, `threads` of them or one a core, each by one thread: that scales better than several
-    threads to a batch. No answer depends on what is read or asked beside it.
-    """
+class ReaderEngine(Engine):
+    """Runs one reader; safe to use from several threads. No answer depends on what is read or asked beside it."""
 
     at_once = sys.maxsize
-    attention = None  # it has no chains
 
     def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:
-        self.folder, self.precision = folder, precision
-        self.threads = threads or cores()
-        self.shape = reader_shape(folder)
+        self.folder, self.paths = folder, [folder.path / name for name in READER_GRAPHS[precision]]
+        self.threads, self.shape = threads or cores(), reader_shape(folder)
         given = folder.config.calibration
         self.calibration = None if given is None else PresenceCalibration(**given)
         self.aspects: OrderedDict[str, Floats] = OrderedDict()  # vectors by wording, the latest used last
-        # The last passages that were opened: mostly several answers about one are looked into.
-        self.open: deque[tuple[PiecePassage, ReaderPassage]] = deque(maxlen=_OPEN)
         self.lock = threading.Lock()
+        self._opened = lru_cache(_OPEN)(partial(ReaderPassage, self))
 
     @cached_property
     def pieces(self) -> PieceReader:
@@ -94,22 +86,18 @@ class ReaderEngine:
     def sessions(self) -> tuple[Any, Any]:
         """The sessions that read and ask, made at first use."""
         _, digest = stored_tensors(self.folder)
-        read, ask = READER_GRAPHS[self.precision]
-        return self._session(read, digest), self._session(ask, digest)
 
-    def _session(self, name: str, digest: str) -> Any:
-        remedy = f"tabsa export {self.folder.path}" + (" --precision int8" if self.precision == "int8" else "")
-        session = open_session(self.folder, name, remedy, weights=WEIGHTS)
-        try:
-            facts = session.get_modelmeta().custom_metadata_map
-        except UnicodeDecodeError:
-            facts = {}  # no text, so none of ours
-        names = (value.name for value in (*session.get_inputs(), *session.get_outputs()))
-        found = {name for name in names if name.startswith(("keys.", "values."))}
-        if (facts.get(DIGEST), found) != (digest, {*self.shape.keys_values}):
-            path = self.folder.path / name
-            raise ModelError(f"{path} does not fit the folder's other files; make it again with `{remedy}`")
-        return session
+        def fits(session: Any) -> bool:
+            try:
+                facts = session.get_modelmeta().custom_metadata_map
+            except UnicodeDecodeError:
+                return False  # no text, so none of ours
+            names = {value.name for value in (*session.get_inputs(), *session.get_outputs())}
+            layered = {name for name in names if name.startswith(("keys.", "values."))}
+            return (facts.get(DIGEST), layered) == (digest, {*self.shape.keys_values})
+
+        read, ask = (open_session(self.folder, path.name, fits, weights=WEIGHTS) for path in self.paths)
+        return read, ask
 
     def cut(self, text: str, targets: Sequence[Target]) -> Iterator[PiecePassage]:
         """Cut a text into passages of the word pieces that are read at once, for all targets they mention."""
@@ -119,14 +107,14 @@ class ReaderEngine:
     def read_passages(
         self,
         passages: Sequence[Passage],
-        aspects: Sequence[str] | None = None,
+        aspects: AspectsOfEach = None,
         *,
-        aspects_of_each: Sequence[Sequence[str]] | None = None,
         gates: bool = False,  # noqa: ARG002
     ) -> list[PassageAnswer]:
         """Read passages, sorted by length inside, answered in order; an aspect is any words."""
-        same = tuple(self.folder.config.aspects if aspects is None else aspects)
-        requested = [same] * len(passages) if aspects_of_each is None else [tuple(own) for own in aspects_of_each]
+        requested = [
+            tuple(own) for own in ([self.folder.config.aspects] * len(passages) if aspects is None else aspects)
+        ]
         read = [passage for passage in passages if isinstance(passage, PiecePassage)]
         if len(read) < len(passages):
             raise TypeError("a reader reads the passages that its own `cut` gave")
@@ -136,27 +124,17 @@ class ReaderEngine:
         wordings = [*dict.fromkeys(aspect for own in lists for aspect in own)]
         vectors, row = self.aspect_vectors(wordings), {aspect: n for n, aspect in enumerate(wordings)}
         answer = partial(self._answer_batch, {own: vectors[[row[aspect] for aspect in own]] for own in lists})
-        batches = list(_batches([len(passage.pieces) + 2 for passage in read], self.threads))
+        batches = _batches((passage.pieces for passage in read), self.threads)
         answers = in_batches(answer, [*zip(read, requested, strict=True)], batches, self.threads)
         return [PassageAnswer(found, None) for found in answers]
 
     def opened(self, passage: Passage) -> "ReaderPassage | None":
         """Open a passage: read once and ready for questions with parts of it masked."""
-        if not isinstance(passage, PiecePassage):
-            return None
-        with self.lock:
-            opened = next((opened for known, opened in self.open if known is passage), None)
-        if opened is None:
-            opened = ReaderPassage(self, passage)
-            with self.lock:
-                self.open.append((passage, opened))
-                while len(self.open) > 1 and sum(known.size for known, _ in self.open) > _OPEN_PIECES:
-                    self.open.popleft()
-        return opened
+        return self._opened(passage) if isinstance(passage, PiecePassage) else None
 
     def features(self, passages: Sequence[PiecePassage]) -> Iterator[tuple[int, PassageFeatures]]:
         """Read each passage once, with its number, the longest first; values have their biases."""
-        batches = list(_batches([len(passage.pieces) + 2 for passage in passages], self.threads))
+        batches = _batches((passage.pieces for passage in passages), self.threads)
         names = [f"{layer}.qkv_bias" for layer in self.shape.shared]
         biases = unpack_weights(self.folder.stored_weights(*names))
         d = self.shape.encoder.size
@@ -188,7 +166,7 @@ class ReaderEngine:
         new = [words for words in dict.fromkeys(worded) if words not in known]
         most = self.folder.config.max_length - 2
         coded = [self.pieces.words(words)[:most] for words in new]
-        for batch in _batches([len(ids) + 2 for ids in coded]):
+        for batch in _batches(coded):
             states, _ = self._read([coded[n] for n in batch], "states")
             for number, n in enumerate(batch):
                 known[new[n]] = states[: len(coded[n]) + 2, number].mean(0)
@@ -210,12 +188,13 @@ class ReaderEngine:
         embedded[np.arange(len(rows))[:, None] >= lengths] = embedded[0, 0]  # the first piece, as the graph wants it
         inputs = {"embedded": embedded, "lengths": lengths}
         values = {name: values_of.ortvalue_from_numpy(array) for name, array in inputs.items()}
-        path = self.folder.path / READER_GRAPHS[self.precision][0]
-        with running(path):
+        with running(self.paths[0]):
             states, *others = session.run_with_ort_values(wanted, values)
             found = states.numpy()
         if found.shape != embedded.shape:
-            raise ModelError(f"{path} answers with {list(found.shape)} numbers; expected {list(embedded.shape)}")
+            raise ModelError(
+                f"{self.paths[0]} answers with {list(found.shape)} numbers; expected {list(embedded.shape)}"
+            )
         return found, others
 
     def _read_targets(self, passages: Sequence[PiecePassage]) -> tuple[Floats, list[Any], Floats, _Pairs]:
@@ -263,7 +242,7 @@ class ReaderEngine:
 
     def ask(self, inputs: Mapping[str, Any]) -> Floats:
         """Ask the graph some questions: its own answers, without calibration, (P, A, labels)."""
-        path, session = self.folder.path / READER_GRAPHS[self.precision][1], self.sessions[1]
+        path, session = self.paths[1], self.sessions[1]
         with running(path):
             (answer,) = session.run(["probabilities"], inputs)
         return shares(answer, (len(inputs["targets"]), len(inputs["aspects"]), self.shape.labels), path)
@@ -292,10 +271,7 @@ class ReaderPassage:
         self.inputs |= {"lengths": np.array([len(self.spans) + 2], np.int64), "texts": np.zeros(1, np.int64)}
 
     def ask(self, slot: int, aspect: str, visible: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Answer with the pieces in each row of `visible`, (M, pieces): (M, labels).
-
-        The two pieces around a text are always visible.
-        """
+        """Answer with the pieces in each row of `visible`, (M, pieces), and the two around a text: (M, labels)."""
         engine, count = self.engine, len(visible)
         bias = np.zeros((max(count, 2), len(self.spans) + 2), np.float32)  # one row alone would be rounded otherwise
         bias[:count, 1:-1][~visible] = MASKED
@@ -349,5 +325,6 @@ def _pairs(passages: Sequence[PiecePassage]) -> _Pairs:
     return _Pairs(*(np.array(values, np.int64) for values in (texts, places, first)))
 
 
-def _batches(lengths: Sequence[int], threads: int = 1) -> Iterator[list[int]]:
-    return batches_of(lengths, threads, most=_MOST_PIECES, least=_LEAST_PIECES)
+def _batches(texts: Iterable[Sequence[object]], threads: int = 1) -> list[list[int]]:
+    lengths = [len(pieces) + 2 for pieces in texts]
+    return list(batches_of(lengths, threads, most=_MOST_PIECES, least=_LEAST_PIECES))

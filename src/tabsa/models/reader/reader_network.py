@@ -136,7 +136,7 @@ class QuestionPath(Network):
             return self.encoder.weights(self.shape.layers - self.late + number)
         own: dict[str, Tensor] = dict(self.question_layers[number].named_parameters())
         own["qkv"], own["qkv_bias"] = own.pop("query"), own.pop("query_bias")  # a block looks for its queries there
-        return dict(quantised(own)) if self.rounds else own
+        return quantised(own) if self.rounds else own
 
     def matrix(self, weight: Tensor) -> Tensor:
         """Return a weight as it is used."""

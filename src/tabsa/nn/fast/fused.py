@@ -36,8 +36,7 @@ def scan_fused(
 ) -> tuple[Tensor, Tensor | None]:
     """Read a batch; returns the last memory (G, B, n, d) and, where asked for, the gates (G, B, T, n).
 
-    `live` is how many sentences, from the first, each step computes: falling, and at least those still going. Words are
-    packed before anything is computed of them, so that padding costs nothing.
+    `live` is as for `scan`, and falls. Words are packed before anything is computed of them: padding costs nothing.
     """
     groups, batch, steps = (words.rows if isinstance(words, Words) else words).shape[:3]
     plan = _plan(live, batch, steps, lengths.device)

@@ -46,6 +46,11 @@ class Batch:
         concepts = None if self.concepts is None else pad(self.concepts, extra)
         return replace(self, tokens=pad(self.tokens, extra), concepts=concepts)
 
+    def cloned(self) -> "Batch":
+        """In memory of its own."""
+        copies: Any = {name: value.clone() for name, value in vars(self).items() if isinstance(value, Tensor)}
+        return replace(self, **copies)
+
 
 class _Graph:
     """One captured update, the batch it reads and the losses it leaves."""
@@ -97,7 +102,7 @@ class Graphs:
         batch = replace(batch, live=live)
         losses = self.plainly(batch)
         self.pool = self.pool or torch.cuda.graph_pool_handle()
-        graphs.append(_Graph(self.plainly, _copied(batch), self.generators, self.pool))
+        graphs.append(_Graph(self.plainly, batch.cloned(), self.generators, self.pool))
         return losses
 
 
@@ -112,8 +117,3 @@ def _allowing(live: Sequence[int], length: int, most: int, before: Sequence[int]
     for t in reversed(range(length - 1)):  # a sentence that is live was live before
         needed[t] = max(needed[t], needed[t + 1])
     return tuple(count for count in needed if count)
-
-
-def _copied(batch: Batch) -> Batch:
-    concepts, soft = (None if tensor is None else tensor.clone() for tensor in (batch.concepts, batch.soft_labels))
-    return Batch(batch.tokens.clone(), batch.lengths.clone(), batch.labels.clone(), concepts, batch.live, soft)

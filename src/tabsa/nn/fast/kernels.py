@@ -11,6 +11,16 @@ from triton import language as tl
 
 
 @triton.jit
+def _place(records, first, D: tl.constexpr, BLOCK: tl.constexpr):
+    """The row and the group of a program, its record, and its columns."""
+    r = tl.program_id(0)
+    g = tl.program_id(1).to(tl.int64)
+    column = tl.arange(0, BLOCK)
+    inside = column < D
+    return r, g, g * records + first + r, column, inside
+
+
+@triton.jit
 def _row(table, row, width, offset, column, inside):
     """Columns `offset` to `offset + D` of a row, in float32."""
     return tl.load(table + row * width + offset + column, mask=inside, other=0.0).to(tl.float32)
@@ -33,11 +43,7 @@ def propose(
     D: tl.constexpr, WIDTH: tl.constexpr, OFFSET: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Eq. 2: raw = U h + V k + W w, and its PReLU into columns OFFSET of `joined`."""
-    r = tl.program_id(0)
-    g = tl.program_id(1).to(tl.int64)
-    column = tl.arange(0, BLOCK)
-    inside = column < D
-    at = g * records + first + r
+    r, g, at, column, inside = _place(records, first, D, BLOCK)
     x = _row(product, g * rows + r, D, 0, column, inside)
     x += _row(key, g * n + r % n, D, 0, column, inside)
     x += _row(candidate, g * words + word + r // n, D, 0, column, inside)
@@ -52,11 +58,7 @@ def reset(
     D: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Eq. 3, its two gates; reset * delay goes into the third part of `joined`."""
-    r = tl.program_id(0)
-    g = tl.program_id(1).to(tl.int64)
-    column = tl.arange(0, BLOCK)
-    inside = column < D
-    at = g * records + first + r
+    r, g, at, column, inside = _place(records, first, D, BLOCK)
     of_reset = _row(product, g * rows + r, 2 * D, 0, column, inside) + _row(bias, g, 3 * D, 0, column, inside)
     of_update = _row(product, g * rows + r, 2 * D, D, column, inside) + _row(bias, g, 3 * D, D, column, inside)
     opened = tl.sigmoid(of_reset)
@@ -76,11 +78,7 @@ def write(
 
     `before` is the first of the step's memories among a group's `memory_rows`, the first of which are before any.
     """
-    r = tl.program_id(0)
-    g = tl.program_id(1).to(tl.int64)
-    column = tl.arange(0, BLOCK)
-    inside = column < D
-    at = g * records + first + r
+    r, g, at, column, inside = _place(records, first, D, BLOCK)
     slot = g * slots + r
     new_memory = g * memory_rows + slots + first + r
     old = _row(memories, g * memory_rows + before + r, D, 0, column, inside)
@@ -119,11 +117,7 @@ def unwrite(
     D: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr, DELAY: tl.constexpr, NORMALISE: tl.constexpr,
 ):  # fmt: skip
     """`write` backwards: from the gradients of memory and delay after the step to those of what it was made from."""
-    r = tl.program_id(0)
-    g = tl.program_id(1).to(tl.int64)
-    column = tl.arange(0, BLOCK)
-    inside = column < D
-    at = g * records + first + r
+    r, g, at, column, inside = _place(records, first, D, BLOCK)
     slot = g * slots + r
     grad = _row(grad_memory, slot, D, 0, column, inside)
     if r < later_rows:
@@ -155,11 +149,7 @@ def unreset(
     D: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """`reset` backwards; `product` is the gradient of the candidate, and of reset * delay after it."""
-    r = tl.program_id(0)
-    g = tl.program_id(1).to(tl.int64)
-    column = tl.arange(0, BLOCK)
-    inside = column < D
-    at = g * records + first + r
+    r, g, at, column, inside = _place(records, first, D, BLOCK)
     slot = g * slots + r
     of_reset_delay = _row(product, g * rows + r, 2 * D, D, column, inside)
     opened = _row(resets, at, D, 0, column, inside)
@@ -176,11 +166,7 @@ def unpropose(
     D: tl.constexpr, BLOCK: tl.constexpr, DELAY: tl.constexpr,
 ):  # fmt: skip
     """`propose` backwards; `grad_slope` is each row's share of that gradient."""
-    r = tl.program_id(0)
-    g = tl.program_id(1).to(tl.int64)
-    column = tl.arange(0, BLOCK)
-    inside = column < D
-    at = g * records + first + r
+    r, g, at, column, inside = _place(records, first, D, BLOCK)
     slot = g * slots + r
     of_memory = _row(grad_memory, slot, D, 0, column, inside)
     grad = tl.load(gates + at) * of_memory

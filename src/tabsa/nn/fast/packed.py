@@ -6,7 +6,7 @@ one large product over all steps instead of a small one a step. The records of a
 (G, rows of step 0 + rows of step 1 + ..., n, d), with R for the rows of one step.
 """
 
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import torch
@@ -40,29 +40,18 @@ def project(weights: MemoryWeights, words: Tensor, keys: Tensor, nearby: Tensor 
 def scan_packed(
     weights: MemoryWeights, projections: Projections, keys: Tensor, lengths: Tensor, live: tuple[int, ...]
 ) -> tuple[Tensor, Tensor]:
-    """Read a batch; returns the last memory (G, B, n, d) and the gates (G, B, T, n).
-
-    `live` is how many sentences, from the first, each step computes: at least those that are still going.
-    """
+    """Read a batch; returns the last memory (G, B, n, d) and the gates (G, B, T, n); `live` is as for `scan`."""
     result: tuple[Tensor, Tensor] = _PackedScan.apply(  # type: ignore[no-untyped-call]
         (lengths, weights.normalise, live), keys, *projections, weights.memory, weights.slope, *(weights.delay or ())
     )
     return result
 
 
-class _PackedPlan:
-    """The number of rows that each step computes, and where its records lie."""
-
-    def __init__(self, live: tuple[int, ...]) -> None:
-        self.rows, self.offset = live, [0, *accumulate(live)]
-
-    def at(self, t: int) -> slice:
-        """The records of step t."""
-        return slice(self.offset[t], self.offset[t + 1])
-
-    def before(self, t: int) -> slice:
-        """The records of step t - 1 for the rows of step t (t > 0)."""
-        return slice(self.offset[t - 1], self.offset[t - 1] + self.rows[t])
+def _records(live: tuple[int, ...]) -> tuple[list[slice], list[slice]]:
+    """Where the records of each step lie, and for the same rows those of the step before it."""
+    first = [0, *accumulate(live)]
+    before = (slice(start, start + count) for start, count in zip(first, live[1:], strict=False))
+    return [slice(start, end) for start, end in pairwise(first)], [slice(0, 0), *before]
 
 
 def live_rows(lengths: Tensor) -> tuple[int, ...]:
@@ -161,13 +150,13 @@ class _PackedScan(torch.autograd.Function):
         delay = DelayWeights(*delay_tensors) if delay_tensors else None
         groups, batch, steps, _ = word.shape
         chains = start.shape[1]
-        plan = _PackedPlan(live)
-        tape = _PackedTape(word, plan.offset[-1], chains, delayed=delay is not None)
+        places, _ = _records(live)
+        tape = _PackedTape(word, sum(live), chains, delayed=delay is not None)
         gates = word.new_zeros(groups, batch, steps, chains)
         last = start.unsqueeze(1).repeat(1, batch, 1, 1)
         memory, past = last, torch.zeros_like(last)
-        for t, count in enumerate(plan.rows):
-            memory, past, here = memory[:, :count], past[:, :count], plan.at(t)
+        for t, (count, here) in enumerate(zip(live, places, strict=True)):
+            memory, past = memory[:, :count], past[:, :count]
             torch.add(rows(memory, matrix), key.unsqueeze(1), out=tape.raw[:, here])
             tape.raw[:, here] += candidate[:, :count, t].unsqueeze(2)
             proposal = _prelu(tape.raw[:, here], slope)
@@ -186,7 +175,7 @@ class _PackedScan(torch.autograd.Function):
             last[ended] = memory[ended]
             gates[:, :count, t] *= (lengths[:, :count] > t).unsqueeze(-1)
         ctx.save_for_backward(start, word, matrix, slope, lengths, *delay_tensors)
-        ctx.plan, ctx.tape, ctx.normalise = plan, tape, normalise
+        ctx.live, ctx.tape, ctx.normalise = live, tape, normalise
         ctx.mark_non_differentiable(gates)
         return last, gates
 
@@ -195,7 +184,7 @@ class _PackedScan(torch.autograd.Function):
     def backward(ctx: Any, grad_last: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         start, word, matrix, slope, lengths, *delay_tensors = ctx.saved_tensors
         delay = DelayWeights(*delay_tensors) if delay_tensors else None
-        plan, tape = ctx.plan, ctx.tape
+        (places, before), tape = _records(ctx.live), ctx.tape
         chains, size = start.shape[1:]
         grad_raw, grad_logit = torch.empty_like(tape.raw), torch.empty_like(tape.gate)
         grad_inputs = tape.raw.new_empty(*tape.raw.shape[:3], 3 * size if delay else 0)
@@ -203,8 +192,8 @@ class _PackedScan(torch.autograd.Function):
         grad_candidate = torch.zeros_like(word)
         grad_location = word.new_zeros(*word.shape[:3], chains)
         grad_memory, grad_delay, nothing = (torch.zeros_like(grad_last) for _ in range(3))
-        for t in reversed(range(len(plan.rows))):
-            count, here = plan.rows[t], plan.at(t)
+        for t in reversed(range(len(ctx.live))):
+            count, here = ctx.live[t], places[t]
             grad, raw, gate = grad_memory[:, :count], tape.raw[:, here], tape.gate[:, here]
             ended = (lengths[:, :count] == t + 1).nonzero(as_tuple=True)
             grad[ended] += grad_last[ended]
@@ -216,7 +205,7 @@ class _PackedScan(torch.autograd.Function):
             torch.mul((grad * _prelu(raw, slope)).sum(-1, keepdim=True), gate * (1 - gate), out=grad_logit[:, here])
             if delay is not None:
                 grad_delay[:, :count] += grad_logit[:, here] * delay.vector[:, None, None]
-                past = nothing[:, :count] if t == 0 else tape.delay[:, plan.before(t)]
+                past = nothing[:, :count] if t == 0 else tape.delay[:, before[t]]
                 proposal_grad += _unread_delay(delay, grad_delay[:, :count], past, tape, here, grad_inputs[:, here])
             grad_slope += _unprelu(proposal_grad, raw, slope, grad_raw[:, here])
             grad += grad_logit[:, here] * word[:, :count, t].unsqueeze(2)
@@ -227,8 +216,8 @@ class _PackedScan(torch.autograd.Function):
 
         def previous(records: Tensor, first: Tensor) -> Tensor:
             """Each step's state before it, packed like `records`, which hold the states after."""
-            parts = [records[:, plan.before(t)] for t in range(1, len(plan.rows))]
-            return torch.cat([first[:, : plan.offset[min(1, len(plan.rows))]], *parts], dim=1)
+            parts = [records[:, rows_before] for rows_before in before[1:]]
+            return torch.cat([first[:, : sum(ctx.live[:1])], *parts], dim=1)
 
         first = start.unsqueeze(1).expand_as(grad_last)
         grads = [_outer(previous(tape.memory, first), grad_raw), grad_slope]
