@@ -109,7 +109,7 @@ def test_no_command_has_the_key_in_it() -> None:
 
 def test_a_stop_of_the_image_ends_before_docker_loses_its_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[Settings, int]] = []
-    monkeypatch.setattr("tabsa.serve.run.run", lambda settings, **given: seen.append((settings, given["port"])))
+    monkeypatch.setattr("tabsa.serve.app.run", lambda settings, **given: seen.append((settings, given["port"])))
     tabsa, *command = only("ENTRYPOINT").command
     assert tabsa == "tabsa"
     result = CliRunner().invoke(app, [*command, "--model", "places"], env=environment(IMAGE), catch_exceptions=False)

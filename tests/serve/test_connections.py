@@ -17,7 +17,7 @@ import uvicorn
 from service_client import NAMES, http, http_answer
 from tabsa.inference.predictor import Predictor
 from tabsa.serve.app import create_app
-from tabsa.serve.run import MAX_HEAD_BYTES, Connection
+from tabsa.serve.guard import MAX_HEAD_BYTES, Connection
 from tabsa.serve.settings import Settings
 
 GOOD = http({"text": "Camden is cheap", "targets": NAMES})
@@ -140,11 +140,13 @@ def test_requests_sent_ahead_are_answered_in_order_and_bounded(settings: Any, pr
 def test_the_work_of_a_client_that_left_is_dropped(
     settings: Any, sent: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    came: list[int] = []
     read: list[Any] = []
     open_gate = threading.Event()
     with serving(settings()) as (place, app):
         batcher = app.state.service.batcher
         take = batcher._take
+        monkeypatch.setattr(batcher, "check", came.append)
         monkeypatch.setattr(batcher, "_take", lambda: open_gate.wait(30) and take())
         monkeypatch.setattr(batcher, "_read", lambda parts: read.extend(parts))
 
@@ -156,7 +158,7 @@ def test_the_work_of_a_client_that_left_is_dropped(
                 writer.close()
                 await writer.wait_closed()
             reader, writer = await asyncio.open_connection(*place)
-            while batcher._waiting:  # each that left is noticed
+            while batcher._waiting or len(came) < (20 if sent == GOOD else 0):  # each that left is noticed
                 writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 await http_answer(reader)
             writer.close()

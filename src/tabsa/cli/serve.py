@@ -55,7 +55,7 @@ def command(
         raise ConfigError(f"tabsa serve needs {missing[0]}; install it with `pip install 'tabsa[serve]'`")
     from tabsa.inference.predictor import load
     from tabsa.serve.corrections import CorrectionsFile
-    from tabsa.serve.run import run
+    from tabsa.serve.app import run
     from tabsa.serve.settings import Settings
 
     checked = build(Settings, override(values, settings or ()))

@@ -87,8 +87,7 @@ def _line(request: CorrectionRequest, aspect: str) -> str:
     row |= {"aspect": aspect, "polarity": request.polarity, "asked_only": True}
     if request.polarity is None:
         row["withdrawn"] = True
-    # As a browser writes a probability, which knows no 1.0.
-    probability = int(request.probability) if request.probability in (0, 1) else request.probability
-    row |= {"said": request.predicted, "probability": probability, "model": request.model, "time": request.time}
-    there = {name: value for name, value in row.items() if value is not None or name in ("target", "polarity")}
-    return json.dumps(there, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    row |= request.model_dump(include={"predicted", "probability", "model", "time"}, exclude_none=True, by_alias=True)
+    if row.get("probability") in (0, 1):  # as a browser writes it, which knows no 1.0
+        row["probability"] = int(row["probability"])
+    return json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
