@@ -4,51 +4,18 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
-from service_client import NAMES, http, http_answer
+from service_client import NAMES, http, http_answer, serving
 from tabsa.inference.predictor import Predictor
-from tabsa.serve.app import create_app
-from tabsa.serve.guard import MAX_HEAD_BYTES, Connection
-from tabsa.serve.settings import Settings
+from tabsa.serve.guard import MAX_HEAD_BYTES
 
 GOOD = http({"text": "Camden is cheap", "targets": NAMES})
-
-
-@contextmanager
-def serving(settings: Settings) -> Iterator[tuple[tuple[str, int], Any]]:
-    """The service as `tabsa serve` runs it, in a thread: its address and its app."""
-    app = create_app(settings)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = uvicorn.Config(
-            app,
-            http=Connection,
-            ws="none",
-            log_level="error",
-            limit_concurrency=settings.max_connections,
-            timeout_keep_alive=settings.read_timeout,  # type: ignore[arg-type]
-            timeout_graceful_shutdown=1,
-        )
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        place = listener.getsockname()
-        with socket.create_connection(place, timeout=30) as probe:  # waits in the line until the service is there
-            probe.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            assert b"200 OK" in probe.recv(1000)
-        try:
-            yield place, app
-        finally:
-            server.should_exit = True
-            thread.join(30)
 
 
 async def said_to(place: tuple[str, int], *pieces: bytes) -> bytes:

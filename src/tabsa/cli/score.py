@@ -73,14 +73,12 @@ def command(
     - `tabsa score reviews.csv opinions.csv --implied --aspects restaurants` (what no text names, without a name)
     - `tabsa score comments.csv opinions.csv --targets places.txt --model fast`
     """
-    if model and model.startswith("hub:"):
-        from tabsa.checkpoint.model_folder import open_folder
-
-        model = str(open_folder(model).path)  # one version for all that score
+    model = options.pinned_model(model)
     shared = options.shared_targets(targets, names, target_column, implied, model)
     from tabsa.scoring.cluster import is_url
     from tabsa.scoring.folders import ModelChoice, is_many
     from tabsa.scoring.request import Layout, Request
+    from tabsa.tables.reading import SUFFIXES
 
     source, out = source.removeprefix("file://"), out.removeprefix("file://")
     ray, to_stdout = engine == "ray", out == "-"
@@ -92,8 +90,8 @@ def command(
     _refuse("many tables, or --engine ray", many or ray, {"--workers": workers is not None})
     urls = {name: is_url(location) for name, location in (("IN", source), ("OUT", out))}
     _refuse("--engine ray", ray, {"--ray-address": ray_address is not None} | urls)
-    if many or ray:
-        _refuse_file(out)
+    if (many or ray) and out.lower().endswith(SUFFIXES) and not Path(out).is_dir():
+        raise typer.BadParameter("names a file; many tables, and --engine ray, write to a folder.", param_hint="OUT")
     request = Request(
         targets=shared,
         target_column=target_column,
@@ -114,13 +112,12 @@ def command(
     if model is not None and Path(model).is_dir():
         model = str(Path(model).resolve())  # workers stand elsewhere
     chosen = ModelChoice(model, threads, precision)
-    again = {"resume": resume, "overwrite": overwrite}
-    counts: Counts | None
+    again: dict[str, Any] = {"resume": resume, "overwrite": overwrite}
     try:
         with progress_bar() as show:
             if ray:
-                cluster = {"address": ray_address, "workers": workers}
-                counts = _score_cluster(source, out, chosen, request, show, **cluster, **again)
+                again |= {"address": ray_address, "workers": workers}
+                counts: Counts | None = _score_cluster(source, out, chosen, request, show, **again)
             elif many:
                 counts = _score_folder(source, out, chosen, request, show, workers=workers, form=form, **again)
             else:
@@ -138,13 +135,6 @@ def _refuse(where: str, fits: bool, given: dict[str, bool]) -> None:
     """Refuse options that are for another way of scoring than this one."""
     for name in (name for name, is_given in given.items() if is_given and not fits):
         raise typer.BadParameter(f"is for {where}.", param_hint=name)
-
-
-def _refuse_file(out: str) -> None:
-    from tabsa.tables.reading import SUFFIXES
-
-    if out.lower().endswith(SUFFIXES) and not Path(out).is_dir():
-        raise typer.BadParameter("names a file; many tables, and --engine ray, write to a folder.", param_hint="OUT")
 
 
 def _score_one(
