@@ -87,10 +87,8 @@ def test_every_example_is_answered_right_or_called_wrong(request: pytest.Fixture
         page.all(".card")[place].click()
         page.answered(*expected)
         shown = {(*pair, word) for pair, (word, _) in page.grid().items() if word != "silent"}
-        judged = (
-            (target, word) for target, words in expected.items() for word in words.replace("_", "\xa0").split(" ")
-        )
-        assert shown == {(target, word[1:].replace("\xa0", " "), SIGNS[word[0]]) for target, word in judged}, label
+        judged = ((target, word) for target, words in expected.items() for word in words.split())
+        assert shown == {(target, word[1:].replace("_", " "), SIGNS[word[0]]) for target, word in judged}, label
         assert page.one("#mistake").is_displayed() == ("wrong" in label)
         page.weighed()
     assert page.text_of("#mistake").endswith("a person would say negative.")

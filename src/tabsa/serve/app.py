@@ -4,14 +4,14 @@ import functools
 import os
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import uvicorn
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.responses import FileResponse
 from fastapi.security import HTTPBearer
 from fastapi.staticfiles import StaticFiles
@@ -63,6 +63,8 @@ def create_app(settings: Settings | None = None, *, exit_seconds: float | None =
     app.include_router(opinions.router, tags=["opinions"], dependencies=keyed, responses=ERRORS)
     app.include_router(tables.router, tags=["tables"], dependencies=keyed, responses=ERRORS)
     app.include_router(_health, tags=["health"], responses=ERRORS)
+    for address, file in (("/", PAGE / "index.html"), ("/static/base.css", STYLE)):  # the style that all pages share
+        app.add_route(address, _file(file))
     app.mount("/static", StaticFiles(directory=PAGE), name="static")
     app.add_middleware(Guard, settings=settings)
     if settings.cors_origins:  # around the guard: browsers send no key when they inquire, and read its refusals too
@@ -76,19 +78,14 @@ def create_app(settings: Settings | None = None, *, exit_seconds: float | None =
     return app
 
 
+def _file(path: Path) -> Callable[[Request], Awaitable[Response]]:
+    async def give(_: Request) -> Response:
+        return FileResponse(path)
+
+    return give
+
+
 _health = APIRouter()
-
-
-@_health.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
-async def page() -> FileResponse:
-    """Give the page."""
-    return FileResponse(PAGE / "index.html")
-
-
-@_health.get("/static/base.css", include_in_schema=False)
-async def style() -> FileResponse:
-    """Give the stylesheet that every page of tabsa shares."""
-    return FileResponse(STYLE)
 
 
 @_health.get("/healthz")
@@ -105,19 +102,9 @@ async def readyz(service: TheService) -> dict[str, str]:
 
 
 def run(
-    settings: Settings,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    workers: int = 1,
-    access_log: bool = False,
-    on_listening: Callable[[str], None] = lambda _: None,
+    settings: Settings, *, host: str, port: int, workers: int, access_log: bool, on_listening: Callable[[str], None]
 ) -> None:
-    """Serve until a signal; `on_listening` gets the address.
-
-    Raises:
-        ConfigError: the address cannot be listened on.
-    """
+    """Serve until a signal; `on_listening` gets the address. Raises a ConfigError where it cannot be listened on."""
     with _listen(host, port) as listener:
         if workers > 1:
             settings = replace(settings, threads=settings.threads or max(1, cores() // workers))

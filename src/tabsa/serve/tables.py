@@ -11,16 +11,15 @@ import tempfile
 import zlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Annotated, Any, Final, TypeVar
 
-from fastapi import APIRouter, Form, Request, Response, UploadFile
+from fastapi import APIRouter, Depends, Form, Request, Response, UploadFile
 from fastapi.responses import HTMLResponse, StreamingResponse
 from fastapi.routing import APIRoute
-from starlette.types import Receive, Scope, Send
 
 from tabsa.errors import DataError, TabsaError
 from tabsa.inference.predictor import Predictor
@@ -80,6 +79,14 @@ router = APIRouter(prefix="/v1", route_class=_FormRoute)
 _MULTIPART: Final = Form(media_type="multipart/form-data")
 
 
+async def _after_answer() -> AsyncIterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+AfterAnswer = Annotated[ExitStack, Depends(_after_answer)]  # what is closed when the answer was sent, or broke off
+
+
 @router.post("/columns")
 async def columns(form: Annotated[schema.ColumnsForm, _MULTIPART], service: TheService) -> dict[str, Any]:
     """Look at a table before it is scored: its columns, what they seem to be for, and names in its texts."""
@@ -88,7 +95,7 @@ async def columns(form: Annotated[schema.ColumnsForm, _MULTIPART], service: TheS
 
 
 @router.post("/score", response_class=Response, responses={200: {"content": {kind: {} for kind in _TYPES.values()}}})
-async def score(form: Annotated[schema.ScoreForm, _MULTIPART], service: TheService) -> Response:
+async def score(form: Annotated[schema.ScoreForm, _MULTIPART], service: TheService, after: AfterAnswer) -> Response:
     """Score every row of a table; the results are those of `tabsa score` and come while later rows are being read.
 
     Rows that cannot be scored are left out. With `events`, the answer is JSON Lines, each an object with an `event`:
@@ -96,16 +103,12 @@ async def score(form: Annotated[schema.ScoreForm, _MULTIPART], service: TheServi
     so far and the `share` of the file that was read; and `end`, or `error` where the table cannot be read on.
     """
     questions = _score_request(form, service.predictor)
-    upload = _Upload(form.file, service)
+    upload = after.enter_context(closing(_Upload(form.file, service)))
+    pieces = _pieces(upload, form, questions, service)
+    first = await upload.run(next, pieces)  # what is wrong with most files is found before the answer begins
     kind = "jsonl" if form.events else form.format
     headers = {} if form.events else {"Content-Disposition": f'attachment; filename="opinions.{kind}"'}
-    try:
-        pieces = _pieces(upload, form, questions, service)
-        first = await upload.run(next, pieces)  # what is wrong with most files is found before the answer begins
-        return _Streamed(upload, upload.iterate(first, pieces), media_type=_TYPES[kind], headers=headers)
-    except BaseException:
-        upload.close()
-        raise
+    return StreamingResponse(upload.iterate(first, pieces), media_type=_TYPES[kind], headers=headers)
 
 
 @router.post("/report", response_class=Response, responses={200: {"content": {"text/html": {}}}})
@@ -190,18 +193,6 @@ class _Upload:
     def close(self) -> None:
         """Give the place back."""
         self._last.add_done_callback(lambda _: self._service.table_places.release())
-
-
-class _Streamed(StreamingResponse):
-    """An answer that comes while a file is worked on, which is closed however the answer ends."""
-
-    def __init__(self, upload: _Upload, pieces: AsyncIterator[bytes], **given: Any) -> None:
-        self._upload = upload
-        super().__init__(pieces, **given)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with closing(self._upload):
-            await super().__call__(scope, receive, send)
 
 
 # ---- in a thread
