@@ -139,6 +139,8 @@ def test_they_go_to_the_services_file_and_what_could_not_be_sent_goes_later(page
         until(lambda: "The disk is full." in page.text_of("#corrections .notice"))
         until(lambda: file.read_bytes().count(b"\n") == 1)
         until(lambda: page.all("#corrections .notice") == [])
+        press(page, "Download")
+        assert page.downloaded("corrections.jsonl").encode() == file.read_bytes()
         press(page, "Undo")
         until(lambda: file.read_bytes().count(b"\n") == 2)
         page.answer_instead("corrections", {"error": {"code": "invalid", "message": "no such thing"}}, 422)
