@@ -7,6 +7,7 @@ from fastapi.testclient import TestClient
 
 from service_client import body, error_of
 from tabsa.errors import ConfigError
+from tabsa.serve.app import create_app
 from tabsa.serve.settings import Settings
 
 KEY = "s3cret-key"
@@ -133,3 +134,13 @@ def test_without_the_key_there_are_the_page_and_the_health(make_client: Any, cli
 def test_keys_that_no_header_can_hold(key: str) -> None:
     with pytest.raises(ConfigError, match="api_key"):
         Settings(api_key=key)
+
+
+# ---- what it tells of itself
+
+
+@pytest.mark.parametrize(("model", "name"), [(None, "reader"), ("fast", "places")])
+def test_a_model_of_the_package_goes_by_its_own_name(model: str | None, name: str) -> None:
+    with TestClient(create_app(Settings(model=model, threads=1)), "http://localhost") as client:
+        listing = client.get("/v1/models").json()
+    assert (listing["default"], listing["models"][0]["open_aspects"]) == (name, name == "reader")

@@ -221,6 +221,7 @@ def test_the_report_is_that_of_the_command(client: TestClient, tmp_path: Path, l
     assert response.status_code == 200, response.text
     (tmp_path / "the file.csv").write_bytes(table)
     assert response.text == report_page(summarise(tmp_path / "the file.csv", title="My table"))
+    assert response.headers["content-type"].startswith("text/html")
     assert "<title>My table</title>" in response.text
     policy = response.headers["content-security-policy"]
     assert all(part in policy for part in ("sandbox allow-scripts", "default-src 'none'", "frame-ancestors 'self'"))

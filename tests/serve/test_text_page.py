@@ -77,6 +77,23 @@ def test_the_grid_holds_what_the_predictor_says(page: Page, reader: Predictor) -
     until(lambda: page.texts_of("#status")[0].startswith(f"{found} opinions found. Regent, "))
 
 
+def test_an_answer_that_is_hardly_sure_is_outlined(page: Page) -> None:
+    given = {"target": "Leith", "aspect": "price", "polarity": "angry"}
+    answer = {"text": "Leith", "mentions": [{"target": "Leith", "spans": [[0, 5]]}], "explanation": None}
+    for share in (0.54, 0.56):
+        page.open()
+        opinions = [{**given, "probabilities": {"none": 1 - share, "angry": share}}]
+        page.answer_instead("predict", {**answer, "opinions": opinions})
+        page.one("#text").send_keys("Leith")
+        page.add("target", "Leith")
+        page.answered("Leith")
+        assert page.grid()["Leith", "price"] == ("angry", f"{100 * share:.0f}%")
+        cell = page.cell("Leith", "price")
+        assert ("rgba(0, 0, 0, 0)" in cell.value_of_css_property("background-color")) == (share < 0.55)
+        assert "●" in cell.text  # a label of the model's own
+        assert ("outlined" in page.text_of(".legend")) == (share < 0.55)
+
+
 @pytest.mark.parametrize("model", ["page", "places"])
 def test_every_example_is_answered_right_or_called_wrong(request: pytest.FixtureRequest, model: str) -> None:
     page: Page = request.getfixturevalue(model)
