@@ -62,12 +62,9 @@ def error(values: dict[str, object], cls: type = Soup) -> str:
 # ---- build
 
 
-def test_values_of_every_type() -> None:
-    soup = build(
-        Soup,
-        {"name": "leek", "salt": 3, "bowls": 4, "hot": False, "size": "large", "herbs": ["dill"], "minutes": "noon"},
-    )
-    assert soup == Soup("leek", 3.0, 4, False, "large", ("dill",), "noon")
+def test_values_become_what_their_options_are() -> None:
+    soup = build(Soup, {"salt": 3, "herbs": ["dill"], "minutes": "noon"})
+    assert soup == Soup(salt=3.0, herbs=("dill",), minutes="noon")
     assert type(soup.salt) is float
 
 
@@ -104,12 +101,13 @@ def test_sections() -> None:
 
 def test_bad_toml(tmp_path: Path) -> None:
     path = tmp_path / "bad.toml"
-    for content, message in ((b"[soup\n", f"{path} is not valid TOML: "), (b"a = '\xff'", f"{path} is not UTF-8 text")):
+    for content, message in (
+        (b"[soup\n", "bad.toml is not valid TOML: "),
+        (b"a = '\xff'", "bad.toml is not UTF-8 text"),
+    ):
         path.write_bytes(content)
-        with pytest.raises(ConfigError) as caught:
+        with pytest.raises(ConfigError, match=message):
             read_toml(path)
-        assert str(caught.value).startswith(message)
-        assert "\n" not in str(caught.value)
     for missing in (tmp_path, tmp_path / "none.toml"):
         with pytest.raises(ConfigError, match="cannot read"):
             read_toml(missing)
@@ -162,12 +160,9 @@ def test_to_toml_round_trip(soup: Soup, guests: int) -> None:
     [
         ({"kind": "delayed_entnet"}, "'kind' is 'delayed_entnet'; did you mean 'delayed-entnet'?"),
         ({"kind": 3}, "'kind' is 3; expected one of: "),
-        ({"trainig": {}}, "unknown key 'trainig'; did you mean 'training'?"),
-        ({"training": 5}, "'training' is a section: expected [training], got 5"),
         ({"kind": "entnet", "model": {"chain": 3}}, "unknown key 'model.chain'; did you mean 'chains'?"),
         ({"training": {"seed": 2**40}}, "'training.seed' is 1099511627776; expected at least 0 and at most"),
         ({"training": {"select": "macro_f1"}}, "'training.select' is 'macro_f1'; expected one of: mean, "),
-        ({"data": {"aspects": "price"}}, "'data.aspects' is 'price'; expected a list"),
     ],
 )
 def test_what_is_wrong_in_a_run_is_named(values: dict[str, object], message: str) -> None:

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from typer.testing import CliRunner
@@ -18,52 +17,34 @@ from typer.testing import CliRunner
 from tabsa.cli.commands import app
 from tabsa.serve.settings import Settings
 
-
-class Instruction(NamedTuple):
-    """A word, its flags (`--mount=...`) and the rest."""
-
-    word: str
-    flags: tuple[str, ...]
-    rest: str
-
-    @property
-    def command(self) -> list[str]:
-        """The command of an `exec` form."""
-        command: list[str] = json.loads(self.rest.removeprefix("CMD").strip())
-        return command
-
-
-def instructions(text: str) -> list[Instruction]:
-    """The instructions of a Dockerfile, in order, with its arguments filled in."""
-    lines = re.sub(r"^\s*#.*\n", "", text, flags=re.M).replace("\\\n", " ").splitlines()
-    found, values = [], {}
-    for word, _, rest in (line.strip().partition(" ") for line in lines if line.strip()):
-        flags = re.match(r"(\s*--\S+)*", rest)[0]
-        filled = rest[len(flags) :].strip()
-        if word == "ARG":
-            name, _, values[name] = filled.partition("=")
-        for name, value in values.items():
-            filled = filled.replace(f"${{{name}}}", value)
-        found.append(Instruction(word, tuple(flags.split()), filled))
-    return found
-
-
-def environment(found: list[Instruction]) -> dict[str, str]:
-    """The variables that ENV sets."""
-    pairs = [pair for one in found if one.word == "ENV" for pair in shlex.split(one.rest)]
-    return dict(pair.split("=", 1) for pair in pairs)
-
-
 ROOT = Path(__file__).parents[1]
 DOCS = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
-IMAGE = instructions((ROOT / "Dockerfile").read_text(encoding="utf-8"))
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 DOCKER_STOP_SECONDS = 10
 LAST_SECONDS = 4  # that a stop may take beyond `shutdown_seconds`
 
 
-def only(word: str) -> Instruction:
-    (found,) = [one for one in IMAGE if one.word == word]
+def instructions() -> list[tuple[str, str]]:
+    """The words of the Dockerfile's instructions, in order, each with what follows it, its arguments filled in."""
+    text = re.sub(r"^\s*#.*\n", "", DOCKERFILE, flags=re.M).replace("\\\n", " ")
+    for name, value in re.findall(r"^ARG (\w+)=(\S+)", text, re.M):
+        text = text.replace(f"${{{name}}}", value)
+    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in text.splitlines() if line)]
+
+
+IMAGE = instructions()
+ENVIRONMENT = dict(pair.split("=", 1) for word, rest in IMAGE if word == "ENV" for pair in shlex.split(rest))
+
+
+def only(word: str) -> str:
+    (found,) = [rest for name, rest in IMAGE if name == word]
     return found
+
+
+def command_of(word: str) -> list[str]:
+    """The command of an `exec` form."""
+    command: list[str] = json.loads(only(word)[only(word).index("[") :])
+    return command
 
 
 def unit() -> configparser.RawConfigParser:
@@ -75,17 +56,16 @@ def unit() -> configparser.RawConfigParser:
 
 
 def test_the_base_is_a_release_and_not_whatever_is_newest() -> None:
-    for one in IMAGE:
-        if one.word == "FROM":
-            assert re.match(r"python:\d+\.\d+\.\d+-slim-[a-z]+(@sha256:[0-9a-f]{64})?( AS \w+)?$", one.rest)
-    first = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()[0]
-    assert re.fullmatch(r"# syntax=docker/dockerfile:\d+\.\d+", first)
+    for word, rest in IMAGE:
+        if word == "FROM":
+            assert re.match(r"python:\d+\.\d+\.\d+-slim-[a-z]+(@sha256:[0-9a-f]{64})?( AS \w+)?$", rest)
+    assert re.fullmatch(r"# syntax=docker/dockerfile:\d+\.\d+", DOCKERFILE.splitlines()[0])
 
 
 def test_everything_copied_is_there_and_not_ignored() -> None:
     allowed = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
-    sources = [name for one in IMAGE if one.word == "COPY" for name in one.rest.split()[:-1]]
-    sources += re.findall(r"type=bind,source=([^,\s]+)", " ".join(flag for one in IMAGE for flag in one.flags))
+    sources = [name for word, rest in IMAGE if word == "COPY" for name in rest.split()[:-1]]
+    sources += re.findall(r"type=bind,source=([^,\s]+)", " ".join(rest for _, rest in IMAGE))
     assert "constraints.txt" in sources
     for name in sources:
         assert (ROOT / name).exists()
@@ -93,12 +73,12 @@ def test_everything_copied_is_there_and_not_ignored() -> None:
 
 
 def test_it_runs_as_somebody_and_keeps_no_secret() -> None:
-    words = [one.word for one in IMAGE]
-    assert int(only("USER").rest) > 999
+    words = [word for word, _ in IMAGE]
+    assert int(only("USER")) > 999
     assert words.index("USER") < words.index("ENTRYPOINT")
     assert "ADD" not in words
-    assert not re.search("KEY|SECRET|TOKEN|PASSWORD", " ".join(one.rest for one in IMAGE if one.word in ("ENV", "ARG")))
-    assert only("STOPSIGNAL").rest == "SIGTERM"
+    assert not re.search("KEY|SECRET|TOKEN|PASSWORD", " ".join(rest for word, rest in IMAGE if word in ("ENV", "ARG")))
+    assert only("STOPSIGNAL") == "SIGTERM"
 
 
 def test_no_command_has_the_key_in_it() -> None:
@@ -109,25 +89,25 @@ def test_no_command_has_the_key_in_it() -> None:
 
 def test_a_stop_of_the_image_ends_before_docker_loses_its_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[Settings, int]] = []
-    monkeypatch.setattr("tabsa.serve.run.run", lambda settings, **given: seen.append((settings, given["port"])))
-    tabsa, *command = only("ENTRYPOINT").command
+    monkeypatch.setattr("tabsa.serve.app.run", lambda settings, **given: seen.append((settings, given["port"])))
+    tabsa, *command = command_of("ENTRYPOINT")
     assert tabsa == "tabsa"
-    result = CliRunner().invoke(app, [*command, "--model", "places"], env=environment(IMAGE), catch_exceptions=False)
+    result = CliRunner().invoke(app, [*command, "--model", "places"], env=ENVIRONMENT, catch_exceptions=False)
     assert result.exit_code == 0
     ((settings, port),) = seen
     assert settings.shutdown_seconds + LAST_SECONDS <= DOCKER_STOP_SECONDS
-    assert port == int(only("EXPOSE").rest)
+    assert port == int(only("EXPOSE"))
 
 
 def test_the_health_check_asks_where_the_service_listens() -> None:
     """Both on another port than the image's own, with a name allowed as the documentation advises."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
-    given = os.environ | environment(IMAGE) | {"TABSA_PORT": port, "PYTHONPATH": str(ROOT / "src")}
+    given = os.environ | ENVIRONMENT | {"TABSA_PORT": port, "PYTHONPATH": str(ROOT / "src")}
     given |= {"http_proxy": "http://127.0.0.1:9", "TABSA_API_KEY": "secret"}
-    python, *program = only("HEALTHCHECK").command
+    python, *program = command_of("HEALTHCHECK")
     assert python == "python"
-    tabsa, *service = only("ENTRYPOINT").command
+    tabsa, *service = command_of("ENTRYPOINT")
     assert tabsa == "tabsa"
 
     def healthy() -> bool:

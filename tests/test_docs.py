@@ -3,15 +3,25 @@
 import json
 import os
 import re
+import runpy
 import shlex
 import textwrap
 from pathlib import Path
 
 import pytest
 
+from command_line import tabsa
 from printed import alike
 
 ROOT = Path(__file__).parents[1]
+STALE = "stale: run this test with TABSA_WRITE_DOCS=1"
+
+
+def written(page: Path, made: str) -> str:
+    """What a page holds; with TABSA_WRITE_DOCS=1, after it was written anew."""
+    if os.environ.get("TABSA_WRITE_DOCS"):
+        page.write_text(made, encoding="utf-8")
+    return page.read_text(encoding="utf-8")
 
 
 def test_the_options_in_the_training_page_are_the_configurations():
@@ -21,10 +31,8 @@ def test_the_options_in_the_training_page_are_the_configurations():
     page = ROOT / "docs" / "training.md"
     text = page.read_text(encoding="utf-8")
     block = re.compile(r"(<!-- made by tests/test_docs\.py.*?-->\n```toml\n).*?(\n```)", re.DOTALL)
-    expected = block.sub(lambda m: m[1] + to_toml(run_config({"kind": "delayed-entnet"})).rstrip() + m[2], text)
-    if os.environ.get("TABSA_WRITE_DOCS"):
-        page.write_text(expected, encoding="utf-8")
-    assert page.read_text(encoding="utf-8") == expected, "stale: run this test with TABSA_WRITE_DOCS=1"
+    made = block.sub(lambda m: m[1] + to_toml(run_config({"kind": "delayed-entnet"})).rstrip() + m[2], text)
+    assert written(page, made) == made, STALE
 
 
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(ROOT.glob("*/**/*.md"))
@@ -44,21 +52,13 @@ BLOCK = re.compile(
 )
 
 
-def run_command(line: str, monkeypatch, capsys) -> str:
-    """What a `tabsa` command prints on a terminal of 80 columns."""
-    from tabsa.cli import main
-    from tabsa.cli.console import out
-
-    monkeypatch.setattr(out, "_width", 80)
-    monkeypatch.setattr("sys.argv", shlex.split(line, comments=True))
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert not end.value.code
-    return capsys.readouterr().out
+def printed_by(command: str) -> str:
+    code, out, err = tabsa(*shlex.split(command, comments=True)[1:])
+    assert code == 0, err
+    return out
 
 
-def written_anew(page: Path, monkeypatch, capsys) -> str:
+def written_anew(page: Path, capsys) -> str:
     """The page with its Python and its commands run, in order, and what they print put into the blocks made so."""
     names: dict[str, object] = {}
     printed = ""
@@ -74,7 +74,7 @@ def written_anew(page: Path, monkeypatch, capsys) -> str:
             printed = capsys.readouterr().out
         elif block["kind"] == "sh":
             commands = [line for line in block["text"].splitlines() if line.startswith("tabsa ")]
-            printed = "".join(run_command(command, monkeypatch, capsys) for command in commands)
+            printed = "".join(map(printed_by, commands))
         return block[0]
 
     return BLOCK.sub(remade, page.read_text(encoding="utf-8"))
@@ -86,10 +86,8 @@ def test_a_page_on_using_models_shows_what_happens(page, monkeypatch, capsys, tm
         pytest.importorskip(package)
     (tmp_path / "docs").symlink_to(ROOT / "docs")  # commands name files as seen from the repository
     monkeypatch.chdir(tmp_path)
-    made = written_anew(page, monkeypatch, capsys)
-    if os.environ.get("TABSA_WRITE_DOCS"):
-        page.write_text(made, encoding="utf-8")
-    assert alike(page.read_text(encoding="utf-8"), made), "stale: run this test with TABSA_WRITE_DOCS=1"
+    made = written_anew(page, capsys)
+    assert alike(written(page, made), made), STALE
 
 
 def test_the_page_on_using_a_model_has_the_figures_of_int8():
@@ -108,22 +106,13 @@ def test_the_page_on_using_a_model_has_the_figures_of_int8():
     )
     assert paragraph.search(text)
     made = paragraph.sub(lambda m: m[1] + textwrap.fill(sentence, 120), text)
-    if os.environ.get("TABSA_WRITE_DOCS"):
-        USING.write_text(made, encoding="utf-8")
-    assert USING.read_text(encoding="utf-8") == made, "stale: run this test with TABSA_WRITE_DOCS=1"
+    assert written(USING, made) == made, STALE
 
 
-def test_the_model_card_has_the_figures_that_were_measured():
-    import runpy
-
+def test_the_model_card_and_the_tables_have_the_figures_that_were_measured():
     card = runpy.run_path(str(ROOT / "repro" / "box" / "card.py"))["card"]
     page = ROOT / "src" / "tabsa" / "pretrained" / "places" / "README.md"
     assert page.read_text(encoding="utf-8") == card(), "stale: run `python repro/box/card.py`"
-
-
-def test_the_tables_have_the_figures_that_were_measured():
-    import runpy
-
     script = runpy.run_path(str(ROOT / "repro" / "figures.py"))
     for page in script["PAGES"]:
         assert page.read_text(encoding="utf-8") == script["filled"](page), "stale: run `python repro/figures.py`"

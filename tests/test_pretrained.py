@@ -29,10 +29,6 @@ def places() -> Predictor:
     return tabsa.load("places", threads=1)
 
 
-def size(model: Predictor) -> int:
-    return sum(path.stat().st_size for path in model.folder.path.iterdir())
-
-
 def found(prediction: Prediction) -> dict[tuple[str, str], str]:
     return {(o.target, o.aspect): o.polarity for o in prediction.opinions if o.polarity != NONE}
 
@@ -60,31 +56,22 @@ def test_the_reader_asks_everyday_aspects_unless_told(reader: Predictor) -> None
 @pytest.mark.parametrize(
     ("text", "target", "expected"),
     [
-        (
-            "The Pixel 9 lasts for days, but who can afford it?",
-            "Pixel 9",
-            {"battery life": "positive", "price": "negative", "camera": NONE},
-        ),
+        ("The Pixel 9 lasts for days, but who can afford it?", "Pixel 9", "+battery life, -price,  camera"),
         (
             "Northgate Homes mended the boiler the same day, but the rent goes up every single year.",
             "Northgate Homes",
-            {"repairs": "positive", "rent": "negative", "communication": NONE},
+            "+repairs, -rent,  communication",
         ),
-        (
-            "Peckham isn't dangerous at all, and it is not expensive either.",
-            "Peckham",
-            {"safety": "positive", "price": "positive", "nightlife": NONE},
-        ),
-        ("The Nokia comes in black and weighs 180 grams.", "Nokia", {"weight": "neutral", "price": NONE}),
-        ("My sister works at Boots.", "Boots", {"overall": NONE, "service": NONE, "price": NONE}),
+        ("Peckham isn't dangerous at all, and it is not expensive either.", "Peckham", "+safety, +price,  nightlife"),
+        ("The Nokia comes in black and weighs 180 grams.", "Nokia", "=weight,  price"),
+        ("My sister works at Boots.", "Boots", " overall,  service,  price"),
     ],
-    ids=lambda value: value if isinstance(value, str) and len(value) < 20 else "",
 )
-def test_the_reader_answers_any_aspects_of_any_domain(
-    reader: Predictor, text: str, target: str, expected: dict[str, str]
-) -> None:
-    result = reader.predict(text, [target], list(expected))
-    assert {opinion.aspect: opinion.polarity for opinion in result.opinions} == expected
+def test_the_reader_answers_any_aspects_of_any_domain(reader: Predictor, text: str, target: str, expected: str) -> None:
+    polarities = {"+": "positive", "-": "negative", "=": "neutral", " ": NONE}
+    judged = [(aspect[1:], polarities[aspect[0]]) for aspect in expected.split(", ")]
+    result = reader.predict(text, [target], [aspect for aspect, _ in judged])
+    assert [(opinion.aspect, opinion.polarity) for opinion in result.opinions] == judged
 
 
 def test_the_reader_tells_two_targets_apart(reader: Predictor) -> None:
@@ -129,18 +116,6 @@ def test_the_reader_answers_the_demo_right_at_both_precisions(reader: Predictor)
     apart = differences(*answers)
     assert sum(apart) / len(apart) < 0.01, "run `tabsa export` on it again, at both precisions"
     assert max(apart) < 0.15
-
-
-def test_the_readers_answers_do_not_depend_on_what_else_is_asked(reader: Predictor) -> None:
-    text = "The Pixel 9 takes wonderful photos, while the Galaxy S24 is far too expensive."
-    alone = reader.predict(text, ["Pixel 9", "Galaxy S24"], ["camera"])
-    among = reader.predict(text, ["Pixel 9", "Galaxy S24"], ["price", *EVERYDAY, "camera", "battery life"])
-    other_text = "The Galaxy S24 takes blurred photos. " * 9
-    beside, _ = reader.predict_many([text, other_text], ["Pixel 9", "Galaxy S24"], ["camera"])
-    for opinion in alone.opinions:
-        for other in (among, beside):
-            (same,) = [o for o in other.opinions if (o.target, o.aspect) == (opinion.target, opinion.aspect)]
-            assert same.probabilities == pytest.approx(opinion.probabilities, abs=1e-4)
 
 
 def test_the_reader_needs_no_pytorch() -> None:

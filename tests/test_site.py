@@ -6,13 +6,13 @@ import os
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
 import tabsa
+from seen_page import Page
 
 pytestmark = pytest.mark.site
 ROOT = Path(__file__).parents[1]
@@ -22,28 +22,17 @@ if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("mkdoc
     pytest.skip("needs the docs extra: pip install '.[docs]'", allow_module_level=True)
 
 
-class Page(HTMLParser):
+class SitePage:
     """What a page links to, what it loads, what can be linked to in it, and its words."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.links: list[str] = []
-        self.loaded: list[str] = []
-        self.ids: set[str] = set()
-        self.words: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        found = {name: value or "" for name, value in attributes}
-        self.ids |= {found[name] for name in ("id", "name") if name in found}
-        if tag == "a" and "href" in found:
-            self.links.append(found["href"])
-        if tag == "link" and found.get("rel") not in ("prev", "next", "canonical"):
-            self.loaded.append(found.get("href", ""))
-        self.loaded += [found[name] for name in ("src", "data", "poster") if name in found]
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
+    def __init__(self, source: str) -> None:
+        elements = Page(source).elements
+        self.links = [found["href"] for tag, found, _ in elements if tag == "a" and "href" in found]
+        self.loaded = [found[name] for _, found, _ in elements for name in ("src", "data", "poster") if name in found]
+        sheets = (found for tag, found, _ in elements if tag == "link")
+        self.loaded += [one["href"] for one in sheets if one.get("rel") not in ("prev", "next", "canonical")]
+        self.ids = {found[name] for _, found, _ in elements for name in ("id", "name") if name in found}
+        (self.words,) = (text for tag, _, text in elements if tag == "html")
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +49,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pages(site: Path) -> dict[Path, Page]:
-    return {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
+def pages(site: Path) -> dict[Path, SitePage]:
+    return {path: SitePage(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
 
 
 def test_every_link_and_every_anchor_leads_somewhere(site, pages):
@@ -109,7 +98,7 @@ def test_the_reference_has_every_command_and_option(site, pages):
     from tabsa.cli.commands import app
 
     page = pages[site / "reference" / "commands.html"]
-    words = "".join(page.words)
+    words = page.words
     group = typer.main.get_command(app)
     for name, command in group.commands.items():
         assert f"tabsa-{name}" in page.ids
@@ -124,7 +113,7 @@ def test_the_reference_has_the_public_names_with_their_docstrings(site, pages):
     names = {"tabsa.load", "tabsa.train", "tabsa.evaluate", "tabsa.schema.Dataset", "tabsa.errors.TabsaError"}
     assert names <= page.ids
     assert "tabsa.inference.predictor.Predictor.predict_many" in page.ids
-    assert " ".join(tabsa.load.__doc__.splitlines()[0].split()[:4]) in "".join(page.words)
+    assert " ".join(tabsa.load.__doc__.splitlines()[0].split()[:4]) in page.words
 
 
 def test_every_measurement_is_shown(site, pages):
@@ -133,6 +122,5 @@ def test_every_measurement_is_shown(site, pages):
     assert results
     assert {path.stem for path in results} <= page.ids
     rates = json.loads((ROOT / "benchmarks" / "results" / "scoring.json").read_text())["sentences_per_second"]
-    words = "".join(page.words)
-    assert f"{rates['places int8']:,.0f}" in words
-    assert f"{rates['bert-base']:.4g}" in words
+    assert f"{rates['places int8']:,.0f}" in page.words
+    assert f"{rates['bert-base']:.4g}" in page.words

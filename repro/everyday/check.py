@@ -211,6 +211,7 @@ def statistics(splits: dict[str, list[Row]]) -> Row:
     }
     first = Counter(re.findall(r"\S+", row["text"].lower())[0] for row in rows)
     wordings = Counter(aspect for row in rows for aspect in row["aspects"])
+    dev = [row for split in ("dev", "dev-hard", "dev-new") for row in splits[split]]
     return {
         "all": counts(rows),
         "splits": {name: counts(own) for name, own in {**splits, **seen, **unseen}.items()},
@@ -221,7 +222,7 @@ def statistics(splits: dict[str, list[Row]]) -> Row:
         "agreement": {"all": agreement([*rows, *hard], readings), "hard questions": agreement(hard, readings)}
         | {kind: agreement([row for row in rows if row["kind"] == kind], readings) for kind in KINDS},
         "first_words": {word: round(count / len(rows), 4) for word, count in first.most_common(5)},
-        "wording_auc": round(wording_auc(splits["train"], [*splits["dev"], *splits["dev-hard"], *splits["dev-new"]]), 3),
+        "wording_auc": round(wording_auc(splits["train"], dev), 3),
         "aspect_wordings": len(wordings),
         "wordings_asked_once": sum(count == 1 for count in wordings.values()),
     }

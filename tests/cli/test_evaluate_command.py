@@ -162,10 +162,7 @@ def test_a_model_against_a_file_and_itself(
         ("", "lacks 8 of the 8 rows"),
         ("{}", ' line 1: no "id"; expected'),
         ("\n\nnonsense\n", " line 3 is not JSON"),
-        (
-            '{"id": 9, "target": "Camden", "aspect": "price", "probabilities": {}}',
-            " all; check --data and --split",
-        ),
+        ('{"id": 9, "target": "Camden", "aspect": "price", "probabilities": {}}', " all; check --data and --split"),
         ('{"id": 1, "target": "Camden", "aspect": "parking", "probabilities": {}}', 'unknown aspect "parking"'),
     ],
 )

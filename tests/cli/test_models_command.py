@@ -3,13 +3,11 @@
 import json
 import re
 import shutil
-from dataclasses import asdict
 
 import pytest
 
 from command_line import refused
 from open_model import open_model
-from tabsa.evaluation.published import PUBLISHED
 from tabsa.inference.predictor import load
 from tabsa.models.registry import SYSTEMS
 from tabsa.text.aspects import EVERYDAY
@@ -42,14 +40,6 @@ def test_people_see_aspects_and_other_names(command_line, monkeypatch, open_mode
     assert ["or", "fast"] in words
     monkeypatch.setattr("tabsa.checkpoint.model_folder.shipped_models", lambda: {"open": open_model})
     assert f"any words; by default {', '.join(EVERYDAY)}" in command_line("models")[1]
-
-
-def test_published_figures_are_fractions():
-    assert list(PUBLISHED) == TABLE
-    for figures in PUBLISHED.values():
-        values = [value for name, value in asdict(figures).items() if name != "source"]
-        assert len(values) == 5
-        assert all(value is None or 0 < value < 1 for value in values)
 
 
 # ---- export

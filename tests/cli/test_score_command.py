@@ -141,20 +141,11 @@ def test_scoring_loads_only_what_it_needs(tmp_path: Path, tiny_model: Path) -> N
         (["in.csv", "out.csv", "--precision", "int8"], "has no model.int8.onnx; make it with `tabsa export "),
         (["empty.csv", "out.csv"], "all 2 rows were rejected, the first: row 2: no text in 'text'; see out.csv"),
         (["two.csv", "out.csv"], "two.csv has no column 'text', only: a, b; say with --text-column which it is"),
-        (
-            ["taken.csv", "out.csv"],
-            "the output would have two columns 'Camden/price'; tell the new ones apart with --p",
-        ),
+        (["taken.csv", "out.csv"], "the output would have two columns 'Camden/price'; tell the new ones apart with"),
         (["in.csv", "there.csv"], "there.csv exists; replace it with --overwrite, or choose another name"),
         (["in.csv", "stopped.csv"], "a run into stopped.csv was stopped before its end; go on with --resume, or start"),
-        (
-            ["in.csv", "stopped.csv", "--resume"],
-            "cannot resume stopped.csv: its record is damaged; start again with --",
-        ),
-        (
-            ["in.csv", "out.csv", "--rejects", "out.csv"],
-            "out.csv is in the way of out.csv and the files beside it; give",
-        ),
+        (["in.csv", "stopped.csv", "--resume"], "cannot resume stopped.csv: its record is damaged; start again with"),
+        (["in.csv", "out.csv", "--rejects", "out.csv"], "out.csv is in the way of out.csv and the files beside it; g"),
         (["in.csv", "out.csv", "--rejects", "./out.csv.part"], "out.csv.part is in the way of out.csv and the files"),
     ],
 )

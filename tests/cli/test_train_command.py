@@ -66,7 +66,7 @@ def test_a_run_goes_on_or_is_refused(places: Trained) -> None:
 
 def test_a_bar_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
-    monkeypatch.setattr("tabsa.cli.progress.err", Console(file=screen, force_terminal=True, width=120))
+    monkeypatch.setattr("tabsa.cli.console.err", Console(file=screen, force_terminal=True, width=120))
     assert tabsa(*PLACES, "--out", tmp_path / "model", "--set", "training.epochs=1")[0] == 0
     assert "training" in screen.getvalue()
     assert "100%" in screen.getvalue()

@@ -45,18 +45,17 @@ def test_the_datasheet_has_the_figures_that_are_counted(check, rows):
     stats = check["statistics"](rows)
     assert json.loads((FOLDER / "stats.json").read_text("utf-8")) == json.loads(json.dumps(stats))
     page = (FOLDER / "README.md").read_text("utf-8")
-    assert check["with_tables"](page, stats, check["once"](rows)) == page, "stale: run `repro/everyday/check.py --write`"
+    assert check["with_tables"](page, stats, check["once"](rows)) == page, "stale: repro/everyday/check.py --write"
     assert stats["wording_auc"] <= check["MOST_AUC"], "wordings tell labels"
 
 
 def test_wordings_that_tell_labels_are_noticed(check):
-    def row(number, telling):
+    def row(labelled):
         words = ["price", "how the long queue moved"]
-        return {"targets": [None], "aspects": words, "opinions": [{"target": None, "aspect": words[telling]}]}
+        return {"targets": [None], "aspects": words, "opinions": [{"target": None, "aspect": words[labelled]}]}
 
-    told = [row(n, 1) for n in range(60)]
-    fair = [row(n, n % 2) for n in range(60)]
-    assert check["wording_auc"](told, told) == 1.0
+    leaking, fair = [row(1)] * 60, [row(n % 2) for n in range(60)]
+    assert check["wording_auc"](leaking, leaking) == 1.0
     assert check["wording_auc"](fair, fair) == 0.5
 
 
@@ -78,7 +77,8 @@ def test_real_texts_are_joined_with_their_labels(tmp_path):
     def label(key, file, split, text, span=None):
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         own = {"id": key, "key": key, "file": file, "split": split, "sha256": digest, "span": span, "targets": [None]}
-        return {**own, "aspects": ["price", "looks"], "opinions": [{"target": None, "aspect": "price", "polarity": "mixed"}]}
+        opinion = {"target": None, "aspect": "price", "polarity": "mixed"}
+        return {**own, "aspects": ["price", "looks"], "opinions": [opinion]}
 
     labels = [
         label("a-1+a-2", "open/a.jsonl", "test", "The lamp is dear. It & the shade broke."),

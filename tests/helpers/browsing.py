@@ -3,8 +3,6 @@
 import base64
 import json
 import shutil
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -26,7 +24,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
-from tabsa.serve.app import create_app
+from service_client import serving
 from tabsa.serve.settings import Settings
 
 T = TypeVar("T")
@@ -36,29 +34,15 @@ PATIENCE = 20  # seconds after which a test has failed
 
 
 @contextmanager
-def running(settings: Settings) -> Iterator[str]:
-    """The service in a thread, on a port of its own; its address."""
-    import uvicorn
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(create_app(replace(settings, threads=1)), log_level="error", ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        until(lambda: server.started)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server.should_exit = True
-        thread.join(PATIENCE)
-
-
-@contextmanager
 def open_browser(settings: Settings, downloads: Path) -> Iterator["Page"]:
     """The page of a service in a browser; what it downloads goes to a folder. Skips the test where there is none."""
     if CHROMIUM is None or DRIVER is None:
         pytest.skip("needs a browser: apt-get install chromium chromium-driver")
-    with running(settings) as address:
-        page = Page(start_browser(downloads), address, downloads)
+    page = Page(start_browser(downloads), "", downloads)
+    with page.at(settings):
         yield page
-        page.quit()
+    with suppress(WebDriverException):  # it may be gone already
+        page.driver.quit()
 
 
 def until(check: Callable[[], T], patience: float = PATIENCE) -> T:
@@ -94,6 +78,18 @@ class Page:
     def __init__(self, driver: webdriver.Chrome, address: str, downloads: Path = Path()) -> None:
         self.driver, self.address, self.downloads = driver, address, downloads
         self.run, self.cdp = driver.execute_script, driver.execute_cdp_cmd
+
+    @contextmanager
+    def at(self, settings: Settings) -> Iterator[None]:
+        """Be the page of this service for a while."""
+        before = self.address
+        with serving(replace(settings, threads=1)) as (place, _):
+            self.address = f"http://127.0.0.1:{place[1]}"
+            yield
+            self.errors()
+            self.requests()
+            self.driver.get("about:blank")
+        self.address = before
 
     # ---- what a person does
 
@@ -257,11 +253,6 @@ class Page:
         """Nothing went elsewhere or wrong."""
         assert self.errors() == []
         assert {urlsplit(url).netloc for url in self.requests()} <= {urlsplit(self.address).netloc}
-
-    def quit(self) -> None:
-        """Close the browser."""
-        with suppress(WebDriverException):  # it may be gone already
-            self.driver.quit()
 
 
 _INSTEAD = """

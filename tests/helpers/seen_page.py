@@ -23,6 +23,8 @@ class Page(HTMLParser):
             self.elements.append((tag, dict(attrs), ""))
 
     def handle_endtag(self, tag):
+        if tag in VOID:
+            return
         name, attributes, pieces = self.open.pop()
         assert name == tag, f"{tag} closes {name}"
         self.elements.append((name, attributes, "".join(pieces)))

@@ -5,13 +5,18 @@ import csv
 import io
 import json
 import random
-from collections.abc import Awaitable, Callable
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx2
+import uvicorn
 from fastapi import FastAPI
 
 from tabsa.serve.app import create_app
+from tabsa.serve.guard import Connection
 from tabsa.serve.settings import Settings
 
 NAMES = ["Camden", "Brixton Hill", "Leeds"]
@@ -73,6 +78,27 @@ def asking(settings: Settings, ask: Callable[[httpx2.AsyncClient, FastAPI], Awai
             return await ask(client, app)
 
     return asyncio.run(run())
+
+
+@contextmanager
+def serving(settings: Settings) -> Iterator[tuple[tuple[str, int], FastAPI]]:
+    """The service as `tabsa serve` runs it, in a thread: its address and its app."""
+    app = create_app(settings)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        limits = {"limit_concurrency": settings.max_connections, "timeout_keep_alive": settings.read_timeout}
+        more: Any = limits | {"ws": "none", "log_level": "error", "timeout_graceful_shutdown": 1}
+        server = uvicorn.Server(uvicorn.Config(app, http=Connection, **more))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        place = listener.getsockname()
+        with socket.create_connection(place, timeout=30) as probe:  # waits in the line until the service is there
+            probe.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            assert b"200 OK" in probe.recv(1000)
+        try:
+            yield place, app
+        finally:
+            server.should_exit = True
+            thread.join(30)
 
 
 def csv_table(rows: list[tuple[str, str]] = REVIEWS) -> bytes:

@@ -40,7 +40,7 @@ def browser(summary: Summary, tmp_path_factory: pytest.TempPathFactory) -> Itera
     path = summary.write_html(tmp_path_factory.mktemp("page") / "report.html")
     page = Page(start_browser(tmp_path_factory.mktemp("downloads")), path.as_uri())
     yield page
-    page.quit()
+    page.driver.quit()
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The judge on a network of two layers: against a slow computation, and what its tree of questions promises."""
 
-import importlib.util
 import math
 import random
 
@@ -84,37 +83,6 @@ def test_the_decoder_is_its_equations(judge):
     mask = torch.ones(1, length, length, dtype=torch.bool).tril()
     found = judge.decoder(torch.tensor([tokens]), torch.arange(length)[None], mask)[0].detach().numpy()
     np.testing.assert_allclose(found, slow_states(judge.decoder, tokens), atol=2e-5)
-
-
-@pytest.mark.skipif(importlib.util.find_spec("transformers") is None, reason="needs transformers")
-def test_the_decoder_is_that_of_transformers(judge):
-    from transformers import Qwen2Config, Qwen2Model
-
-    theirs = Qwen2Model(
-        Qwen2Config(
-            vocab_size=SMALL.vocabulary, hidden_size=SMALL.size, intermediate_size=SMALL.inner,
-            num_hidden_layers=SMALL.layers, num_attention_heads=SMALL.heads, num_key_value_heads=SMALL.kv_heads,
-            rms_norm_eps=SMALL.epsilon, rope_parameters={"rope_type": "default", "rope_theta": SMALL.rope_base},
-        )
-    )  # fmt: skip
-    names = {
-        "embedding.weight": "embed_tokens.weight", "norm.weight": "norm.weight", "attention_norm": "input_layernorm",
-        "feed_norm": "post_attention_layernorm", "query": "self_attn.q_proj", "key": "self_attn.k_proj",
-        "value": "self_attn.v_proj", "output": "self_attn.o_proj", "gate": "mlp.gate_proj", "up": "mlp.up_proj",
-        "down": "mlp.down_proj",
-    }  # fmt: skip
-    state = {}
-    for name, value in judge.decoder.state_dict().items():
-        if name.startswith("blocks."):
-            _, layer, part, kind = name.split(".")
-            state[f"layers.{layer}.{names[part]}.{kind}"] = value
-        else:
-            state[names[name]] = value
-    theirs.load_state_dict(state)
-    tokens = torch.tensor([[5, 9, 1, 33, 7, 7, 20]])
-    mask = torch.ones(1, 7, 7, dtype=torch.bool).tril()
-    mine = judge.decoder(tokens, torch.arange(7)[None], mask)
-    torch.testing.assert_close(mine, theirs(tokens).last_hidden_state, atol=1e-5, rtol=1e-5)
 
 
 def test_a_question_is_answered_as_if_it_stood_alone(judge):

@@ -11,6 +11,7 @@ import pytest
 
 import tabsa
 import tabsa_repro
+from command_line import refused
 from result_factory import TINY
 
 SETTINGS = [word for setting in TINY for word in ("--set", setting)]
@@ -21,12 +22,6 @@ def reproduce(command_line, monkeypatch, tmp_path):
     """Runs `tabsa reproduce` in an empty folder; gives the exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     return partial(command_line, "reproduce")
-
-
-def refused(result):
-    code, stdout, stderr = result
-    assert (code, stdout, stderr.count("\n")) == (1, "", 1), stderr
-    return stderr
 
 
 def test_quick_says_so_and_stays_out_of_the_results(reproduce, tmp_path):
@@ -86,10 +81,10 @@ def test_without_matplotlib_results_are_kept_and_the_way_to_draw_is_said(reprodu
 
 
 def test_errors_are_one_line(reproduce, tmp_path):
-    assert "figure3 has no part 'chain'" in refused(reproduce("figure3", "--only", "chain"))
-    assert "not a setting" in refused(reproduce("table1", "--set", "rate"))
-    assert "the device is 'tpu'" in refused(reproduce("table1", "--device", "tpu"))
-    assert "lr reads texts" in refused(reproduce("table1", "--only", "lr", "--prepared", "ready"))
+    assert "figure3 has no part 'chain'" in refused("reproduce", "figure3", "--only", "chain")
+    assert "not a setting" in refused("reproduce", "table1", "--set", "rate")
+    assert "the device is 'tpu'" in refused("reproduce", "table1", "--device", "tpu")
+    assert "lr reads texts" in refused("reproduce", "table1", "--only", "lr", "--prepared", "ready")
 
 
 def test_usage(reproduce):

@@ -55,6 +55,28 @@ def client(tiny_model: Path) -> Iterator[TestClient]:
         yield client
 
 
+@pytest.fixture(scope="module")
+def reader() -> Predictor:
+    return load("reader", threads=1)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A browser on the page of a service with the model in the box."""
+    from browsing import open_browser
+
+    with open_browser(Settings(), tmp_path_factory.mktemp("downloads")) as page:
+        yield page
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """An empty page in a wide, light window; nothing may go elsewhere or wrong while a test uses it."""
+    browser.fresh()
+    yield browser
+    browser.check()
+
+
 @dataclass
 class Served:
     """A service in a process of its own."""

@@ -48,13 +48,9 @@ def test_it_goes_by_addresses_and_localhost(client: TestClient, host: str) -> No
     "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "[::1", "a:b"]
 )
 def test_it_goes_by_no_other_name(client: TestClient, make_client: Any, host: str) -> None:
-    assert error_of(client.get("/v1/models", headers={"Host": host}), 400)["code"] == "bad_host"
+    for headers in ([("Host", host)], [("Host", "localhost"), ("Host", host)]):  # two names are none
+        assert error_of(client.get("/v1/models", headers=headers), 400)["code"] == "bad_host"
     assert make_client(allowed_hosts=("*",)).get("/", headers={"Host": "any.example"}).status_code == 200
-
-
-def test_two_hosts_are_none(client: TestClient) -> None:
-    response = client.get("/", headers=[("Host", "localhost"), ("Host", "evil.example")])
-    assert error_of(response, 400)["code"] == "bad_host"
 
 
 # ---- sites: cross-site request forgery

@@ -56,10 +56,17 @@ class Gated:
 
 
 @pytest.fixture
-def gated(predictor: Predictor) -> Iterator[Gated]:
+def gated(predictor: Predictor) -> Iterator[Any]:
     made = Gated(predictor, refused="zebra")
     yield made
     made.open.release(1000)
+
+
+async def sent(batcher: Batcher, predictor: Any, *texts: str, names: Sequence[str] = NAMES) -> Any:
+    """A request that has begun to wait for its answers."""
+    task = asyncio.create_task(batcher.ask([question(predictor, text, names) for text in texts]))
+    await asyncio.sleep(0)
+    return task
 
 
 def question(predictor: Predictor, text: str, names: Sequence[str] = NAMES, **more: Any) -> Question:
@@ -140,15 +147,14 @@ def test_many_questions_of_a_text_are_read_in_parts(open_model: Path, monkeypatc
     assert answer.prediction(model).to_dict() == model.predict(text, NAMES, aspects).to_dict()
 
 
-def test_texts_that_gather_share_a_call_and_a_bad_one_fails_alone(gated: Gated) -> None:
+def test_texts_that_gather_share_a_call_and_a_bad_one_fails_alone(gated: Any) -> None:
     texts = ["Camden is cheap", "Leeds is a zebra", "Leeds is dear", "nobody"]
 
     async def ask() -> list[Any]:
-        batcher = Batcher(gated, Settings())  # type: ignore[arg-type]
-        first = asyncio.create_task(batcher.ask([question(gated, "Camden first")]))  # type: ignore[arg-type]
+        batcher = Batcher(gated, Settings())
+        first = await sent(batcher, gated, "Camden first")
         await gated.under_way()
-        others = [asyncio.create_task(batcher.ask([question(gated, text)])) for text in texts]  # type: ignore[arg-type]
-        await asyncio.sleep(0)
+        others = [await sent(batcher, gated, text) for text in texts]
         gated.open.release(10)
         found = await asyncio.gather(first, *others, return_exceptions=True)
         batcher.stop()
@@ -158,46 +164,43 @@ def test_texts_that_gather_share_a_call_and_a_bad_one_fails_alone(gated: Gated) 
     assert [len(call) for call in gated.calls] == [1, 3, 1, 1, 1]  # together, then one by one
     assert isinstance(zebra, ValueError)
     for answers, text in ((first, "Camden first"), (cheap, texts[0]), (dear, texts[2]), (nobody, texts[3])):
-        assert told(answers, gated) == [gated.predict(text, NAMES).to_dict()]  # type: ignore[arg-type]
+        assert told(answers, gated) == [gated.predict(text, NAMES).to_dict()]
 
 
-def test_a_short_request_goes_before_the_rest_of_a_long_one(gated: Gated) -> None:
+def test_a_short_request_goes_before_the_rest_of_a_long_one(gated: Any) -> None:
     """The long one is read in pieces, and every other call begins with it, so that it does not wait for ever."""
     long = [f"Camden is number {n}" for n in range(250)]
 
-    async def ask() -> list[str]:
-        batcher = Batcher(gated, Settings(batch_work=80))  # type: ignore[arg-type]
-        asked = asyncio.create_task(batcher.ask([question(gated, text, ["Camden"]) for text in long]))  # type: ignore[arg-type]
+    async def ask() -> bool:
+        batcher = Batcher(gated, Settings(batch_work=80))
+        asked = await sent(batcher, gated, *long, names=["Camden"])
         await gated.under_way()
-        short = asyncio.create_task(batcher.ask([question(gated, "Leeds is short")]))  # type: ignore[arg-type]
-        await asyncio.sleep(0)
+        short = await sent(batcher, gated, "Leeds is short")
         gated.open.release(3)
         await short
         ended = asked.done()
         gated.open.release(1000)
-        assert told(await asked, gated) == [gated.predict(text, ["Camden"]).to_dict() for text in long]  # type: ignore[arg-type]
+        assert told(await asked, gated) == [gated.predict(text, ["Camden"]).to_dict() for text in long]
         batcher.stop()
-        return ["long" if ended else "short"]
+        return ended
 
-    assert asyncio.run(ask()) == ["short"]
+    assert not asyncio.run(ask())
     place = next(n for n, call in enumerate(gated.calls) if any("short" in words for words in call))
     assert place <= 2
     assert all(len(call) < 10 for call in gated.calls)
 
 
-def test_work_of_those_who_left_is_dropped_before_it_is_read(gated: Gated) -> None:
+def test_work_of_those_who_left_is_dropped_before_it_is_read(gated: Any) -> None:
     async def ask() -> None:
-        batcher = Batcher(gated, Settings(max_waiting=300))  # type: ignore[arg-type]
-        first = asyncio.create_task(batcher.ask([question(gated, "Camden first")]))  # type: ignore[arg-type]
+        batcher = Batcher(gated, Settings(max_waiting=300))
+        first = await sent(batcher, gated, "Camden first")
         await gated.under_way()
-        left = asyncio.create_task(batcher.ask([question(gated, "Leeds is left")] * 299))  # type: ignore[arg-type]
-        await asyncio.sleep(0)
+        left = await sent(batcher, gated, *["Leeds is left"] * 299)
         with pytest.raises(Problem, match="too many texts are waiting"):
-            await batcher.ask([question(gated, "Camden")])  # type: ignore[arg-type]
+            await batcher.ask([question(gated, "Camden")])
         left.cancel()
         await asyncio.wait([left])
-        last = asyncio.create_task(batcher.ask([question(gated, "Leeds is last")]))  # type: ignore[arg-type]
-        await asyncio.sleep(0)
+        last = await sent(batcher, gated, "Leeds is last")
         gated.open.release(10)
         await asyncio.gather(first, last)
         batcher.check(300)
@@ -207,7 +210,7 @@ def test_work_of_those_who_left_is_dropped_before_it_is_read(gated: Gated) -> No
     assert [word for call in gated.calls for word in call] == ["Camden first", "Leeds is last"]
 
 
-def test_overload_is_refused_at_once(settings: Any, gated: Gated) -> None:
+def test_overload_is_refused_at_once(settings: Any, gated: Any) -> None:
     async def ask(client: httpx2.AsyncClient, app: FastAPI) -> None:
         app.state.service.batcher._predictor = gated
         held = asyncio.create_task(client.post("/v1/predict", json={"texts": ["Camden"] * 256, "targets": NAMES}))

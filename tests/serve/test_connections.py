@@ -4,51 +4,18 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
-from service_client import NAMES, http, http_answer
+from service_client import NAMES, http, http_answer, serving
 from tabsa.inference.predictor import Predictor
-from tabsa.serve.app import create_app
-from tabsa.serve.run import MAX_HEAD_BYTES, Connection
-from tabsa.serve.settings import Settings
+from tabsa.serve.guard import MAX_HEAD_BYTES
 
 GOOD = http({"text": "Camden is cheap", "targets": NAMES})
-
-
-@contextmanager
-def serving(settings: Settings) -> Iterator[tuple[tuple[str, int], Any]]:
-    """The service as `tabsa serve` runs it, in a thread: its address and its app."""
-    app = create_app(settings)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = uvicorn.Config(
-            app,
-            http=Connection,
-            ws="none",
-            log_level="error",
-            limit_concurrency=settings.max_connections,
-            timeout_keep_alive=settings.read_timeout,  # type: ignore[arg-type]
-            timeout_graceful_shutdown=1,
-        )
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        place = listener.getsockname()
-        with socket.create_connection(place, timeout=30) as probe:  # waits in the line until the service is there
-            probe.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            assert b"200 OK" in probe.recv(1000)
-        try:
-            yield place, app
-        finally:
-            server.should_exit = True
-            thread.join(30)
 
 
 async def said_to(place: tuple[str, int], *pieces: bytes) -> bytes:
@@ -140,11 +107,13 @@ def test_requests_sent_ahead_are_answered_in_order_and_bounded(settings: Any, pr
 def test_the_work_of_a_client_that_left_is_dropped(
     settings: Any, sent: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    came: list[int] = []
     read: list[Any] = []
     open_gate = threading.Event()
     with serving(settings()) as (place, app):
         batcher = app.state.service.batcher
         take = batcher._take
+        monkeypatch.setattr(batcher, "check", came.append)
         monkeypatch.setattr(batcher, "_take", lambda: open_gate.wait(30) and take())
         monkeypatch.setattr(batcher, "_read", lambda parts: read.extend(parts))
 
@@ -156,7 +125,7 @@ def test_the_work_of_a_client_that_left_is_dropped(
                 writer.close()
                 await writer.wait_closed()
             reader, writer = await asyncio.open_connection(*place)
-            while batcher._waiting:  # each that left is noticed
+            while batcher._waiting or len(came) < (20 if sent == GOOD else 0):  # each that left is noticed
                 writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 await http_answer(reader)
             writer.close()

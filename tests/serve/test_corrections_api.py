@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
+import tabsa
 from service_client import as_json, error_of
 from tabsa.datasets.checking import check
 from tabsa.datasets.loading import load
@@ -64,7 +65,6 @@ def test_a_correction_is_a_row_of_training_data(client: TestClient, file: Path, 
         {**sent[1], "asked_only": True},
         {**sent[2], "asked_only": True},
     ]
-    assert '"probability":1,' not in file.read_text(encoding="utf-8").splitlines()[0]
     assert file.read_text(encoding="utf-8").splitlines()[1].endswith('"probability":1}')
     assert questions(file) == [
         (TEXT, "Camden", "price", "negative"),
@@ -73,6 +73,7 @@ def test_a_correction_is_a_row_of_training_data(client: TestClient, file: Path, 
     ]
     assert {finding.code for finding in check(file).findings} <= {"rare_aspect", "rare_polarity"}
     assert (file.stat().st_mode & 0o777) == 0o600
+    assert client.get("/v1/models").json()["corrections"] == "corrections.jsonl"
 
 
 def test_a_later_correction_counts_and_null_takes_it_back(client: TestClient, file: Path) -> None:
@@ -84,11 +85,6 @@ def test_a_later_correction_counts_and_null_takes_it_back(client: TestClient, fi
     assert lines_of(file)[-1]["withdrawn"] is True
     with pytest.warns(UserWarning, match="dropped 1 conflicting"):
         assert questions(file) == [(TEXT, "Camden", "price", "negative")]
-
-
-def test_the_page_is_told_where_corrections_go(client: TestClient, make_client: Callable[..., TestClient]) -> None:
-    assert client.get("/v1/models").json()["corrections"] == "corrections.jsonl"
-    assert make_client().get("/v1/models").json()["corrections"] is None
 
 
 # What is refused
@@ -189,3 +185,26 @@ def test_two_workers_write_one_file(serve: Callable[..., Any], file: Path) -> No
         assert set(pool.map(send, texts)) == {201}
     assert sorted(line["text"] for line in lines_of(file)) == sorted(texts)
     assert len(questions(file)) == 60
+
+
+@pytest.mark.slow
+def test_a_model_that_learns_from_them_gives_the_right_answers(
+    make_client: Callable[..., TestClient], reader: Predictor, file: Path, tmp_path: Path
+) -> None:
+    """Corrections are the opposite of what the model in the box says, on a word that no model has seen."""
+    pytest.importorskip("torch", reason="needs PyTorch: pip install 'tabsa[train]'")
+    client = make_client(model=None, corrections=str(file))
+    text, pairs = "The Zorbo 5 feels snerfy in the hand, and the Nokia does not.", ("Zorbo 5", "Nokia")
+    ways = ("is snerfy today", "felt snerfy all week", "was snerfy from the start", "got snerfy", "still seems snerfy")
+    others = [f"{who} Zorbo 5 {way}." for who in ("The", "My", "That", "This", "Her", "Our") for way in ways]
+    others_of = {"comfort": others, "price": [f"The Nokia went {way}" for way in ("home", "there", "on", "by", "up")]}
+    right = {}
+    for target, (aspect, more) in zip(pairs, others_of.items(), strict=True):
+        (opinion,) = reader.predict(text, [target], [aspect]).opinions
+        right[target, aspect] = "positive" if opinion.polarity == "negative" else "negative"
+        for one in (text, *more):
+            sent = {"text": one, "target": target, "aspect": aspect, "polarity": right[target, aspect]}
+            assert client.post("/v1/corrections", json=sent).status_code == 201
+    model = tabsa.train(file, out=tmp_path / "mine", base="reader")
+    found = {(o.target, o.aspect): o.polarity for o in model.predict(text, pairs, list(others_of)).opinions}
+    assert found.items() >= right.items()

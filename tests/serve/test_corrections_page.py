@@ -1,14 +1,13 @@
 """The page in headless Chromium: saying what is right, in this browser and in the service's file."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from browsing import Page, open_browser, running, until
+from browsing import Page, until
 from tabsa.serve.settings import Settings
 
 pytestmark = pytest.mark.browser
@@ -17,19 +16,11 @@ TEXT = "The Pixel 9 takes wonderful photos but gets hot. The Galaxy S24 costs a 
 STORED = "return JSON.parse(localStorage.getItem('tabsa-corrections') ?? '{\"made\": []}').made"
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with open_browser(Settings(), tmp_path_factory.mktemp("downloads")) as page:
-        yield page
-
-
 @pytest.fixture
-def page(browser: Page) -> Iterator[Page]:
-    """A page with an answer in a wide window, and no corrections; nothing may go wrong while a test uses it."""
-    browser.fresh()
-    ask(browser)
-    yield browser
-    browser.check()
+def page(page: Page) -> Page:
+    """A page with an answer, and no corrections."""
+    ask(page)
+    return page
 
 
 def ask(page: Page) -> None:
@@ -140,8 +131,7 @@ def test_a_browser_that_stores_nothing_says_so(page: Page) -> None:
 
 def test_they_go_to_the_services_file_and_what_could_not_be_sent_goes_later(page: Page, tmp_path: Path) -> None:
     file = tmp_path / "right.jsonl"
-    address = page.address
-    with running(Settings(corrections=str(file))) as page.address:
+    with page.at(Settings(corrections=str(file))):
         ask(page)
         assert "right.jsonl on this server" in page.text_of("#corrections-note")
         page.answer_instead("corrections", {"error": {"code": "not_saved", "message": "the disk is full"}}, 503)
@@ -149,15 +139,13 @@ def test_they_go_to_the_services_file_and_what_could_not_be_sent_goes_later(page
         until(lambda: "The disk is full." in page.text_of("#corrections .notice"))
         until(lambda: file.read_bytes().count(b"\n") == 1)
         until(lambda: page.all("#corrections .notice") == [])
+        press(page, "Download")
+        assert page.downloaded("corrections.jsonl").encode() == file.read_bytes()
         press(page, "Undo")
         until(lambda: file.read_bytes().count(b"\n") == 2)
         page.answer_instead("corrections", {"error": {"code": "invalid", "message": "no such thing"}}, 422)
         page.correct("Pixel 9", "heat", "mixed")
         until(lambda: "No such thing." in page.text_of("#corrections .notice"))
         assert "not sent yet" not in page.text_of("#corrections")  # it would never be taken
-        page.errors()
-        page.requests()
-        page.driver.get("about:blank")
-    page.address = address
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert [line["polarity"] for line in lines] == ["positive", None]

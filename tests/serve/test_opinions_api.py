@@ -209,7 +209,7 @@ def test_a_cell_that_is_none_of_the_questions(client: TestClient, fields: Any, f
 
 
 def test_evidence_waits_in_a_bounded_line(make_client: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tabsa.serve.app._MOST_EVIDENCE", 1)
+    monkeypatch.setattr("tabsa.serve.opinions._MOST_EVIDENCE", 1)
     client = make_client()
     places = client.app.state.service.evidence_places
     assert places.acquire(blocking=False)

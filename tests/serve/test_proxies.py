@@ -5,13 +5,13 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,26 +33,23 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(*command: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def running(*command: str) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield process
     finally:
         process.terminate()
-        process.communicate()
+        process.wait()
 
 
-@pytest.fixture(scope="module")
-def service(tiny_model: Path) -> Iterator[int]:
-    """A service on a port of its own, which believes the proxy."""
-    options = ("--allow-host", "tabsa.example", "--set", 'proxies=["127.0.0.1"]', "--access-log", "--port", "0")
-    with running(sys.executable, "-m", "tabsa", "serve", "--model", str(tiny_model), *options) as process:
-        assert process.stdout is not None
-        line = next(line for line in process.stdout if "http://" in line)
-        yield int(re.search(r":(\d+)", line.partition("http://")[2])[1])
+@pytest.fixture
+def service(serve: Any) -> int:
+    """The port of a service that believes the proxy."""
+    port: int = serve("--allow-host", "tabsa.example", "--set", 'proxies=["127.0.0.1"]').place[1]
+    return port
 
 
-def ask(port: int, process: subprocess.Popen[str], host: str = "tabsa.example", size: int = 0) -> int:
+def ask(port: int, process: subprocess.Popen[bytes], host: str = "tabsa.example", size: int = 0) -> int:
     """Send a request through the proxy as soon as it listens; the status, or 0 where it does not read to the end."""
     content = json.dumps(BODY | ({"text": "a" * size} if size else {})).encode()
     head = {"Content-Type": "application/json", "Host": host}

@@ -32,7 +32,7 @@ def failure(*options: str) -> TabsaError:
 def started(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What the service would be run with."""
     seen: dict[str, Any] = {}
-    monkeypatch.setattr("tabsa.serve.run.run", lambda settings, **given: seen.update(given, settings=settings))
+    monkeypatch.setattr("tabsa.serve.app.run", lambda settings, **given: seen.update(given, settings=settings))
     return seen
 
 

@@ -10,7 +10,7 @@ import pytest
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from browsing import Page, open_browser, running, until
+from browsing import Page, until
 from tabsa.inference.predictor import Predictor, load
 from tabsa.serve.settings import Settings
 from tabsa.text.aspects import EVERYDAY
@@ -27,75 +27,28 @@ EVIL = '<script>window.hit = 1</script><img src="x" onerror="window.hit = 1">'
 PICTURES = Path(__file__).parents[2] / "docs" / "images"
 # What a careful person says of the examples; the last of each is known to be answered wrong.
 EXAMPLES = {
-    "two hotels": {
-        ("Regent", "staff"): "positive",
-        ("Regent", "breakfast"): "positive",
-        ("Regent", "room"): "negative",
-        ("Regent", "noise"): "negative",
-        ("Astoria", "price"): "positive",
-        ("Astoria", "cleanliness"): "positive",
-    },
-    "two phones": {
-        ("Pixel 9", "camera"): "positive",
-        ("Pixel 9", "heat"): "negative",
-        ("Galaxy S24", "screen"): "positive",
-        ("Galaxy S24", "price"): "negative",
-    },
-    "a landlord": {("Northgate Homes", "repairs"): "positive", ("Northgate Homes", "rent"): "negative"},
-    "hit and miss": {("Rosa’s", "food"): "mixed"},
-    "facts only": {("Nokia", "weight"): "neutral", ("Nokia", "colour"): "neutral"},
-    "one that it gets wrong": {("Pixel 9", "battery life"): "positive"},
+    "two hotels": {"Regent": "+staff +breakfast -room -noise", "Astoria": "+price +cleanliness"},
+    "two phones": {"Pixel 9": "+camera -heat", "Galaxy S24": "+screen -price"},
+    "a landlord": {"Northgate Homes": "+repairs -rent"},
+    "hit and miss": {"Rosa’s": "±food"},
+    "facts only": {"Nokia": "=weight =colour"},
+    "one that it gets wrong": {"Pixel 9": "+battery_life"},
 }
 PLACES = {
-    "two places": {
-        ("Brixton", "price"): "positive",
-        ("Brixton", "nightlife"): "positive",
-        ("Hampstead", "general"): "positive",
-        ("Hampstead", "price"): "negative",
-    },
-    "a longer text": {
-        ("Stoke Newington", "dining"): "positive",
-        ("Walthamstow", "price"): "positive",
-        ("Walthamstow", "safety"): "negative",
-        ("Walthamstow", "transit-location"): "positive",
-    },
-    "one that it gets wrong": {("Orpington", "transit-location"): "positive"},
+    "two places": {"Brixton": "+price +nightlife", "Hampstead": "+general -price"},
+    "a longer text": {"Stoke Newington": "+dining", "Walthamstow": "+price -safety +transit-location"},
+    "one that it gets wrong": {"Orpington": "+transit-location"},
 }
-
-
-@pytest.fixture(scope="module")
-def reader() -> Predictor:
-    return load("reader", threads=1)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with open_browser(Settings(), tmp_path_factory.mktemp("downloads")) as page:
-        yield page
+SIGNS = {"+": "positive", "-": "negative", "±": "mixed", "=": "neutral"}
 
 
 @pytest.fixture
-def page(browser: Page) -> Iterator[Page]:
-    """An empty page in a wide, light window; nothing may go elsewhere or wrong while a test uses it."""
-    browser.fresh()
-    yield browser
-    browser.check()
-
-
-@pytest.fixture(scope="module")
-def places_address() -> Iterator[str]:
-    with running(Settings(model="places")) as address:
-        yield address
-
-
-@pytest.fixture
-def places(browser: Page, places_address: str) -> Iterator[Page]:
-    """The same with the model of places."""
-    address, browser.address = browser.address, places_address
-    browser.fresh()
-    yield browser
-    browser.check()
-    browser.address = address
+def places(browser: Page) -> Iterator[Page]:
+    """The page with the model of places."""
+    with browser.at(Settings(model="places")):
+        browser.fresh()
+        yield browser
+        browser.check()
 
 
 def chips(page: Page, which: str) -> list[str]:
@@ -149,8 +102,10 @@ def test_every_example_is_answered_right_or_called_wrong(request: pytest.Fixture
     for place, (label, expected) in enumerate(examples.items()):
         page.open()
         page.all(".card")[place].click()
-        page.answered(*dict.fromkeys(target for target, _ in expected))
-        assert {pair: word for pair, (word, _) in page.grid().items() if word != "silent"} == expected, label
+        page.answered(*expected)
+        shown = {(*pair, word) for pair, (word, _) in page.grid().items() if word != "silent"}
+        judged = ((target, word) for target, words in expected.items() for word in words.split())
+        assert shown == {(target, word[1:].replace("_", " "), SIGNS[word[0]]) for target, word in judged}, label
         assert page.one("#mistake").is_displayed() == ("wrong" in label)
         page.weighed()
     assert page.text_of("#mistake").endswith("a person would say negative.")
@@ -350,13 +305,10 @@ def test_what_the_service_says_is_shown_kindly(page: Page, status: int, passes: 
 
 
 def test_a_key_is_asked_for(browser: Page) -> None:
-    address = browser.address
-    with running(Settings(model="places", api_key="secret")) as browser.address:
+    with browser.at(Settings(model="places", api_key="secret")):
         browser.driver.get(f"{browser.address}/")
         until(lambda: browser.one(".key input")).send_keys("secret", Keys.ENTER)
         until(lambda: browser.text_of("#model").startswith("Model: places"))
-        browser.driver.get("about:blank")
-    browser.address = address
 
 
 def test_names_and_places_in_a_text(page: Page) -> None:

@@ -210,3 +210,13 @@ def test_callbacks_learn_how_far_it_is(tmp_path):
     with pytest.raises(ConfigError, match=r"'model\.c' is empty"):
         fit(RunConfig("lr", dataclasses.replace(WORDS, c=()), DataConfig(name="places")), tmp_path, callbacks=[broken])
     assert broken.ended == 1
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_bar_is_shown_on_a_terminal_only(tmp_path, monkeypatch, terminal):
+    stream = io.StringIO()
+    monkeypatch.setattr("tabsa.cli.console.err", Console(file=stream, force_terminal=terminal, width=80))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit(RunConfig("lr", WORDS, DataConfig(name="places")), tmp_path / "model", callbacks=[ProgressBar()])
+    assert bool(stream.getvalue().strip()) == terminal

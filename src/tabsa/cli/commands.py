@@ -51,14 +51,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Who is judged, on what, and how: targeted aspect-based sentiment analysis.",
 )
-app.command("predict")(predict.command)
-app.command("score")(score.command)
-app.command("report")(report.command)
-app.command("suggest")(suggest.command)
-app.command("serve")(serve.command)
-app.command("train")(train.command)
-app.command("evaluate")(evaluate.command)
-app.command("reproduce")(reproduce.command)
+for module in (predict, score, report, suggest, serve, train, evaluate, reproduce):
+    app.command(module.__name__.rpartition(".")[2])(module.command)
 app.command("export")(models.export_command)
 app.command("models")(models.command)
 app.add_typer(data.app, name="data")

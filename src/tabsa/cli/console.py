@@ -52,6 +52,11 @@ def print_json(content: Any) -> None:
     typer.echo(json.dumps(content, indent=2, allow_nan=False))
 
 
+def duration(seconds: float) -> str:
+    """Return a time in seconds, or of more than two minutes in minutes."""
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
 def printable(text: str) -> str:
     """Return the text without characters that would steer a terminal; as long as before."""
     return "".join(c if c.isprintable() or c == "\n" else " " if c.isspace() else "\ufffd" for c in text)
@@ -60,12 +65,8 @@ def printable(text: str) -> str:
 @contextmanager
 def progress_bar() -> Iterator[Show]:
     """Show a line on the work, how much of it is done and the time left, on a terminal."""
-    if not err.is_terminal:
-        yield lambda _, __: None
-        return
-    from rich import progress as bars
+    from rich.progress import Progress
 
-    columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.TimeRemainingColumn())
-    with bars.Progress(*columns, console=err, transient=True) as bar:
+    with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task("starting", total=1.0)
         yield lambda line, share: bar.update(task, description=line, completed=share or 0.0)

@@ -66,16 +66,11 @@ def _systems() -> list[dict[str, Any]]:
     from tabsa.evaluation.published import PUBLISHED
     from tabsa.models.registry import SYSTEMS
 
+    shown = ("name", "about", "paper", "open_aspects", "needs")
+    figures = {name: asdict(published) for name, published in PUBLISHED.items()}
     return [
-        {
-            "name": system.name,
-            "about": system.about,
-            "paper": system.paper,
-            "open_aspects": system.open_aspects,
-            "needs": list(system.needs),
-            "published": asdict(PUBLISHED[system.name]) if system.name in PUBLISHED else None,
-        }
-        for system in SYSTEMS.values()
+        {**{field: getattr(system, field) for field in shown}, "published": figures.get(name)}
+        for name, system in SYSTEMS.items()
     ]
 
 

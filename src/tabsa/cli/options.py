@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from tabsa.errors import DataError
+from tabsa.errors import DataError, TabsaError
 
 if TYPE_CHECKING:
     from tabsa.datasets.records import Columns
@@ -107,6 +107,22 @@ def is_implied(implied: bool | None, model: str | None) -> bool:
     from tabsa.checkpoint.model_folder import open_folder
 
     return open_folder(model).config.implied if implied is None else implied
+
+
+def pinned_model(model: str | None) -> str | None:
+    """Return a model of the hub as its folder: one version for all processes, also of those to come."""
+    from tabsa.checkpoint.hub import is_hub_name
+    from tabsa.checkpoint.model_folder import open_folder
+
+    return str(open_folder(model).path) if is_hub_name(model) else model
+
+
+def need_torch(what: str) -> None:
+    """Refuse what PyTorch is needed for where it is not installed."""
+    try:
+        import torch  # noqa: F401
+    except ImportError as e:
+        raise TabsaError(f"{what} needs PyTorch: pip install 'tabsa[train]'") from e
 
 
 def shared_targets(

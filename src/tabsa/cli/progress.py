@@ -2,10 +2,11 @@
 
 import math
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tabsa.cli.console import err, note
+from tabsa.cli.console import Show, duration, note, progress_bar
 from tabsa.training.callbacks import Callback
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class ProgressBar(Callback):
     """A bar on a terminal, and everywhere a line an epoch."""
 
     def __init__(self) -> None:
-        self.bar: Any = None
-        self.task: Any = None
+        self.bar = ExitStack()
+        self.show: Show | None = None
         self.begun = (0, 0.0)  # the update and the time of the start
 
     def on_start(self, trainer: "Loop[Any]", role: str, folder: Path | None) -> None:  # noqa: ARG002
@@ -54,46 +55,31 @@ class ProgressBar(Callback):
         known = f"{trainer.model.size:,} weights, {trainer.texts:,} texts, on {trainer.device.type}"
         note(f"{name}: {known}, {trainer.config.training.epochs} epochs")
         self.begun = trainer.progress.update, time.monotonic()
-        self._show("training", trainer.progress.update / trainer.total)
+        self.on_step("training", trainer.progress.update / trainer.total)
 
     def on_update(self, trainer: "Loop[Any]", update: int, losses: "Tensor") -> None:  # noqa: ARG002
         """Move the bar; after a few updates, say how long all of them will take."""
         first, since = self.begun
         if update == first + _FIRST_UPDATES:
             seconds = (trainer.total - first) / _FIRST_UPDATES * (time.monotonic() - since)
-            note("at most " + (f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min") + ", as it looks")
-        self._show("training", update / trainer.total)
+            note(f"at most {duration(seconds)}, as it looks")
+        self.on_step("training", update / trainer.total)
 
     def on_validation(self, trainer: "Loop[Any]", validation: "Validation") -> None:  # noqa: ARG002
         """Print the loss and the dev figures, means over the seeds."""
         figures = ", ".join(f"{title} {value}" for title, value in percentages(validation.figures).items())
         note(f"epoch {validation.epoch}: loss {sum(validation.loss) / len(validation.loss):.3f}, dev: {figures}")
 
-    def on_end(self, trainer: "Loop[Any]") -> None:  # noqa: ARG002
-        """Leave the bar as it stands."""
-        self.on_steps_end()
-
     def on_step(self, name: str, share: float) -> None:
         """Show what is being done, and how far it is."""
-        self._show(name, share)
+        self.show = self.show or self.bar.enter_context(progress_bar())
+        self.show(name, share)
 
     def on_steps_end(self) -> None:
-        """Leave the bar as it stands."""
-        if self.bar is not None:
-            self.bar.stop()
-            self.bar = None
+        """Take the bar away."""
+        self.bar.close()
+        self.show = None
 
-    def _show(self, name: str, share: float) -> None:
-        from rich import progress as bars
-
-        if self.bar is None:
-            columns = (
-                bars.TextColumn("{task.description}"),
-                bars.BarColumn(),
-                bars.TaskProgressColumn(),
-                bars.TimeRemainingColumn(),
-            )
-            self.bar = bars.Progress(*columns, console=err, disable=not err.is_terminal)
-            self.bar.start()
-            self.task = self.bar.add_task(name, total=1.0)
-        self.bar.update(self.task, description=name, completed=share)
+    def on_end(self, trainer: "Loop[Any]") -> None:  # noqa: ARG002
+        """Take the bar away."""
+        self.on_steps_end()

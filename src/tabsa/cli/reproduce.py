@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tabsa.cli.console import note, out, warn
-from tabsa.cli.options import DataDir, Device, Setting, flag, optional
-from tabsa.errors import ConfigError, OutputError, TabsaError
+from tabsa.cli.options import DataDir, Device, Setting, flag, need_torch, optional
+from tabsa.errors import ConfigError, OutputError
 
 if TYPE_CHECKING:
     from tabsa_repro.running import ReproduceRequest
@@ -50,10 +50,7 @@ def command(
     - `tabsa reproduce table1 --prepare ready`
     - `tabsa reproduce table1 --prepared ready --device cuda`
     """
-    try:
-        import torch  # noqa: F401
-    except ImportError as e:
-        raise TabsaError("reproducing needs PyTorch: pip install 'tabsa[train]'") from e
+    need_torch("reproducing")
     from tabsa.training.fit import choose_device
     from tabsa_repro.experiments import experiment_of
     from tabsa_repro.running import SEEDS, ReproduceRequest

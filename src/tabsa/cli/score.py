@@ -73,14 +73,12 @@ def command(
     - `tabsa score reviews.csv opinions.csv --implied --aspects restaurants` (what no text names, without a name)
     - `tabsa score comments.csv opinions.csv --targets places.txt --model fast`
     """
-    if model and model.startswith("hub:"):
-        from tabsa.checkpoint.model_folder import open_folder
-
-        model = str(open_folder(model).path)  # one version for all that score
+    model = options.pinned_model(model)
     shared = options.shared_targets(targets, names, target_column, implied, model)
     from tabsa.scoring.cluster import is_url
     from tabsa.scoring.folders import ModelChoice, is_many
     from tabsa.scoring.request import Layout, Request
+    from tabsa.tables.reading import SUFFIXES
 
     source, out = source.removeprefix("file://"), out.removeprefix("file://")
     ray, to_stdout = engine == "ray", out == "-"
@@ -92,8 +90,8 @@ def command(
     _refuse("many tables, or --engine ray", many or ray, {"--workers": workers is not None})
     urls = {name: is_url(location) for name, location in (("IN", source), ("OUT", out))}
     _refuse("--engine ray", ray, {"--ray-address": ray_address is not None} | urls)
-    if many or ray:
-        _refuse_file(out)
+    if (many or ray) and out.lower().endswith(SUFFIXES) and not Path(out).is_dir():
+        raise typer.BadParameter("names a file; many tables, and --engine ray, write to a folder.", param_hint="OUT")
     request = Request(
         targets=shared,
         target_column=target_column,
@@ -114,13 +112,12 @@ def command(
     if model is not None and Path(model).is_dir():
         model = str(Path(model).resolve())  # workers stand elsewhere
     chosen = ModelChoice(model, threads, precision)
-    again = {"resume": resume, "overwrite": overwrite}
-    counts: Counts | None
+    again: dict[str, Any] = {"resume": resume, "overwrite": overwrite}
     try:
         with progress_bar() as show:
             if ray:
-                cluster = {"address": ray_address, "workers": workers}
-                counts = _score_cluster(source, out, chosen, request, show, **cluster, **again)
+                again |= {"address": ray_address, "workers": workers}
+                counts: Counts | None = _score_cluster(source, out, chosen, request, show, **again)
             elif many:
                 counts = _score_folder(source, out, chosen, request, show, workers=workers, form=form, **again)
             else:
@@ -140,13 +137,6 @@ def _refuse(where: str, fits: bool, given: dict[str, bool]) -> None:
         raise typer.BadParameter(f"is for {where}.", param_hint=name)
 
 
-def _refuse_file(out: str) -> None:
-    from tabsa.tables.reading import SUFFIXES
-
-    if out.lower().endswith(SUFFIXES) and not Path(out).is_dir():
-        raise typer.BadParameter("names a file; many tables, and --engine ray, write to a folder.", param_hint="OUT")
-
-
 def _score_one(
     source: Path, out: Path | None, model: "ModelChoice", request: "Request", show: Show, **given: Any
 ) -> "Counts | None":
@@ -157,15 +147,14 @@ def _score_one(
         note(f"{out} is finished, and there is nothing to resume")
         return None
     rejects = given.pop("rejects") or (rejects_file(out) if out else None)
-    predictor = model.load()
-    started = time.perf_counter()
+    predictor, meter = model.load(), _Meter(show)
 
-    def progress(now: "Progress") -> None:
-        show(_pace(now.counts.rows, now.counts.rows - now.resumed, started), now.share)
+    def report(now: "Progress") -> None:
+        meter.update(now.counts.rows, now.share, now.resumed)
 
-    ended = score_table(source, out, predictor, request, rejects=rejects, on_progress=progress, **given)
+    ended = score_table(source, out, predictor, request, rejects=rejects, on_progress=report, **given)
     see = f" (see {rejects})" if rejects and ended.counts.rejected else ""
-    _sum_up(ended.counts, started, ended.resumed, see)
+    meter.sum_up(ended.counts, ended.resumed, see)
     return ended.counts
 
 
@@ -180,16 +169,16 @@ def _score_folder(
         workers = min(len(tables), max(1, cores() // max(1, model.threads)))
     if workers > 1:
         model = model._replace(threads=model.threads or 1)
-    started = time.perf_counter()
+    meter = _Meter(show)
 
     def report(job: "JobResult", name: str, why: str) -> None:
         if why:
             warn(f"{name} failed: {why}")
-        show(_pace(job.counts.rows, job.counts.rows, started), (job.skipped + job.done + len(job.failed)) / job.tables)
+        meter.update(job.counts.rows, (job.skipped + job.done + len(job.failed)) / job.tables)
 
     ended = score_folder(Path(source), Path(out), model, request, workers=workers, on_table=report, **given)
     skipped = f" ({ended.skipped:,} were done before)" if ended.skipped else ""
-    _sum_up(ended.counts, started, before=f"{plural(ended.tables, 'table')}{skipped}, ")
+    meter.sum_up(ended.counts, lead=f"{plural(ended.tables, 'table')}{skipped}, ")
     return ended.counts
 
 
@@ -198,27 +187,27 @@ def _score_cluster(
 ) -> "Counts":
     from tabsa.scoring.cluster import score_cluster
 
-    model = model._replace(threads=model.threads or 1)
-    started = time.perf_counter()
-
-    def report(counts: "Counts") -> None:
-        show(_pace(counts.rows, counts.rows, started), None)
-
-    counts = score_cluster(source, out, model, request, on_progress=report, **given)
-    _sum_up(counts, started)
+    model, meter = model._replace(threads=model.threads or 1), _Meter(show)
+    counts = score_cluster(source, out, model, request, on_progress=lambda now: meter.update(now.rows, None), **given)
+    meter.sum_up(counts)
     return counts
 
 
-def _pace(rows: int, done: int, started: float) -> str:
-    return f"{rows:,} rows, {done / (time.perf_counter() - started):,.0f} rows/s"
+class _Meter:
+    """Shows how fast rows are scored, and sums a run up; rows of the run that it resumes took no time."""
 
+    def __init__(self, show: Show) -> None:
+        self._show, self._started = show, time.perf_counter()
 
-def _sum_up(counts: "Counts", started: float, resumed: int = 0, see: str = "", before: str = "") -> None:
-    speed = (counts.rows - resumed) / (time.perf_counter() - started)
-    note(
-        f"{before}{plural(counts.rows, 'row')}: {counts.scored:,} scored, {counts.opinions:,} opinions found, "
-        f"{counts.rejected:,} rejected{see}; {speed:,.0f} rows/s"
-    )
+    def _pace(self, rows: int) -> str:
+        return f"{rows / (time.perf_counter() - self._started):,.0f} rows/s"
+
+    def update(self, rows: int, share: float | None, resumed: int = 0) -> None:
+        self._show(f"{rows:,} rows, {self._pace(rows - resumed)}", share)
+
+    def sum_up(self, counts: "Counts", resumed: int = 0, see: str = "", lead: str = "") -> None:
+        found = f"{counts.scored:,} scored, {counts.opinions:,} opinions found, {counts.rejected:,} rejected{see}"
+        note(f"{lead}{plural(counts.rows, 'row')}: {found}; {self._pace(counts.rows - resumed)}")
 
 
 def _warn_if_few_are_named(counts: "Counts", request: "Request", model: str | None) -> None:

@@ -54,15 +54,12 @@ def command(
     if missing:
         raise ConfigError(f"tabsa serve needs {missing[0]}; install it with `pip install 'tabsa[serve]'`")
     from tabsa.inference.predictor import load
+    from tabsa.serve.app import run
     from tabsa.serve.corrections import CorrectionsFile
-    from tabsa.serve.run import run
     from tabsa.serve.settings import Settings
 
     checked = build(Settings, override(values, settings or ()))
-    if (checked.model or "").startswith("hub:"):  # one version for all workers, also of those to come
-        from tabsa.checkpoint.model_folder import open_folder
-
-        checked = replace(checked, model=str(open_folder(checked.model).path))
+    checked = replace(checked, model=options.pinned_model(checked.model))
     # Fail on a file that cannot be written, or a model that is not there, before anything starts.
     if checked.corrections:
         CorrectionsFile(Path(checked.corrections).expanduser())
@@ -70,10 +67,8 @@ def command(
     if host not in _LOCAL and checked.api_key is None:
         warn(f"anyone who reaches this machine can use the service; set {_KEY}, or put a proxy before it")
 
-    def listening(address: str) -> None:
-        note(f"tabsa: {address} (Ctrl-C stops it)")
-
-    run(checked, host=host, port=port, workers=workers, access_log=access_log, on_listening=listening)
+    listening = {"on_listening": lambda address: note(f"tabsa: {address} (Ctrl-C stops it)")}
+    run(checked, host=host, port=port, workers=workers, access_log=access_log, **listening)
 
 
 def _key() -> dict[str, str]:

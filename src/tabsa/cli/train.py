@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tabsa.cli import options
-from tabsa.cli.console import note, out
+from tabsa.cli.console import duration, note, out
 from tabsa.cli.options import flag, option, optional
-from tabsa.errors import TabsaError
 
 if TYPE_CHECKING:
     from tabsa.datasets.records import Columns
@@ -54,10 +53,7 @@ def command(
     - `tabsa train reviews.csv --kind lr --out baseline`
     - `tabsa train repro/quick/places.toml --out my-model --set training.epochs=30`
     """
-    try:
-        import torch  # noqa: F401
-    except ImportError as e:
-        raise TabsaError("training needs PyTorch: pip install 'tabsa[train]'") from e
+    options.need_torch("training")
     from tabsa.cli.progress import ProgressBar
     from tabsa.training.fit import fit
     from tabsa.training.run_config import requested_run
@@ -75,8 +71,7 @@ def command(
         _check(source, columns)
     fitted = fit(run, folder, seeds, [ProgressBar()], resume=resume, device=device, data_dir=data_dir)
     _show(run, fitted, folder)
-    seconds = time.monotonic() - started
-    note(f"took {seconds:.0f} s" if seconds < 120 else f"took {seconds / 60:.0f} min")
+    note(f"took {duration(time.monotonic() - started)}")
     if test is not None:
         _judge(folder, test, columns)
 

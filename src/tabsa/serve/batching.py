@@ -10,6 +10,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -66,22 +67,18 @@ class _Request:
     """The questions of one client, and how far they are."""
 
     def __init__(self, questions: Sequence[Question], predictor: Predictor) -> None:
-        self._loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[list[Answer]] = self._loop.create_future()
-        size = sum(len(q.text) + max(1, len(q.finder.names)) * len(q.aspects) for q in questions)
-        self.size, self.over = max(size, _SHORT), False
-        self._answers: list[Answer] = []
-        self.left = 0  # parts that are being read
-        self._pieces = self._cut(questions, predictor)
-        # The next piece: its work, and the part to read unless a text is to be cut; None where there is no more.
-        self.next = next(self._pieces, None)
-
-    def pop(self) -> None:
-        """Go on to the next piece."""
-        self.next = next(self._pieces, None)
+        self.future: Future[list[Answer]] = Future()  # which is cancelled when the client leaves
+        self.size = max(_SHORT, sum(len(q.text) + max(1, len(q.finder.names)) * len(q.aspects) for q in questions))
+        self.answers: list[Answer] = []
+        self.reading = 0  # parts that were taken and are not read yet
+        self.pieces = self._cut(questions, predictor)
+        self.next = next(self.pieces, None)
 
     def _cut(self, questions: Sequence[Question], predictor: Predictor) -> Iterator[tuple[int, _Part | None]]:
-        """Cut text after text into passages, and these into parts, by their word pieces and questions."""
+        """Cut text after text into passages, and these into parts, by their word pieces and questions.
+
+        Yields the work of the next step, and the part to read, or None where the step is to cut a text.
+        """
         for question in questions:
             yield len(question.text) // _CHARACTERS + 1, None
             finder, aspects = question.finder, question.aspects
@@ -90,7 +87,7 @@ class _Request:
             targets = find(finder.names, found) or (Target(UNNAMED, implied=True),)
             query = predictor.marked_query(question.text, targets, aspects)
             answer = Answer(query, found, question.explain, [[] for _ in query.passages])
-            self._answers.append(answer)
+            self.answers.append(answer)
             for place, passage in enumerate(query.passages):
                 count, step = max(1, len(passage.targets)), len(aspects)
                 if predictor.open_aspects:
@@ -100,19 +97,12 @@ class _Request:
                     yield passage.size + count * len(some), _Part(self, answer, place, some)
 
     def end(self, error: Exception | None = None) -> None:
-        """Hand the answers, or what went wrong, to whoever waits."""
-
-        def settle() -> None:
-            if self.future.done():
-                return
-            if error is None:
-                self.future.set_result(self._answers)
-            else:
+        """Hand the answers, once all parts are read, or what went wrong to whoever waits."""
+        with suppress(InvalidStateError):  # the client left, or another part failed before
+            if error is not None:
                 self.future.set_exception(error)
-
-        self.over = True
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
-            self._loop.call_soon_threadsafe(settle)
+            elif not self.reading and self.next is None:
+                self.future.set_result(self.answers)
 
 
 class Batcher:
@@ -146,7 +136,7 @@ class Batcher:
             self._requests.append(request)
             self._changed.notify()
         try:
-            return await request.future  # which is cancelled with the task that waits for it
+            return await asyncio.wrap_future(request.future)
         finally:
             self._waiting -= len(questions)
 
@@ -168,7 +158,7 @@ class Batcher:
     def _take(self) -> list[_Part]:
         """The parts of the next call."""
         with self._changed:
-            self._requests = [one for one in self._requests if not (one.over or one.future.done())]
+            self._requests = [one for one in self._requests if not one.future.done()]
             order = sorted(self._requests, key=lambda one: one.size)
             self._oldest_first = not self._oldest_first
             if self._oldest_first:
@@ -177,8 +167,8 @@ class Batcher:
         taken, texts = list[_Part](), set[int]()
         for request in order:
             try:
-                while (piece := request.next) is not None:
-                    work, part = piece
+                while request.next is not None:
+                    work, part = request.next
                     crowded = part is not None and len(texts | {id(part.answer)}) > self._settings.batch_texts
                     if left < most and (work > left or crowded):
                         return taken
@@ -186,10 +176,9 @@ class Batcher:
                     if part is not None:
                         taken.append(part)
                         texts.add(id(part.answer))
-                        request.left += 1
-                    request.pop()
-                if not request.left and not request.over:  # nothing of it was to be read
-                    request.end()
+                        request.reading += 1
+                    request.next = next(request.pieces, None)
+                request.end()
             except Exception as error:  # a text of this request cannot be cut
                 request.end(error)
         return taken
@@ -211,6 +200,5 @@ class Batcher:
             return
         for part, answer in zip(parts, answers, strict=True):
             part.answer.parts[part.place].append(answer)
-            part.request.left -= 1
-            if not part.request.left and part.request.next is None and not part.request.over:
-                part.request.end()
+            part.request.reading -= 1
+            part.request.end()

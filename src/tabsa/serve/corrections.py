@@ -23,15 +23,13 @@ _BINARY: Final[int] = getattr(os, "O_BINARY", 0)  # Windows would write other li
 class CorrectionsFile:
     """A file that lines are added to, by several processes and whatever happened to the one that wrote before.
 
-    Raises:
-        ConfigError: the name's ending is not that of JSON Lines.
-        OutputError: the file cannot be written.
+    What cannot be written is an OutputError, and nothing of it is there.
     """
 
-    def __init__(self, path: Path, most_bytes: int = _MOST_BYTES) -> None:
+    def __init__(self, path: Path) -> None:
         if not path.name.lower().endswith(_SUFFIXES):
             raise ConfigError(f"corrections go to a file of JSON Lines; '{path}' does not end in .jsonl")
-        self.path, self._most = path, most_bytes
+        self.path, self._most = path, _MOST_BYTES
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with self._opened():
@@ -40,11 +38,7 @@ class CorrectionsFile:
             raise OutputError(f"cannot write {path}: {reason(e)}") from e
 
     def add(self, request: CorrectionRequest, aspect: str) -> None:
-        """Append a correction, and come back when it is on the disk.
-
-        Raises:
-            OutputError: it cannot be written, or there would be too much in the file; nothing of it is there then.
-        """
+        """Append a correction, and come back when it is on the disk."""
         line = _line(request, aspect)
         try:
             with self._opened() as file:
@@ -87,8 +81,7 @@ def _line(request: CorrectionRequest, aspect: str) -> str:
     row |= {"aspect": aspect, "polarity": request.polarity, "asked_only": True}
     if request.polarity is None:
         row["withdrawn"] = True
-    # As a browser writes a probability, which knows no 1.0.
-    probability = int(request.probability) if request.probability in (0, 1) else request.probability
-    row |= {"said": request.predicted, "probability": probability, "model": request.model, "time": request.time}
-    there = {name: value for name, value in row.items() if value is not None or name in ("target", "polarity")}
-    return json.dumps(there, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    row |= request.model_dump(include={"predicted", "probability", "model", "time"}, exclude_none=True, by_alias=True)
+    if row.get("probability") in (0, 1):  # as a browser writes it, which knows no 1.0
+        row["probability"] = int(row["probability"])
+    return json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

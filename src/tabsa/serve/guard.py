@@ -1,4 +1,4 @@
-"""ASGI middleware before every request: its host, origin, key, and the size and pace of its body; headers after it.
+"""What stands before the app: the connection, and the middleware that checks each request and its answer.
 
 A web page can give this machine any name that its owner likes (DNS rebinding), and can send a form to any address
 (cross-site request forgery). Browsers tell of both: by the name that they address, and by where the page came from.
@@ -9,37 +9,105 @@ import ipaddress
 import logging
 import secrets
 import time
-from typing import Final
+from typing import Any, ClassVar, Final
 from urllib.parse import quote, urlsplit
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tabsa.serve.problems import Problem, busy
 from tabsa.serve.schema import MAX_BODY_BYTES
 from tabsa.serve.settings import Settings
 
-_POLICY: Final = (
-    b"default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
-    b"frame-src 'self'; form-action 'self'"
-)
-_HEADERS: Final = (
-    (b"content-security-policy", _POLICY),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-)
+MAX_HEAD_BYTES: Final = 32_768
+_AHEAD: Final = 16  # requests that may be sent before the first is answered
+_LEAST_PACE: Final = 1024  # bytes of a body a second
+_MOST_BUFFERED: Final = 64 * MAX_BODY_BYTES  # of bodies that are not whole yet, all together
+_HEADERS: Final = {
+    "content-security-policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+    "frame-ancestors 'none'; frame-src 'self'; form-action 'self'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
 _HEALTH: Final = frozenset({"/healthz", "/readyz"})
-_OPEN: Final = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})  # without a key, as are the page's own files
+_OPEN: Final = _HEALTH | {"/", "/openapi.json"}  # without a key, as are the page's own files
 _FILES: Final = frozenset({"/v1/columns", "/v1/score", "/v1/report"})  # whose bodies are read piece by piece
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _CLOSE: Final = {"Connection": "close"}
-_LEAST_PACE: Final = 1024  # bytes of a body a second
-_MOST_BUFFERED: Final = 64 * MAX_BODY_BYTES  # of bodies that are not whole yet, all together
 _log = logging.getLogger("uvicorn.error")
+
+
+class Connection(HttpToolsProtocol):
+    """uvicorn's connection, which takes heads of any size, waits without end for the first, and counts silent clients.
+
+    This one closes itself where a head is too large, or not whole `timeout_keep_alive` seconds after the last answer.
+    Of more than `limit_concurrency`, the one that has waited longest for its client is closed.
+    """
+
+    _waiting: ClassVar[dict["Connection", None]] = {}  # for their clients, the oldest first
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._most, self.limit_concurrency = self.limit_concurrency, None
+        self._in_head, self._vain = False, 0  # bytes since something came of them
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See asyncio."""
+        super().connection_made(transport)
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+        self._waiting[self], self._in_head = None, True
+        if self._most is not None and len(self.connections) > self._most:
+            next(iter(self._waiting)).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio."""
+        self._waiting.pop(self, None)
+        self._in_head = False
+        self._unset_keepalive_if_required()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio."""
+        self._vain += len(data)
+        super().data_received(data)
+        if self._vain > MAX_HEAD_BYTES and not self.transport.is_closing():
+            self.transport.write(b"HTTP/1.1 431 \r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+            self.transport.close()
+
+    def on_headers_complete(self) -> None:
+        """See httptools."""
+        self._in_head, self._vain = False, 0
+        self._unset_keepalive_if_required()
+        if len(self.pipeline) >= _AHEAD:
+            raise ValueError("too many requests before an answer")  # of which the parser makes a 400
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """See httptools."""
+        self._vain = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """See httptools."""
+        self._vain = 0
+        self._waiting.pop(self, None)
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """See uvicorn."""
+        super().on_response_complete()
+        if self.timeout_keep_alive_task is not None:  # else the client sent the next request ahead
+            self._waiting[self], self._in_head = None, True
+
+    def _unset_keepalive_if_required(self) -> None:
+        """Let the time run on while a head arrives."""
+        if not self._in_head:
+            super()._unset_keepalive_if_required()
 
 
 class Guard:
@@ -57,47 +125,42 @@ class Guard:
             await self._app(scope, receive, send)
             return
         path = scope["path"]
-        reply = _Reply(send, private=path.startswith("/v1/"))
         limit = MAX_BODY_BYTES + (self._settings.max_upload_bytes if path in _FILES else 0)
-        body = _Body(receive, reply, limit, self._settings.read_timeout)
+        exchange = _Exchange(path, receive, send, limit, self._settings.read_timeout)
         try:
-            await self._answer(path, scope, body, reply)
-        finally:
-            body.close()
-
-    async def _answer(self, path: str, scope: Scope, body: "_Body", reply: "_Reply") -> None:
-        try:
-            self._check(path, scope["method"], Headers(scope=scope), body.limit)
+            self._check(path, scope["method"], Headers(scope=scope), limit)
             if path not in _FILES:
-                await self._read_whole(body)
-            if not body.gone:
-                await self._app(scope, body.receive, reply.send)
+                await self._read_whole(exchange)
+            if not exchange.gone:
+                await self._app(scope, exchange.receive, exchange.send)
         except asyncio.CancelledError:  # the client left, or the service stops
-            if not body.gone and not reply.status:
-                await busy("the service is stopping").response()(scope, body.receive, reply.send)
+            if not (exchange.gone or exchange.status):
+                await busy("the service is stopping").response()(scope, exchange.receive, exchange.send)
         except Exception as error:
-            if body.gone:
+            if exchange.gone:
                 return
-            if reply.status:  # the answer has begun: only breaking it off says that it is not whole
+            if exchange.status:  # the answer has begun: only breaking it off says that it is not whole
                 _log.error("%s %s broke off: %s", scope["method"], quote(path), error.__cause__ or error)
                 return
             if not isinstance(error, Problem):
                 _log.error("%s %s failed", scope["method"], quote(path), exc_info=error)
                 error = Problem(500, "internal", "something went wrong in the service; its log says more")
-            await error.response()(scope, body.receive, reply.send)
+            await error.response()(scope, exchange.receive, exchange.send)
+        finally:
+            exchange.close()
 
-    async def _read_whole(self, body: "_Body") -> None:
+    async def _read_whole(self, exchange: "_Exchange") -> None:
         """Read a body of JSON before the app is called: what still arrives holds nothing but its bytes."""
         pieces: list[bytes] = []
         try:
-            while not (body.whole or body.gone):
-                pieces.append((await body.receive()).get("body", b""))
+            while not (exchange.whole or exchange.gone):
+                pieces.append((await exchange.receive()).get("body", b""))
                 self._buffered += len(pieces[-1])
                 if self._buffered > _MOST_BUFFERED:
                     raise Problem(503, "busy", "too much is being sent; come again in a moment", headers=_CLOSE)
         finally:
             self._buffered -= sum(map(len, pieces))
-        body.first = {"type": "http.request", "body": b"".join(pieces), "more_body": False}
+        exchange.first = {"type": "http.request", "body": b"".join(pieces), "more_body": False}
 
     def _check(self, path: str, method: str, headers: Headers, limit: int) -> None:
         """Raise a Problem where a request may not come in."""
@@ -137,39 +200,22 @@ class Guard:
         return origin is None or origin.lower() in (f"http://{host.lower()}", f"https://{host.lower()}")
 
 
-class _Reply:
-    """Adds the headers to an answer and remembers its status, 0 while there is none."""
+class _Exchange:
+    """One request and its answer: a body bounded in size and pace, and an answer with our headers.
 
-    def __init__(self, send: Send, *, private: bool) -> None:
-        self._send, self.status, self.done = send, 0, False
-        # Files of the page are revalidated each time, by their ETags: no browser mixes those of two versions.
-        self._headers = (*_HEADERS, (b"cache-control", b"no-store" if private else b"no-cache"))
+    Once the body is whole, it watches whether the client leaves.
+    """
 
-    async def send(self, message: Message) -> None:
-        """See ASGI."""
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            own = list(message.get("headers", ()))
-            there = {name.lower() for name, _ in own}
-            message["headers"] = [*own, *(header for header in self._headers if header[0] not in there)]
-        else:
-            self.done = not message.get("more_body", False)
-        await self._send(message)
-
-
-class _Body:
-    """A body as it arrives, bounded in size and pace; once it is whole, watches whether the client leaves."""
-
-    def __init__(self, receive: Receive, reply: _Reply, limit: int, seconds: float) -> None:
-        self._receive, self._reply, self.limit = receive, reply, limit
+    def __init__(self, path: str, receive: Receive, send: Send, limit: int, seconds: float) -> None:
+        self._path, self._receive, self._send, self._limit = path, receive, send, limit
         self._received, self._end = 0, time.monotonic() + seconds
         self._task = asyncio.current_task()
         self._watcher: asyncio.Task[None] | None = None
         self.first: Message | None = None  # what the app gets first, where the body has been read
-        self.whole = self.gone = False
+        self.status = 0  # of the answer; 0 while there is none
+        self.whole = self.gone = self._answered = False
 
     async def receive(self) -> Message:
-        """See ASGI."""
         if self.first is not None:
             message, self.first = self.first, None
             return message
@@ -182,13 +228,11 @@ class _Body:
         except TimeoutError:
             why = f"the body does not come, or comes at less than {_LEAST_PACE:,} bytes a second; send it faster"
             raise Problem(408, "too_slow", why, headers=_CLOSE) from None
-        if message["type"] == "http.disconnect":
-            self.gone = True
-            return message
+        self.gone = message["type"] == "http.disconnect"
         self._received += len(message.get("body", b""))
-        if self._received > self.limit:
-            raise _too_large(self.limit)
-        if not message.get("more_body", False):
+        if self._received > self._limit:
+            raise _too_large(self._limit)
+        if not (self.gone or message.get("more_body", False)):
             self.whole = True
             self._watcher = asyncio.create_task(self._watch())
         return message
@@ -196,9 +240,21 @@ class _Body:
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        if not self._reply.done and self._task is not None:
+        if not self._answered and self._task is not None:
             self.gone = True
             self._task.cancel()
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+            # Files of the page are revalidated each time, by their ETags: no browser mixes those of two versions.
+            headers.setdefault("cache-control", "no-store" if self._path.startswith("/v1/") else "no-cache")
+        else:
+            self._answered = not message.get("more_body", False)
+        await self._send(message)
 
     def close(self) -> None:
         """Watch no more."""

@@ -5,43 +5,53 @@ import json
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Final
 
+import numpy as np
 from fastapi import APIRouter, Depends, Request, Response
+from numpy.typing import NDArray
 from starlette.concurrency import run_in_threadpool
 
 from tabsa.encoding.passages import Passage
-from tabsa.errors import DataError, OutputError
-from tabsa.inference.predictor import Predictor
+from tabsa.errors import OutputError
+from tabsa.inference.predictor import Predictor, load
 from tabsa.inference.results import Prediction
 from tabsa.schema import UNNAMED, Target
 from tabsa.serve import schema
 from tabsa.serve.batching import Answer, Batcher, Question
 from tabsa.serve.corrections import CorrectionsFile
-from tabsa.serve.problems import Problem, busy, invalid
+from tabsa.serve.problems import Problem, blaming, busy, invalid
 from tabsa.serve.settings import Settings
 from tabsa.text.aspects import LISTS
 from tabsa.text.suggestions import suggest
 from tabsa.text.targets import TargetFinder
 
+_MOST_EVIDENCE: Final = 32  # requests for it that may wait
 _FEW: Final = 100  # opinions that are written in the event loop itself
 _DIGITS: Final = 4  # of a gate or an attention: for the eye
 
 
-@dataclass(frozen=True, slots=True)
 class Service:
     """The parts of a running service, where every route finds them."""
 
-    name: str  # of the model
-    settings: Settings
-    predictor: Predictor
-    batcher: Batcher
-    corrections: CorrectionsFile | None
-    evidence: ThreadPoolExecutor  # of one thread: evidence costs several readings of a text
-    evidence_places: threading.BoundedSemaphore
-    tables: ThreadPoolExecutor
-    table_places: threading.BoundedSemaphore
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.predictor = load(settings.model, threads=settings.threads, precision=settings.precision)
+        self.predictor.predict("Camden is dear.", ["Camden"])  # what it loads late is there before the first request
+        self.name = self.predictor.folder.path.resolve().name
+        self.batcher = Batcher(self.predictor, settings)
+        self.corrections = CorrectionsFile(Path(settings.corrections).expanduser()) if settings.corrections else None
+        self.evidence = ThreadPoolExecutor(1, "evidence")  # which costs several readings of a text
+        self.evidence_places = threading.BoundedSemaphore(_MOST_EVIDENCE)
+        self.tables = ThreadPoolExecutor(settings.max_tables, "tables")
+        self.table_places = threading.BoundedSemaphore(settings.max_tables)
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        self.batcher.stop()
+        for pool in (self.evidence, self.tables):
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 async def _service(request: Request) -> Service:
@@ -50,8 +60,6 @@ async def _service(request: Request) -> Service:
 
 
 TheService = Annotated[Service, Depends(_service)]
-
-
 router = APIRouter(prefix="/v1")
 
 
@@ -79,7 +87,8 @@ async def evidence(request: schema.EvidenceRequest, service: TheService) -> Resp
     how many points of the probability the model gives are lost without the words.
     """
     (question,), target = _questions(request, service.predictor), request.of.target
-    (aspect,) = choose_aspects([request.of.aspect], service.predictor, "of.aspect")
+    with blaming("of.aspect"):
+        (aspect,) = service.predictor.choose_aspects([request.of.aspect])
     if aspect not in question.aspects:
         raise invalid("of.aspect", f"{aspect!r} is none of the question's aspects")
     if target not in (question.finder.names or (None,)):
@@ -113,11 +122,12 @@ async def correct(request: schema.CorrectionRequest, service: TheService) -> dic
         raise Problem(404, "no_corrections", "this service saves no corrections; its operator can name a file for them")
     if not request.text.strip():
         raise invalid("text", "it is empty; expected the text that is judged")
-    if request.target is not None and not find_targets([(request.target, request.aliases)], "target").find(
-        request.text
-    ):
+    with blaming("target"):
+        named = request.target is None or TargetFinder({request.target: request.aliases}).find(request.text)
+    if not named:
         raise invalid("target", f"the text does not name '{request.target}'; null is what it is about without a name")
-    (aspect,) = choose_aspects([request.aspect], service.predictor, "aspect")
+    with blaming("aspect"):
+        (aspect,) = service.predictor.choose_aspects([request.aspect])
     labels = service.predictor.labels
     for field, given in (("polarity", request.polarity), ("said", request.predicted)):
         if given is not None and given not in labels:
@@ -151,14 +161,14 @@ async def models(service: TheService) -> dict[str, Any]:
 
 
 def _questions(request: schema.PredictRequest, predictor: Predictor) -> list[Question]:
-    texts = [request.text] if request.text is not None else request.texts or []
-    aspects = choose_aspects(request.aspects, predictor, "aspects")
+    with blaming("aspects"):
+        aspects = predictor.choose_aspects(request.aspects)
     implied = predictor.implied if request.implied is None else request.implied
     if not request.targets and not implied:
-        raise invalid(
-            "targets", "expected at least 1 name, or 'implied' for a text that does not name what it is about"
-        )
-    finder = find_targets([(target.name, target.aliases) for target in request.targets], "targets")
+        why = "expected at least 1 name, or 'implied' for a text that does not name what it is about"
+        raise invalid("targets", why)
+    finder = find_targets([(target.name, target.aliases) for target in request.targets])
+    texts = [request.text] if request.text is not None else request.texts or []
     questions = [Question(text, finder, aspects, implied, request.explain) for text in texts]
     if (opinions := _opinions(questions)) > schema.MAX_OPINIONS:
         message = f"texts x targets x aspects are {opinions:,}; at most {schema.MAX_OPINIONS:,} go in one request"
@@ -171,22 +181,12 @@ def _opinions(questions: Sequence[Question]) -> int:
     return len(questions) * max(1, len(questions[0].finder.names)) * len(questions[0].aspects)
 
 
-def find_targets(targets: Sequence[tuple[str, list[str]]], field: str) -> TargetFinder:
+def find_targets(targets: Sequence[tuple[str, list[str]]]) -> TargetFinder:
     """Make a finder of names with aliases; raises a Problem where one is no name, or there twice."""
     if len(dict(targets)) < len(targets):
-        raise invalid(field, "a name is given twice; give it once, with all its aliases")
-    try:
+        raise invalid("targets", "a name is given twice; give it once, with all its aliases")
+    with blaming("targets"):
         return TargetFinder(dict(targets))
-    except DataError as e:
-        raise invalid(field, str(e)) from e
-
-
-def choose_aspects(aspects: Sequence[str] | None, predictor: Predictor, field: str) -> tuple[str, ...]:
-    """The requested aspects, each once, or the model's own; raises a Problem where the model cannot know one."""
-    try:
-        return predictor.choose_aspects(aspects)
-    except DataError as e:
-        raise invalid(field, str(e)) from e
 
 
 # ---- answers as JSON: plain dicts, because building pydantic models costs more than the model's own time
@@ -207,16 +207,12 @@ def _dump(content: object) -> bytes:
 def _result(prediction: Prediction, found: Sequence[Target]) -> dict[str, Any]:
     explanation = None
     if prediction.explain is not None:
-        attention = prediction.attention
+        unread = ((name, prediction.unread(name)) for name in prediction.targets())
         explanation = {
             "passages": [_passage(passage) for passage in prediction.passages],
-            "attention": None if attention is None else attention.astype(float).round(_DIGITS).tolist(),
+            "attention": _rounded(prediction.attention),
             "aspects": prediction.aspects,
-            "unread": [
-                {"target": name or None, "spans": spans}
-                for name in prediction.targets()
-                if (spans := prediction.unread(name))
-            ],
+            "unread": [{"target": name or None, "spans": spans} for name, spans in unread if spans],
         }
     mentions = [{"target": target.name, "spans": target.mentions} for target in found]
     return {**prediction.to_dict(), "mentions": mentions, "explanation": explanation}
@@ -228,5 +224,9 @@ def _passage(passage: Passage) -> dict[str, Any]:
         "end": passage.end,
         "targets": [name or None for name in passage.targets],  # null: what the text is about and does not name
         "tokens": [{"text": t.text, "start": t.start, "end": t.end, "target": t.target} for t in passage.tokens],
-        "gates": None if passage.gates is None else passage.gates.astype(float).round(_DIGITS).tolist(),
+        "gates": _rounded(passage.gates),
     }
+
+
+def _rounded(shares: NDArray[np.float32] | None) -> Any:
+    return None if shares is None else shares.astype(float).round(_DIGITS).tolist()

@@ -205,12 +205,3 @@ class ReportForm(FileForm):
     id_column: Column | None = None
     target_column: Column | None = Field(None, description="Of the wide layout with a row's own targets.")
     prefix: Name | None = None
-
-
-class ErrorResponse(BaseModel):
-    """Why there is no answer: a `code` for programs, a `message` for people, and the `field` that is wrong, or null.
-
-    Where there are several errors, `count` says how many, and `errors` has the `field` and `message` of the first ten.
-    """
-
-    error: dict[str, Any]

@@ -5,22 +5,21 @@ An uploaded file lies on the disk, never whole in memory, and is read and scored
 
 import asyncio
 import gzip
-import io
 import json
 import shutil
 import tempfile
 import zlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import ExitStack, closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Annotated, Any, Final, TypeVar
 
-from fastapi import APIRouter, Form, Request, Response, UploadFile
+from fastapi import APIRouter, Depends, Form, Request, Response, UploadFile
 from fastapi.responses import HTMLResponse, StreamingResponse
 from fastapi.routing import APIRoute
-from starlette.types import Receive, Scope, Send
 
 from tabsa.errors import DataError, TabsaError
 from tabsa.inference.predictor import Predictor
@@ -32,8 +31,8 @@ from tabsa.scoring.request import Layout
 from tabsa.scoring.request import Request as ScoreRequest
 from tabsa.scoring.scorer import Rejected, Scorer, chunks
 from tabsa.serve import schema
-from tabsa.serve.opinions import Service, TheService, choose_aspects, find_targets
-from tabsa.serve.problems import Problem, busy, invalid
+from tabsa.serve.opinions import Service, TheService, find_targets
+from tabsa.serve.problems import Problem, blaming, busy, invalid
 from tabsa.tables.fields import guess_text_column
 from tabsa.tables.outputs import Counts
 from tabsa.tables.reading import TEXT_SUFFIXES, BadRow, Row, as_text, read_rows, suffix_of
@@ -45,7 +44,7 @@ _SUFFIXES: Final = (*TEXT_SUFFIXES, *(f"{suffix}.gz" for suffix in TEXT_SUFFIXES
 _MOST_FIELDS, _FIELD_BYTES = schema.MAX_TARGETS + schema.MAX_ASPECTS + 20, 1 << 15  # of a form
 _CHUNK: Final = 64  # rows at a time: few, because somebody watches, and others wait for the processor
 _LONGEST_ROW: Final = 100_000  # characters of a row's text; one with more is rejected
-_PART: Final = 1 << 20  # bytes of a packed file of which there is only the first part
+_PART: Final = 1 << 20  # bytes to unpack of a file of which there is only the first part
 _LOOKED_AT, _SHOWN, _LONGEST_CELL = 256, 5, 2_000  # rows of a table that is looked at, and characters of a cell
 _TYPES: Final = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 # The report runs its own script and nothing else, loads nothing, and is a stranger to the service that it came from.
@@ -62,29 +61,30 @@ _HINTS: Final = {
 }
 
 
-class _BoundedRequest(Request):
-    """A form has one file and a bounded number of fields, each of bounded size."""
-
-    def form(self, **_: Any) -> Any:
-        """See Starlette."""
-        return super().form(max_files=1, max_fields=_MOST_FIELDS, max_part_size=_FIELD_BYTES)
-
-
 class _FormRoute(APIRoute):
-    """A route that reads forms."""
+    """A route whose form has one file and a bounded number of fields, each of bounded size."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """See FastAPI."""
         handle = super().get_route_handler()
 
-        async def handle_bounded(request: Request) -> Response:
-            return await handle(_BoundedRequest(request.scope, request.receive))
+        async def bounded(request: Request) -> Response:
+            limits = {"max_files": 1, "max_fields": _MOST_FIELDS, "max_part_size": _FIELD_BYTES}
+            request.form = partial(request.form, **limits)  # type: ignore[method-assign]
+            return await handle(request)
 
-        return handle_bounded
+        return bounded
 
 
 router = APIRouter(prefix="/v1", route_class=_FormRoute)
 _MULTIPART: Final = Form(media_type="multipart/form-data")
+
+
+async def _after_answer() -> AsyncIterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+AfterAnswer = Annotated[ExitStack, Depends(_after_answer)]  # what is closed when the answer was sent, or broke off
 
 
 @router.post("/columns")
@@ -95,7 +95,7 @@ async def columns(form: Annotated[schema.ColumnsForm, _MULTIPART], service: TheS
 
 
 @router.post("/score", response_class=Response, responses={200: {"content": {kind: {} for kind in _TYPES.values()}}})
-async def score(form: Annotated[schema.ScoreForm, _MULTIPART], service: TheService) -> Response:
+async def score(form: Annotated[schema.ScoreForm, _MULTIPART], service: TheService, after: AfterAnswer) -> Response:
     """Score every row of a table; the results are those of `tabsa score` and come while later rows are being read.
 
     Rows that cannot be scored are left out. With `events`, the answer is JSON Lines, each an object with an `event`:
@@ -103,14 +103,12 @@ async def score(form: Annotated[schema.ScoreForm, _MULTIPART], service: TheServi
     so far and the `share` of the file that was read; and `end`, or `error` where the table cannot be read on.
     """
     questions = _score_request(form, service.predictor)
-    upload = _Upload(form.file, service)
-    try:
-        pieces = _pieces(upload, form, questions, service)
-        first = await upload.run(next, pieces)  # what is wrong with most files is found before the answer begins
-    except BaseException:
-        upload.close()
-        raise
-    return _Streamed(upload, form, first, pieces)
+    upload = after.enter_context(closing(_Upload(form.file, service)))
+    pieces = _pieces(upload, form, questions, service)
+    first = await upload.run(next, pieces)  # what is wrong with most files is found before the answer begins
+    kind = "jsonl" if form.events else form.format
+    headers = {} if form.events else {"Content-Disposition": f'attachment; filename="opinions.{kind}"'}
+    return StreamingResponse(upload.iterate(first, pieces), media_type=_TYPES[kind], headers=headers)
 
 
 @router.post("/report", response_class=Response, responses={200: {"content": {"text/html": {}}}})
@@ -118,32 +116,6 @@ async def report(form: Annotated[schema.ReportForm, _MULTIPART], service: TheSer
     """Make the page of `tabsa report` from a scored table: one file that needs nothing but itself."""
     with closing(_Upload(form.file, service)) as upload:
         return HTMLResponse(await upload.run(_report, upload, form), headers=_REPORT_HEADERS)
-
-
-class _Unpacked(gzip.GzipFile):
-    """A packed file that gives no more than is allowed."""
-
-    def __init__(self, file: IO[bytes], most: int) -> None:
-        super().__init__(fileobj=file, mode="rb")
-        self._file, self._most = file, most
-
-    def read(self, size: int | None = -1) -> bytes:
-        return self._checked(super().read(size))
-
-    def read1(self, size: int = -1) -> bytes:
-        return self._checked(super().read1(size))
-
-    def beginning(self) -> IO[bytes]:
-        """What the first part of a file holds."""
-        try:
-            return io.BytesIO(zlib.decompressobj(wbits=31).decompress(self._file.read(_PART), _PART))
-        except zlib.error as e:
-            raise DataError(f"the file is not a gzip file: {e}") from e
-
-    def _checked(self, data: bytes) -> bytes:
-        if self.tell() > self._most:
-            raise Problem(413, "too_large", f"the file has more than {self._most:,} bytes, unpacked", "file")
-        return data
 
 
 class _Upload:
@@ -156,10 +128,10 @@ class _Upload:
             raise Problem(415, "unknown_format", str(e), "file") from e
         if not service.table_places.acquire(blocking=False):
             raise busy("too many files are being worked on")
-        self._service, self._file, self._size = service, file.file, max(1, file.size or 0)
+        self._service, self._packed = service, suffix.endswith(".gz")
         self.path = Path(f"the file{suffix.removesuffix('.gz')}")  # a name, for messages
-        packed, most = suffix.endswith(".gz"), service.settings.max_upload_bytes
-        self.stream: Any = _Unpacked(file.file, most) if packed else file.file  # of bytes
+        self.stream: IO[bytes] = file.file
+        self._size = max(1, file.size or 0)
         self.notes: list[str] = []
         self._last: Future[Any] = Future()
         self._last.set_result(None)
@@ -173,14 +145,40 @@ class _Upload:
             raise self.problem(e) from e
         return result
 
+    async def iterate(self, first: bytes, rest: Iterator[bytes]) -> AsyncIterator[bytes]:
+        """The first piece, and those that a thread makes."""
+        piece: bytes | None = first
+        while piece is not None:
+            yield piece
+            piece = await self.run(next, rest, None)
+
     def problem(self, error: TabsaError) -> Problem:
         """An error, with what a field can do about it."""
         hint = f"; {_HINTS[error.code]}" if error.code in _HINTS else ""
         return Problem(422, "bad_file", str(error).replace(str(self.path), "the file") + hint, "file")
 
-    def rows(self) -> Iterator[Row | BadRow]:
+    def unpack(self, *, cut: bool = False) -> IO[bytes]:
+        """The bytes of the table, in a thread; of the first part of a packed one, the first part."""
+        if not self._packed:
+            return self.stream
+        most, unpacked = _PART if cut else self._service.settings.max_upload_bytes, tempfile.TemporaryFile()  # noqa: SIM115
+        try:
+            with gzip.open(self.stream) as packed:
+                while (piece := packed.read1(_PART)) and unpacked.tell() <= most:
+                    unpacked.write(piece)
+        except (EOFError, OSError, zlib.error) as e:
+            if not (cut and isinstance(e, EOFError)):
+                raise DataError(f"{self.path} is not a whole gzip file: {e}") from e
+        self._size = unpacked.tell()
+        if self._size > most and not cut:
+            raise Problem(413, "too_large", f"the file has more than {most:,} bytes, unpacked", "file")
+        unpacked.seek(0)
+        self.stream = unpacked
+        return unpacked
+
+    def rows(self, *, cut: bool = False) -> Iterator[Row | BadRow]:
         """The rows of the table."""
-        return read_rows(self.path, self.stream, on_guess=self.notes.append)
+        return read_rows(self.path, self.unpack(cut=cut), on_guess=self.notes.append)
 
     @property
     def note(self) -> str | None:
@@ -190,25 +188,18 @@ class _Upload:
     @property
     def share(self) -> float:
         """How much of the file was read."""
-        return 1.0 if self._file.closed else min(1.0, self._file.tell() / self._size)
+        return 1.0 if self.stream.closed else min(1.0, self.stream.tell() / self._size)
 
     def close(self) -> None:
-        """Give the place back, and remove the file."""
-
-        def end(_: object) -> None:
-            self._file.close()
-            self._service.table_places.release()
-
-        self._last.add_done_callback(end)
+        """Give the place back."""
+        self._last.add_done_callback(lambda _: self._service.table_places.release())
 
 
 # ---- in a thread
 
 
 def _look(upload: _Upload, form: schema.ColumnsForm) -> dict[str, Any]:
-    if form.cut and isinstance(upload.stream, _Unpacked):  # which would miss its end
-        upload.stream = upload.stream.beginning()
-    good = (row.values.items() for row in islice(upload.rows(), _LOOKED_AT) if isinstance(row, Row))
+    good = (row.values.items() for row in islice(upload.rows(cut=form.cut), _LOOKED_AT) if isinstance(row, Row))
     rows = [{name: as_text(value) for name, value in values} for values in good]
     rows = rows[:-1] if form.cut and 1 < len(rows) < _LOOKED_AT else rows  # the last may be broken
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -239,15 +230,15 @@ def _look(upload: _Upload, form: schema.ColumnsForm) -> dict[str, Any]:
 
 def _score_request(form: schema.ScoreForm, predictor: Predictor) -> ScoreRequest:
     """The questions about every row; raises a Problem where a field is wrong."""
-    try:
+    with blaming("targets"):
         targets = [parse_target(one) for one in form.targets]
-    except DataError as e:
-        raise invalid("targets", str(e)) from e
     for name, aliases in targets:
         for count, most in ((len(aliases), schema.MAX_ALIASES), (max(map(len, (name, *aliases))), schema.MAX_NAME)):
             if count > most:
                 raise Problem(422, "limit", f"'targets': {count:,} given; at most {most:,} are allowed", "targets")
-    find_targets(targets, "targets")
+    find_targets(targets)
+    with blaming("aspect"):
+        aspects = predictor.choose_aspects(form.aspect or None)
     implied = predictor.implied if form.implied is None else form.implied
     if not targets and form.target_column is None and not implied:
         raise Problem(422, "invalid", "give either 'targets', names to look for in every row, or 'target_column'")
@@ -256,7 +247,7 @@ def _score_request(form: schema.ScoreForm, predictor: Predictor) -> ScoreRequest
         **form.model_dump(include=same),
         targets=dict(targets) if form.target_column is None else None,
         implied=implied,
-        aspects=choose_aspects(form.aspect or None, predictor, "aspect"),
+        aspects=aspects,
         layout=Layout(form.layout),
         chunk=_CHUNK,
         longest_text=_LONGEST_ROW,
@@ -328,29 +319,8 @@ def _report(upload: _Upload, form: schema.ReportForm) -> str:
     with tempfile.TemporaryDirectory(prefix="tabsa-") as folder:
         path = Path(folder) / upload.path
         with path.open("wb") as out:
-            shutil.copyfileobj(upload.stream, out)
+            shutil.copyfileobj(upload.unpack(), out)
         try:
             return report_page(summarise(path, title=form.title or form.file.filename or "", columns=names))
         except TabsaError as e:
             raise DataError(str(e).replace(str(path), "the file"), code=e.code) from e
-
-
-class _Streamed(StreamingResponse):
-    """Sends what a thread makes, piece by piece; the upload is closed however the answer ends."""
-
-    def __init__(self, upload: _Upload, form: schema.ScoreForm, first: bytes, rest: Iterator[bytes]) -> None:
-        async def pieces() -> AsyncIterator[bytes]:
-            piece: bytes | None = first
-            while piece is not None:
-                yield piece
-                piece = await upload.run(next, rest, None)
-
-        self._upload = upload
-        kind = "jsonl" if form.events else form.format
-        headers = {} if form.events else {"Content-Disposition": f'attachment; filename="opinions.{kind}"'}
-        super().__init__(pieces(), media_type=_TYPES[kind], headers=headers)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
-        with closing(self._upload):
-            await super().__call__(scope, receive, send)
