@@ -85,7 +85,7 @@ def test_entries_are_found_by_their_names_and_those_of_their_datasets():
     assert {name for one in catalogue().values() for name in one.datasets} == DATASETS.keys()
     assert entry("semeval2014-3way") is catalogue()["semeval2014"]
     unfetchable = [one.name for one in catalogue().values() if not one.fetchable]
-    assert unfetchable == ["senticnet4", "places", "everyday", "open"]
+    assert unfetchable == ["senticnet4", "places", "everyday", "real", "open"]
     with pytest.raises(FetchError, match=r"nothing called 'glove'.* sentihood, .*glove-840b, glove-42b") as caught:
         entry("glove")
     assert "senticnet4" not in str(caught.value)

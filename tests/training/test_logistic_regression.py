@@ -1,11 +1,14 @@
 """The linear baseline: its weights against their equations, and that dev and test leave no trace."""
 
 import dataclasses
+import io
 import json
 import sys
+import warnings
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from predicted_groups import predict_examples
 from tabsa.checkpoint.model_folder import read_folder
@@ -22,6 +25,7 @@ from tabsa.text.targets import TargetFinder
 pytest.importorskip("sklearn")
 pytest.importorskip("torch")  # the configuration of a run knows the neural systems, too
 
+from tabsa.cli.progress import ProgressBar
 from tabsa.training import logistic_regression as module
 from tabsa.training.callbacks import Callback
 from tabsa.training.fit import fit
