@@ -151,13 +151,15 @@ def test_columns_are_named_by_options(command_line: CommandLine, tmp_path: Path)
     path = tmp_path / "my.csv"
     path.write_text("key,review,brand,topic,mood\n7,Leeds is dear.,Leeds,price,negative\n", encoding="utf-8")
     assert refused("data", "check", path) == (
-        f"{path} has no column 'text'; it has key, review, brand, topic, mood; perhaps it is 'review'; name it "
-        "with --text-column, or in a configuration as data.columns.text"
+        f"{path} has no column 'aspect'; it has key, review, brand, topic, mood; perhaps it is 'topic'; name it "
+        "with --aspect-column, or in a configuration as data.columns.aspect"
     )
     options = ["--text-column", "review", "--target-column", "brand", "--aspect-column", "topic"]
     options += ["--polarity-column", "mood", "--id-column", "key"]
     found = json.loads(command_line("data", "check", path, *options, "--json")[1])
     assert (found["texts"], found["opinions"], found["targets"]["named"]) == (1, 1, 1)
+    guessed = json.loads(command_line("data", "check", path, *options[2:], "--json")[1])
+    assert guessed["findings"][0]["code"] == "guessed_text_column"
 
 
 @pytest.mark.parametrize("name", ["nowhere.csv", ".", "my.txt", "my.csv"])

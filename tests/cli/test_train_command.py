@@ -136,7 +136,7 @@ def test_a_table_and_corrections_fine_tune_a_reader(command_line: CommandLine, b
     ("arguments", "problem"),
     [
         (("absent.csv",), "no file or folder absent.csv; expected your labels, or a configuration (.toml)"),
-        (("cafe.csv",), "cafe.csv has no column 'text'; it has Review, aspect, polarity; perhaps it is 'Review'"),
+        (("cafe.csv", "--aspect-column", "on"), "cafe.csv has no column 'on'; it has Review, aspect, polarity"),
         (("cafe.csv", "--text-column", "Review", "--base", "nobody"), "there is no model 'nobody'"),
         (("cafe.csv", "--text-column", "Review", "--base", "places"), "fine-tuning starts from a reader"),
         (("cafe.csv", "--kind", "lr", "--base", "reader"), "give one"),

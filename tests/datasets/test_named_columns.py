@@ -31,6 +31,6 @@ def test_evaluate_takes_them(survey, tiny_model, command_line, tmp_path):
     code, out, err = command_line(*arguments)
     assert (code, out) == (1, "")
     assert err == (
-        f"error: {survey} has no column 'text'; it has Review, Product, Topic, Label; perhaps it is 'Review'; name it "
-        "with --text-column, or in a configuration as data.columns.text\n"
+        f"error: {survey} has no column 'aspect'; it has Review, Product, Topic, Label; perhaps it is 'Topic'; name it "
+        "with --aspect-column, or in a configuration as data.columns.aspect\n"
     )

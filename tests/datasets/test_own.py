@@ -145,8 +145,8 @@ def test_missing_cells_of_a_frame_are_empty_and_its_columns_may_have_other_names
     frame["id"] = [float("nan"), pd.NA]
     renamed = frame.rename(columns={"text": "Review"})
     assert [e.text for e in frame_dataset(renamed, Columns(text="Review")).examples] == [LEEDS, "Dull."]
-    with pytest.raises(DataError, match=r"the frame has no column 'text'; .*perhaps it is 'Review'"):
-        frame_dataset(renamed)
+    with pytest.warns(DataWarning, match="the frame has no column 'text': texts are taken from 'Review'"):
+        assert [e.text for e in frame_dataset(renamed).examples] == [LEEDS, "Dull."]
 
 
 def test_examples_are_taken_as_they_are():
@@ -235,7 +235,9 @@ def test_columns_may_have_other_names(tmp_path):
         assert load(path, "all", columns=columns).examples == EXAMPLES
     with pytest.raises(DataError, match="has columns of its own"):
         load("places", "test", columns=SURVEY)
-    for role, guess in (("text", "Review"), ("aspect", "Topic"), ("polarity", "Label")):
+    with pytest.warns(DataWarning, match="no column 'text': texts are taken from 'Review'"):
+        assert load(path, "all", columns={**SURVEY, "text": "text"}).examples == EXAMPLES
+    for role, guess in (("aspect", "Topic"), ("polarity", "Label")):
         with pytest.raises(DataError, match=f"no column '{role}'; it has .*; perhaps it is '{guess}'") as caught:
             load(path, "all", columns={key: value for key, value in SURVEY.items() if key != role})
         assert (caught.value.code, caught.value.fields["role"]) == ("no_column", role)

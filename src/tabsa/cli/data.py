@@ -23,6 +23,7 @@ _MOST_SHOWN: Final = 3  # findings of a kind; --json has all
 _MOST_ASPECTS: Final = 12
 # The title of a kind of finding, what comes of it or can be done, and its colour.
 _FINDINGS: Final = {
+    "guessed_text_column": ("texts by guess", "name another column if it is wrong", "yellow"),
     "no_target_column": ("no targets", "one for each text, which it does not name", "yellow"),
     "unreadable": ("rows that cannot be read", "loading stops at the first one", "red"),
     "torn_line": ("lines that break off", "they are left out", "yellow"),

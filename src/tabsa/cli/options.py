@@ -52,7 +52,9 @@ EscapeFormulas: TypeAlias = Annotated[bool, flag("--escape-formulas", _ESCAPE)]
 
 # Columns of one's own labelled file; `labelled_columns` puts them together.
 _Column: TypeAlias = str | None
-LabelledText: TypeAlias = Annotated[_Column, optional("C", "Of texts. [default: text]", "--text-column")]
+LabelledText: TypeAlias = Annotated[
+    _Column, optional("C", "Of texts. [default: text, or with most words]", "--text-column")
+]
 LabelledTarget: TypeAlias = Annotated[_Column, optional("C", "Of targets. [default: target]", "--target-column")]
 LabelledAspect: TypeAlias = Annotated[_Column, optional("C", "Of aspects. [default: aspect]", "--aspect-column")]
 LabelledPolarity: TypeAlias = Annotated[_Column, optional("C", "[default: polarity]", "--polarity-column")]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tabsa.datasets.own import Draft, gather
-from tabsa.datasets.records import DEFAULT_COLUMNS, Columns, no_target_note, parse_row, settled_columns
+from tabsa.datasets.records import DEFAULT_COLUMNS, Columns, parse_row, settled_columns
 from tabsa.datasets.selection import Merger
 from tabsa.errors import DataError, DataWarning
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Dataset, Opinion, Target
@@ -19,8 +19,8 @@ from tabsa.tables.reading import INPUT_SUFFIXES, BadRow, Row, read_rows, suffix_
 
 # In the order of the findings: what stops the loading, what is learnt wrongly, what is learnt badly.
 CODES: Final = (
-    "no_target_column", "unreadable", TORN, "no_opinion", "unknown_polarity", "conflicting", "repeated",
-    "target_not_in_text", "aspect_spellings", "rare_polarity", "rare_aspect",
+    "guessed_text_column", "no_target_column", "unreadable", TORN, "no_opinion", "unknown_polarity", "conflicting",
+    "repeated", "target_not_in_text", "aspect_spellings", "rare_polarity", "rare_aspect",
 )  # fmt: skip
 POLARITIES: Final = (POSITIVE, NEGATIVE, NEUTRAL, MIXED, "conflict", NONE)
 FEWEST: Final = 10  # opinions that anything can be learnt from
@@ -111,10 +111,9 @@ class _Reading:
                 self.rows += 1
                 self._refuse(row.error, row.number, TORN if row.error.code == TORN else "unreadable")
             elif not all(map(is_blank, row.values.values())):
-                settled = self.columns if self.texts else settled_columns(self.path, row.values, self.columns)
-                if settled != self.columns:
-                    self.findings.append(Finding("no_target_column", None, no_target_note(row.values)))
-                self.columns = settled
+                if not self.texts:
+                    self.columns, notes = settled_columns(self.path, row.values, self.columns)
+                    self.findings += [Finding(code, None, note) for code, note in notes.items()]
                 self.rows += 1
                 self._take(row)
         if not self.rows:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tabsa.datasets.locate import exists
-from tabsa.datasets.records import DEFAULT_COLUMNS, Columns, Named, Record, no_target_note, parse_row, settled_columns
+from tabsa.datasets.records import DEFAULT_COLUMNS, Columns, Named, Record, parse_row, settled_columns
 from tabsa.datasets.selection import ALL, Merger, choose_aspects, share
 from tabsa.errors import DataError, DataNotFoundError, DataWarning, unknown_name
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Dataset, Example, Opinion, Target
@@ -221,9 +221,9 @@ def drafts_of(path: Path | str, table: Iterable[Row], columns: Columns, torn: Se
         if all(map(is_blank, row.values.values())):
             continue  # a spreadsheet writes the empty rows below a table too
         if settled is None:
-            settled = settled_columns(path, row.values, columns)
-            if settled != columns:
-                warnings.warn(f"{path} has {no_target_note(row.values)}", DataWarning, stacklevel=5)
+            settled, notes = settled_columns(path, row.values, columns)
+            for note in notes.values():
+                warnings.warn(f"{path} has {note}", DataWarning, stacklevel=5)
         record = parse_row(row.values, settled, row.where)
         gather(drafts, record, row.where)
         empty += bool(record.unlabelled) and not record.withdrawn

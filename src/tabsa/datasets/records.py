@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from tabsa.config import option
 from tabsa.errors import DataError
 from tabsa.schema import NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Opinion, Span
-from tabsa.tables.fields import is_blank, list_columns, member, members
+from tabsa.tables.fields import guess_text_column, is_blank, list_columns, member, members
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,34 +163,39 @@ def _items(values: Mapping[str, object], key: str, where: str) -> list[object]:
     return [] if values.get(key) is None else member(values, key, list, where)
 
 
-def settled_columns(path: Path | str, names: Collection[str], columns: Columns) -> Columns:
-    """Return the columns as a file has them: without a target, where none was named and none is there.
+def settled_columns(path: Path | str, values: Mapping[str, object], columns: Columns) -> tuple[Columns, dict[str, str]]:
+    """Return the columns as a file has them, by its first row, and notes on what was not as named, by their codes.
 
-    A column that is missing is an error with the names of those that are there, and the likeliest.
+    Where none was named, texts are in the column with most words, and a file may be without a column of targets.
+    Another one that is missing is an error with the names of those that are there, and the likeliest.
     """
+    notes = {}
+    roles = [columns.id, columns.target, columns.aspect, columns.polarity]
+    if columns.text == DEFAULT_COLUMNS.text not in values and (guess := guess_text_column([values], roles)):
+        columns = replace(columns, text=guess)
+        notes["guessed_text_column"] = f"no column 'text': texts are taken from {guess!r}"
     needed = {"text": columns.text}
     if columns.id != DEFAULT_COLUMNS.id:
         needed["id"] = columns.id
-    if not _is_nested(names, columns):
+    nested = _is_nested(values, columns)
+    if not nested:
         needed |= {"aspect": columns.aspect, "polarity": columns.polarity}
         if columns.target not in ("", DEFAULT_COLUMNS.target):
             needed["target"] = columns.target
     for role, name in needed.items():
-        if name not in names:
-            perhaps = f"; perhaps it is {guess!r}" if (guess := _guess(names, role, name)) else ""
-            message = f"{path} has no column {name!r}; it has {list_columns(names)}{perhaps}"
-            raise DataError(message, code="no_column", role=role, columns=list(names))
-    return columns if columns.target in names or _is_nested(names, columns) else replace(columns, target="")
-
-
-def no_target_note(names: Collection[str]) -> str:
-    """Return a note on a file without a column of targets."""
-    guess = _guess([name for name in names if name != DEFAULT_COLUMNS.text], "target", "target")
-    perhaps = f" (perhaps {guess!r})" if guess else ""
-    return (
-        f"no column 'target' (only {list_columns(names)}): every text is taken to be about one thing that it does "
-        f"not name; if a column does{perhaps}, name it with --target-column (in Python columns={{'target': ...}})"
-    )
+        if name not in values:
+            perhaps = f"; perhaps it is {guess!r}" if (guess := _guess(values, role, name)) else ""
+            message = f"{path} has no column {name!r}; it has {list_columns(values)}{perhaps}"
+            raise DataError(message, code="no_column", role=role, columns=list(values))
+    if columns.target and columns.target not in values and not nested:
+        columns = replace(columns, target="")
+        guess = _guess([name for name in values if name != columns.text], "target", "target")
+        notes["no_target_column"] = (
+            f"no column 'target' (only {list_columns(values)}): every text is taken to be about one thing that it does "
+            f"not name; if a column does{f' (perhaps {guess!r})' if guess else ''}, name it with --target-column "
+            "(in Python columns={'target': ...})"
+        )
+    return columns, notes
 
 
 def _guess(names: Collection[str], role: str, wanted: str) -> str | None:
