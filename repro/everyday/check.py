@@ -33,6 +33,11 @@ def read(name: str) -> list[Row]:
     return [json.loads(line) for line in (HERE / f"{name}.jsonl").read_text("utf-8").splitlines()]
 
 
+def real_rows(split: str = "") -> list[Row]:
+    """The labels of `real`, of one split or of all."""
+    return [row for row in read("real") if not split or row["split"] == split]
+
+
 def names_of(row: Row) -> dict[str | None, list[str]]:
     """The targets and their aliases; None is the unnamed one."""
     named = [target if isinstance(target, dict) else {"name": target} for target in row["targets"]]
@@ -121,7 +126,7 @@ def counts(rows: list[Row]) -> Row:
     """What some rows hold."""
     labels = Counter(opinion["polarity"] for row in rows for opinion in row["opinions"])
     pairs = sum(len(row["targets"]) * len(row["aspects"]) for row in rows)
-    lengths = [len(row["text"].split()) for row in rows]
+    lengths = [len(row.get("text", "").split()) for row in rows]  # of real texts only labels are here
     judged = labels["positive"] + labels["negative"]
     return {
         "texts": len(rows),
@@ -182,7 +187,7 @@ def main() -> None:
     if options.write:
         (HERE / "stats.json").write_text(json.dumps(stats, indent=1, ensure_ascii=False) + "\n", "utf-8")
         page = HERE / "README.md"
-        page.write_text(with_tables(page.read_text("utf-8"), stats, rows), "utf-8")
+        page.write_text(with_tables(page.read_text("utf-8"), stats, once(splits)), "utf-8")
     sys.exit(bool(wrong))
 
 
@@ -198,6 +203,7 @@ def statistics(splits: dict[str, list[Row]]) -> Row:
     trained = {row["domain"] for row in splits["train"]}
     readings = {row["id"]: row for row in read("readings")}
     domains = sorted({row["domain"] for row in rows})
+    kinds = [kind for kind in KINDS if any(row["kind"] == kind for row in rows)]
     home = {
         domain: "train"
         if domain in trained
@@ -214,13 +220,15 @@ def statistics(splits: dict[str, list[Row]]) -> Row:
     dev = [row for split in ("dev", "dev-hard", "dev-new") for row in splits[split]]
     return {
         "all": counts(rows),
-        "splits": {name: counts(own) for name, own in {**splits, **seen, **unseen}.items()},
+        "splits": {name: counts(own) for name, own in {**splits, **seen, **unseen}.items() if own},
         "domains": {
             domain: {"in": home[domain], **counts([r for r in rows if r["domain"] == domain])} for domain in domains
         },
-        "kinds": {kind: counts([row for row in rows if row["kind"] == kind]) for kind in KINDS},
+        "kinds": {kind: counts([row for row in rows if row["kind"] == kind]) for kind in kinds},
         "agreement": {"all": agreement([*rows, *hard], readings), "hard questions": agreement(hard, readings)}
-        | {kind: agreement([row for row in rows if row["kind"] == kind], readings) for kind in KINDS},
+        | {kind: agreement([row for row in rows if row["kind"] == kind], readings) for kind in kinds},
+        "real": {split: counts(own) for split in ("train", "dev", "test") if (own := real_rows(split))},
+        "real_agreement": agreement(real_rows(), {row["id"]: row for row in read("real-readings")}),
         "first_words": {word: round(count / len(rows), 4) for word, count in first.most_common(5)},
         "wording_auc": round(wording_auc(splits["train"], dev), 3),
         "aspect_wordings": len(wordings),
@@ -255,8 +263,9 @@ def with_tables(page: str, stats: Row, rows: list[Row]) -> str:
     ]
     rng = random.Random(1)
     shown = []
-    for kind in KINDS:
-        chosen = rng.sample([row for row in rows if row["kind"] == kind], 10)
+    for kind in stats["kinds"]:
+        found = [row for row in rows if row["kind"] == kind]
+        chosen = rng.sample(found, min(10, len(found)))
         shown.append(f"**{kind}**\n\n" + "\n".join(f"- {example(row)}" for row in chosen))
     made = {
         "splits": table(head, [line("all", stats["all"]), *(line(n, own) for n, own in stats["splits"].items())]),
@@ -266,6 +275,9 @@ def with_tables(page: str, stats: Row, rows: list[Row]) -> str:
             [[n, own["in"], *line("", own)[1:]] for n, own in stats["domains"].items()],
         ),
         "agreement": table(["", "texts", "pairs", "presence", "polarity", "polarity agreed"], kappas),
+        "real": table(head[:-1], [line(split, own)[:-1] for split, own in stats["real"].items()])
+        + f"\n\nKappa of the two readers: presence {stats['real_agreement']['presence']}, "
+        f"polarity {stats['real_agreement']['polarity']}.",
         "rows": "\n\n".join(shown),
     }
     for name, content in made.items():
