@@ -109,7 +109,7 @@ def wording_auc(train: list[Row], dev: list[Row]) -> float:
 
     learnt, judged = questions(train), questions(dev)
     uses = Counter(wording for wording, _ in learnt)
-    words = CountVectorizer(ngram_range=(1, 2), token_pattern=r"[\w'-]+", min_df=2).fit(list(uses))
+    words = CountVectorizer(ngram_range=(1, 2), token_pattern=r"[\w'-]+", min_df=2).fit([one for one, _ in learnt])
 
     def features(pairs: list[tuple[str, bool]], own: int) -> Any:
         form = [
