@@ -215,6 +215,8 @@ def test_documented_commands_run(started, command_line, tmp_path, monkeypatch, t
     monkeypatch.chdir(tmp_path)
     code, _, stderr = command_line(*shlex.split(line)[1:], "--model", tiny_model)
     assert (code, "1 row: 1 scored" in stderr.splitlines()[-1]) == (0, True), stderr
+    out = next(part for part in line.split() if part.startswith("opinions"))
+    assert any(path.stat().st_size for path in (tmp_path / out).rglob("*") if not path.name.startswith("_"))
 
 
 def test_addresses_where_no_cluster_is(monkeypatch):

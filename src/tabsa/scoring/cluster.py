@@ -133,6 +133,7 @@ def score_cluster(
         OutputError: the results cannot be written or resumed, or Ray gave up.
     """
     ray = require_ray()
+    out = out if is_url(out) else str(Path(out).resolve())  # a worker may run in another folder
     tables, target = open_location(source), open_location(out)
     files = _parquet_files(tables)
     predictor = model.load()
