@@ -1,6 +1,6 @@
-"""What simple systems make of `everyday`: it must not be trivial, and it must be learnable.
+"""What simple systems and the reader in the box make of `everyday` and `real`: not trivial, and learnable.
 
-    python repro/everyday/baselines.py        # writes baselines.json and the table of README.md
+    python repro/everyday/baselines.py [--data-dir DIR]    # writes baselines.json and the table of README.md
 
 - majority: no opinion anywhere; where an opinion is known to be there, the commonest polarity of train.
 - words: an opinion wherever a word of the aspect stands in the text, positive.
@@ -8,8 +8,10 @@
   all words, the aspect's words, whether they stand in the text, and the words within four of them.
 - lr (package): the package's `lr`, one regression an aspect, on aspects that 60 training texts or more are asked;
   it knows no other aspect and is measured on these alone.
+- reader: the model in the package, as it is; it learnt from the first texts of train with their first questions.
 """
 
+import argparse
 import json
 import re
 from collections import Counter
@@ -25,14 +27,25 @@ from sklearn.linear_model import LogisticRegression
 from tabsa.datasets.loading import load
 from tabsa.encoding.arrays import gold_labels
 from tabsa.encoding.passages import passages
+from tabsa.inference.evaluating import predict_questions
+from tabsa.inference.predictor import load as load_model
 from tabsa.models.linear.linear_features import LRConfig
 from tabsa.schema import NONE, Dataset, Example, Target
 from tabsa.training.logistic_regression import fit_datasets, probabilities_of
 
 HERE = Path(__file__).parent
-SPLITS = ("dev-seen", "dev-unseen", "test-seen", "test-unseen")
+SPLITS = (
+    "dev-seen", "dev-unseen", "dev-hard", "dev-new", "real dev",
+    "test-seen", "test-unseen", "test-hard", "test-new", "real test",
+)  # fmt: skip
 LEAST = 60  # training texts that ask an aspect, for the package's `lr`
 Labels = list[str]
+
+
+def data_of(split: str, data_dir: Path | None, aspects: tuple[str, ...] | None = None) -> Dataset:
+    """One of `SPLITS`."""
+    name, part = ("real", split.removeprefix("real ")) if split.startswith("real") else ("everyday", split)
+    return load(name, part, data_dir=data_dir, aspects=aspects)
 
 
 def figures(gold: Labels, found: Labels, likeliest: Labels | None = None) -> dict[str, float]:
@@ -128,7 +141,18 @@ def _scored(model: Any, rows: csr_matrix, gold: Labels, bias: float) -> dict[str
     return figures(gold, found, [labels[n] for n in scores.argmax(1)])
 
 
-def package(others: dict[str, Dataset]) -> tuple[dict[str, dict[str, float]], int]:
+def shipped(others: dict[str, Dataset]) -> dict[str, dict[str, float]]:
+    """The reader in the package."""
+    model = load_model("reader")
+    result = {}
+    for split, data in others.items():
+        answers, labels = predict_questions(model, data), np.array(data.labels)
+        found, likeliest = labels[answers.argmax(-1)].tolist(), labels[1 + answers[:, 1:].argmax(-1)].tolist()
+        result[split] = figures(gold_of(data), found, likeliest)
+    return result
+
+
+def package(others: dict[str, Dataset], data_dir: Path | None) -> tuple[dict[str, dict[str, float]], int]:
     """The package's `lr` on the aspects that are asked often."""
     often = Counter(aspect for example in load("everyday", "train").examples for aspect in example.aspects or ())
     aspects = tuple(sorted(aspect for aspect, count in often.items() if count >= LEAST))
@@ -136,7 +160,7 @@ def package(others: dict[str, Dataset]) -> tuple[dict[str, dict[str, float]], in
     fitted = fit_datasets(LRConfig(pos_ngrams=0, c=(10.0,)), train, dev)
     result = {}
     for split in others:
-        data = load("everyday", split, aspects=aspects)
+        data = data_of(split, data_dir, aspects)
         probabilities, right = probabilities_of(fitted.model, data), gold_labels(data)
         labelled = right >= 0
         labels = np.array(data.labels)
@@ -147,8 +171,11 @@ def package(others: dict[str, Dataset]) -> tuple[dict[str, dict[str, float]], in
 
 def main() -> None:
     """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path, help="where the texts of real are")
+    data_dir = parser.parse_args().data_dir
     train = load("everyday", "train")
-    others = {split: load("everyday", split) for split in SPLITS}
+    others = {split: data_of(split, data_dir) for split in SPLITS}
     commonest = Counter(label for label in gold_of(train) if label != NONE).most_common(1)[0][0]
     results: dict[str, dict[str, Any]] = {
         "majority": {
@@ -168,19 +195,20 @@ def main() -> None:
         },
         "lr (questions)": over_questions(train, others),
     }
-    own, count = package(others)
+    own, count = package(others, data_dir)
     results[f"lr (package), {count} aspects"] = own
+    results["reader"] = shipped(others)
     content = {"command": "python repro/everyday/baselines.py", "results": results}
     (HERE / "baselines.json").write_text(json.dumps(content, indent=1) + "\n", "utf-8")
-    head = ["opinion F1 / presence F1 / polarity of true opinions, %", *SPLITS]
+    head = ["opinion F1 / presence F1 / polarity of true opinions, %", *results]
     lines = [head, ["---"] * len(head)]
-    for name, of_splits in results.items():
+    for split in SPLITS:
         cells = [
-            " / ".join(f"{100 * of_splits[s][key]:.1f}" for key in ("opinion_f1", "presence_f1", "polarity_accuracy"))
-            for s in SPLITS
+            " / ".join(f"{100 * own[split][key]:.1f}" for key in ("opinion_f1", "presence_f1", "polarity_accuracy"))
+            for own in results.values()
         ]
-        lines.append([name, *cells])
-        print(name, *cells, sep="  ")
+        lines.append([split, *cells])
+        print(split, *cells, sep="  ")
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     page = HERE / "README.md"
     made = re.sub(
