@@ -118,7 +118,7 @@ def wording_auc(train: list[Row], dev: list[Row]) -> float:
         ]
         return hstack([words.transform([wording for wording, _ in pairs]), csr_matrix(form)]).tocsr()
 
-    model = LogisticRegression(C=0.1, max_iter=300).fit(features(learnt, 1), [label for _, label in learnt])
+    model = LogisticRegression(C=0.1, max_iter=1000).fit(features(learnt, 1), [label for _, label in learnt])
     return float(roc_auc_score([label for _, label in judged], model.predict_proba(features(judged, 0))[:, 1]))
 
 
@@ -230,7 +230,7 @@ def statistics(splits: dict[str, list[Row]]) -> Row:
         "real": {split: counts(own) for split in ("train", "dev", "test") if (own := real_rows(split))},
         "real_agreement": agreement(real_rows(), {row["id"]: row for row in read("real-readings")}),
         "first_words": {word: round(count / len(rows), 4) for word, count in first.most_common(5)},
-        "wording_auc": round(wording_auc(splits["train"], dev), 3),
+        "wording_auc": round(wording_auc(splits["train"], dev), 2),
         "aspect_wordings": len(wordings),
         "wordings_asked_once": sum(count == 1 for count in wordings.values()),
     }
