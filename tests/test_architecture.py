@@ -20,7 +20,7 @@ ROOMS = [
     {"files": 60},
     {"config": 160, "text": 900},
     {"tables": 980},
-    {"datasets": 1350},
+    {"datasets": 1370},
     {"embeddings": 700},
     {"encoding": 895},
     {"evaluation": 1300},

@@ -89,7 +89,7 @@ def test_real_texts_are_joined_with_their_labels(tmp_path):
     file.write_text("".join(json.dumps(line) + "\n" for line in labels))
     assert load("real", "test", data_dir=tmp_path).examples[0].text == "The lamp is dear. It & the shade broke."
     assert load("real", "dev", data_dir=tmp_path).examples[0].text == "A dress, lovely."
-    with pytest.raises(DataError, match="'dev-seen'"):
+    with pytest.raises(DataError, match="unknown split of real 'dev-seen'; expected one of train, dev, test"):
         load("real", "dev-seen", data_dir=tmp_path)
     file.write_text(json.dumps({**labels[2], "sha256": "0"}))
     with pytest.raises(DataError, match="is not the text that was labelled as a-1"):

@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from tabsa.errors import ConfigError, DataError, OutputError
-from tabsa.inference.predictor import Predictor, load
+from tabsa.inference.predictor import Predictor
 from tabsa.scoring import cluster
 from tabsa.scoring.cluster import PartScorer, score_cluster
-from tabsa.scoring.folders import ModelChoice
 from tabsa.scoring.request import Layout, Request
 from tabsa.scoring.single import score_table
 
@@ -43,16 +42,6 @@ def started() -> Iterator[None]:
         ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers know nothing of tests
         yield
         ray.shutdown()
-
-
-@pytest.fixture(scope="module")
-def predictor(tiny_model) -> Predictor:
-    return load(tiny_model, threads=1)
-
-
-@pytest.fixture(scope="module")
-def model(tiny_model) -> ModelChoice:
-    return ModelChoice(str(tiny_model))
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tabsa.errors import ConfigError, DataError, DataNotFoundError, OutputError
-from tabsa.inference.predictor import Predictor, load
+from tabsa.inference.predictor import Predictor
 from tabsa.scoring import folders
 from tabsa.scoring.folders import ModelChoice, find_tables, is_many, score_folder
 from tabsa.scoring.request import Request
@@ -19,16 +19,6 @@ from tabsa.scoring.single import Progress, score_table
 REQUEST = Request(targets={"Camden": (), "Brixton": ()}, probabilities=True, chunk=8)
 TEXTS = ("Camden is nice, Brixton dear", "not cheap", "Brixton, far", "Camden is safe")
 ROWS = {"large.csv": 300, "a.csv": 60, "sub/b.csv": 50}
-
-
-@pytest.fixture(scope="module")
-def predictor(tiny_model) -> Predictor:
-    return load(tiny_model, threads=1)
-
-
-@pytest.fixture(scope="module")
-def model(tiny_model) -> ModelChoice:
-    return ModelChoice(str(tiny_model))
 
 
 @pytest.fixture

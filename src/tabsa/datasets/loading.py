@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Final
 
 from tabsa.config import build
-from tabsa.datasets import everyday, open_sets, own, places, semeval2014, sentihood
+from tabsa.datasets import everyday, open_sets, own, places, real, semeval2014, sentihood
 from tabsa.datasets.locate import exists, expanded
 from tabsa.datasets.records import DEFAULT_COLUMNS, Columns
 from tabsa.errors import DataError, unknown_name
@@ -22,7 +22,7 @@ DATASETS: Final[dict[str, ModuleType]] = {
     "semeval2014-3way": semeval2014,
     "places": places,
     "everyday": everyday,
-    "real": everyday,
+    "real": real,
     "open": open_sets,
 }
 
