@@ -25,7 +25,7 @@ class DecoderConfig:
 
 
 class RMSNorm(nn.Module):
-    """Root mean square normalisation (Zhang and Sennrich, 2019), computed in float32."""
+    """Root mean square normalisation (Zhang and Sennrich, 2019)."""
 
     def __init__(self, size: int, epsilon: float) -> None:
         super().__init__()
@@ -33,8 +33,7 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise the last dimension."""
-        wide = x.float()
-        return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.epsilon) * self.weight).to(x.dtype)
+        return functional.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), self.epsilon)
 
 
 class Block(nn.Module):
@@ -99,6 +98,7 @@ def rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     return x * cosine + torch.cat([-second, first], -1) * sine
 
 
+OUTPUT = "output.weight"  # not the decoder's: a judge takes five rows of it, a writer all
 NAMES = {  # of a block's parameters in a GGUF file
     "attn_norm": "attention_norm",
     "ffn_norm": "feed_norm",
@@ -114,7 +114,9 @@ NAMES = {  # of a block's parameters in a GGUF file
 
 def parameter_name(name: str) -> str:
     """Return our name of a tensor in a GGUF file, such as `blk.3.attn_q.bias`."""
-    if name in ("token_embd.weight", "output_norm.weight"):
-        return {"token_embd.weight": "embedding.weight", "output_norm.weight": "norm.weight"}[name]
+    if known := {"token_embd.weight": "embedding.weight", "output_norm.weight": "norm.weight", OUTPUT: OUTPUT}.get(
+        name
+    ):
+        return known
     _, layer, part, kind = name.split(".")
     return f"blocks.{layer}.{NAMES[part]}.{kind}"

@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import torch
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from judge.decoder import Decoder, DecoderConfig
-from judge.questions import LABELS, Batch, Item, batches, pack_items
+from judge.decoder import OUTPUT, Decoder, DecoderConfig
+from judge.questions import LABELS, Batch, Item, Trees, batches
 
 
 class Judge(nn.Module):
@@ -32,26 +33,33 @@ class Judge(nn.Module):
         return logits
 
     @classmethod
-    def of(cls, config: DecoderConfig, arrays: Mapping[str, NDArray[np.floating]], dropout: float = 0.0) -> "Judge":
-        """Make one of a decoder's tensors by our names, and of five rows of its output matrix."""
-        judge = cls(config, dropout)
-        state = {name: torch.from_numpy(np.asarray(array, np.float32)) for name, array in arrays.items()}
-        head = state.pop("head.weight")
-        judge.decoder.load_state_dict(state)
+    def of(
+        cls,
+        config: DecoderConfig,
+        arrays: Mapping[str, NDArray[np.floating]],
+        answers: Sequence[int],
+        device: torch.device | str = "cpu",
+    ) -> "Judge":
+        """Make one of a decoder's tensors by our names; the rows `answers` of its output matrix start the head."""
+        with torch.device(device):
+            judge = cls(config)
         with torch.no_grad():
-            judge.head.weight.copy_(head)
+            for name, parameter in judge.decoder.named_parameters():
+                parameter.copy_(torch.from_numpy(np.asarray(arrays[name])))
+            judge.head.weight.copy_(torch.from_numpy(np.asarray(arrays[OUTPUT][list(answers)])))
             judge.head.bias.zero_()
         return judge
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """The schedule; defaults are what `shared` experiments found best on dev."""
+    """The schedule."""
 
     epochs: int = 3
     rate: float = 1.5e-5
     head_rate: float = 1.5e-4
-    batch: int = 32  # texts an update
+    tokens: int = 7000  # an update, with padding
+    questions: int = 16  # of a text in an epoch, at most
     warm_up: int = 30  # updates
     label_smoothing: float = 0.0
     r_drop: float = 0.0  # weight of the divergence between two readings with other dropout (Liang et al., 2021)
@@ -69,30 +77,32 @@ def train(
     shuffle = random.Random(config.seed)
     groups = [{"params": judge.decoder.parameters(), "lr": config.rate},
               {"params": judge.head.parameters(), "lr": config.head_rate}]  # fmt: skip
-    optimiser = torch.optim.AdamW(groups, betas=(0.9, 0.98), weight_decay=config.weight_decay)
-    total = config.epochs * -(-len(items) // config.batch)
-
-    def rate(update: int) -> float:
-        return min(1.0, (update + 1) / config.warm_up) * max(0.02, 1 - update / total)
-
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, rate)
+    optimiser = torch.optim.AdamW(
+        groups, betas=(0.9, 0.98), weight_decay=config.weight_decay, fused=device.type == "cuda"
+    )
+    updates = count()
     judge.train()
     for epoch in range(config.epochs):
+        trees = Trees([item.sampled(config.questions, shuffle) for item in items])
+        order = list(batches(trees.lengths, config.tokens, shuffle))
         losses = []
-        for places in batches(items, config.batch, shuffle):
-            batch = pack_items([items[place] for place in places], device)
+        for number, places in enumerate(order):
+            done = (epoch + number / len(order)) / config.epochs
+            factor = min(1.0, (next(updates) + 1) / config.warm_up) * max(0.02, 1 - done)
+            for group, rate in zip(optimiser.param_groups, (config.rate, config.head_rate), strict=True):
+                group["lr"] = rate * factor
             optimiser.zero_grad(set_to_none=True)
             with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):  # never bf16 on a CPU
-                loss = _loss(judge, batch, config)
+                loss = _loss(judge, trees.batch(places, device), config)
             loss.backward()
-            norm = nn.utils.clip_grad_norm_(judge.parameters(), config.clip)
-            if not math.isfinite(float(norm)):
-                raise FloatingPointError(f"the gradient is {float(norm)} in epoch {epoch + 1}")
+            nn.utils.clip_grad_norm_(judge.parameters(), config.clip)
             optimiser.step()
-            schedule.step()
-            losses.append(float(loss.detach()))
+            losses.append(loss.detach())
+        mean = float(torch.stack(losses).mean())
+        if not math.isfinite(mean):
+            raise FloatingPointError(f"the loss is {mean} in epoch {epoch + 1}")
         if on_epoch is not None:
-            on_epoch(epoch + 1, sum(losses) / len(losses))
+            on_epoch(epoch + 1, mean)
 
 
 def _loss(judge: Judge, batch: Batch, config: Training) -> Tensor:
@@ -109,19 +119,16 @@ def _loss(judge: Judge, batch: Batch, config: Training) -> Tensor:
 
 
 @torch.no_grad()
-def answers(judge: Judge, items: Sequence[Item], size: int = 48, temperature: float = 1.0) -> list[NDArray[np.float32]]:
-    """Return the probabilities, (questions, labels), of each item: soft labels for whoever learns from them."""
+def answers(judge: Judge, trees: Trees, tokens: int = 40_000, temperature: float = 1.0) -> NDArray[np.float32]:
+    """Return the probabilities of all questions in their order, (questions, labels)."""
     device = next(judge.parameters()).device
     judge.eval()
-    found: list[NDArray[np.float32]] = [np.zeros((0, len(LABELS)), np.float32)] * len(items)
-    for places in batches(items, size):
-        chosen = [items[place] for place in places]
-        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            logits = judge(pack_items(chosen, device))
-        shares = (logits.float() / temperature).softmax(-1).cpu().numpy()
-        ends = np.cumsum([len(item.questions) for item in chosen])
-        for place, own in zip(places, np.split(shares, ends[:-1]), strict=True):
-            found[place] = own
+    logits, numbers = [], []
+    for places in batches(trees.lengths, tokens):
+        logits.append(judge(trees.batch(places, device)))  # stays on the device, so that nothing waits for it
+        numbers.append(trees.questions(places))
+    found = np.zeros((len(trees.labels), len(LABELS)), np.float32)
+    found[np.concatenate(numbers)] = (torch.cat(logits).float() / temperature).softmax(-1).cpu().numpy()
     return found
 
 

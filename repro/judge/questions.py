@@ -13,15 +13,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, Dataset
+from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE
 
 LABELS = (NONE, POSITIVE, NEGATIVE, NEUTRAL, MIXED)
-_TEXT, _QUESTION, _UNNAMED = (
-    'Someone writes: "{}"\n',
-    "What does it say of {}, on {}? It is",
-    "What does it say on {}? It is",
-)
+ANSWERS = tuple(f" {label}" for label in LABELS)  # one token each: their output rows start the judge's head
+SOMEONE = "Someone writes"  # before a text; a public set with conventions of its own has its name there
+_TEXT, _QUESTION, _UNNAMED = '{}: "{}"\n', " {}, {}:", "it"
 _MULTIPLE = 16  # lengths are rounded up to these, so that few shapes occur
+_MOST = 420  # tokens of a text
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,13 @@ class Item:
         """Count the tokens of the tree."""
         return len(self.text) + sum(map(len, self.questions))
 
+    def sampled(self, most: int, draw: random.Random) -> "Item":
+        """Draw at most so many of its questions."""
+        if len(self.questions) <= most:
+            return self
+        chosen = draw.sample(range(len(self.questions)), most)
+        return Item(self.text, tuple(self.questions[n] for n in chosen), self.labels[chosen])
+
 
 class Batch(NamedTuple):
     """Trees side by side; `rows` and `columns` say where each question's last token is."""
@@ -49,81 +55,111 @@ class Batch(NamedTuple):
     labels: Tensor  # (Q, labels)
 
 
-def encode(tokenizer: Any, text: str, questions: Sequence[tuple[str, str]], labels: NDArray[np.float32]) -> Item:
-    """Encode a text and its (target, aspect) questions; an empty target is what the text does not name."""
+def encode(tokenizer: Any, rows: Sequence[dict[str, Any]]) -> list[Item]:
+    """Encode rows of `text`, `questions` ([target or null, aspect] each), perhaps `labels` by number and `style`."""
 
-    def tokens(words: str) -> NDArray[np.int32]:
-        return np.array(tokenizer.encode(words, add_special_tokens=False).ids, np.int32)
+    def all_of(texts: list[str]) -> list[NDArray[np.int32]]:
+        return [np.array(e.ids, np.int32) for e in tokenizer.encode_batch(texts, add_special_tokens=False)]
 
-    asked = tuple(tokens(_QUESTION.format(*pair) if pair[0] else _UNNAMED.format(pair[1])) for pair in questions)
-    return Item(tokens(_TEXT.format(text)), asked, labels)
-
-
-def items_of(dataset: Dataset, tokenizer: Any) -> list[Item]:
-    """Encode a labelled dataset, every question that it asks in its order."""
-    questions: dict[str, list[tuple[str, str]]] = {}
-    labels: dict[str, list[int]] = {}
-    for example, target, aspect, polarity in dataset.questions():
-        questions.setdefault(example.id, []).append((target.name, aspect))
-        labels.setdefault(example.id, []).append(LABELS.index(polarity))
+    texts = all_of([_TEXT.format(row.get("style", SOMEONE), row["text"]) for row in rows])
+    pairs = list(dict.fromkeys((target, aspect) for row in rows for target, aspect in row["questions"]))
+    coded = all_of([_QUESTION.format(target or _UNNAMED, aspect) for target, aspect in pairs])
+    of_pair = dict(zip(pairs, coded, strict=True))
     one_hot = np.eye(len(LABELS), dtype=np.float32)
     return [
-        encode(tokenizer, example.text, questions[example.id], one_hot[labels[example.id]])
-        for example in dataset.examples
-        if example.id in questions
+        Item(
+            text[:_MOST],
+            tuple(of_pair[target, aspect] for target, aspect in row["questions"]),
+            one_hot[row["labels"]] if "labels" in row else np.zeros((len(row["questions"]), len(LABELS)), np.float32),
+        )
+        for text, row in zip(texts, rows, strict=True)
     ]
 
 
 def renumbered(items: Sequence[Item], tokens: NDArray[np.integer]) -> list[Item]:
-    """Number tokens by their place among those that occur, as a packed decoder has them."""
+    """Number tokens by their place among those that were packed, as a packed decoder has them; others are the first."""
+    place = np.zeros(int(tokens.max()) + 2, np.int32)
+    place[tokens] = np.arange(len(tokens))
 
     def places(ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        found = np.searchsorted(tokens, ids)
-        if not np.array_equal(tokens[np.minimum(found, len(tokens) - 1)], ids):
-            raise ValueError("a token is not among those that were packed")
-        return found.astype(np.int32)
+        return place[np.minimum(ids, len(place) - 1)]
 
     return [Item(places(item.text), tuple(map(places, item.questions)), item.labels) for item in items]
 
 
-def pack_items(items: Sequence[Item], device: torch.device | str = "cpu") -> Batch:
-    """Put trees side by side."""
-    length = -(-max(item.length for item in items) // _MULTIPLE) * _MULTIPLE
-    tokens, positions = (np.zeros((len(items), length), np.int64) for _ in range(2))
-    branch = np.full((len(items), length), -1, np.int64)  # 0: the text, n: its question n, -1: padding
-    rows, columns = [], []
-    for row, item in enumerate(items):
-        start = len(item.text)
-        tokens[row, :start], positions[row, :start], branch[row, :start] = item.text, np.arange(start), 0
-        for number, question in enumerate(item.questions, 1):
-            end = start + len(question)
-            tokens[row, start:end], branch[row, start:end] = question, number
-            positions[row, start:end] = len(item.text) + np.arange(len(question))
-            rows.append(row)
-            columns.append(end - 1)
-            start = end
-    which = torch.from_numpy(branch).to(device)
-    before = torch.ones(length, length, dtype=torch.bool, device=device).tril()
-    mask = before & ((which[:, None] == 0) | (which[:, None] == which[:, :, None])) & (which >= 0)[:, None]
-    mask |= torch.eye(length, dtype=torch.bool, device=device)  # padding attends to itself: no row may be empty
-    labels = torch.from_numpy(np.concatenate([item.labels for item in items]))
-    arrays = (torch.from_numpy(array).to(device) for array in (tokens, positions))
-    return Batch(
-        *arrays, mask, torch.tensor(rows, device=device), torch.tensor(columns, device=device), labels.to(device)
-    )
+class Trees:
+    """The trees of items as flat arrays, from which batches are gathered."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        parts = [part for item in items for part in (item.text, *item.questions)]
+        sizes = np.array([len(part) for part in parts])
+        counts = np.array([len(item.questions) for item in items])
+        of_item = np.repeat(np.arange(len(items)), counts + 1)  # of each part
+        first = np.concatenate([[0], np.cumsum(counts + 1)])[:-1]  # the part that is each item's text
+        inside = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        branch = np.arange(len(parts)) - first[of_item]  # 0: the text, n: its question n
+        text_length = sizes[first][of_item] * (branch > 0)
+        self.tokens = np.concatenate(parts)
+        self.branches = np.repeat(branch, sizes).astype(np.int16)
+        self.positions = (inside + np.repeat(text_length, sizes)).astype(np.int16)
+        self.lengths = np.bincount(of_item, sizes, len(items)).astype(np.int64)
+        self.starts = np.cumsum(self.lengths) - self.lengths
+        ends = np.cumsum(sizes) - 1
+        self.last = (ends - self.starts[of_item])[branch > 0]  # of each question, in its tree
+        self.first = np.cumsum(counts) - counts
+        self.counts = counts
+        self.labels = np.concatenate([item.labels for item in items])
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def questions(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of the questions of some trees, one tree after the other."""
+        counts = self.counts[places]
+        return np.repeat(self.first[places] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+
+    def batch(self, places: NDArray[np.int64], device: torch.device | str = "cpu") -> Batch:
+        """Put trees side by side."""
+        lengths = self.lengths[places]
+        width = -(-int(lengths.max()) // _MULTIPLE) * _MULTIPLE
+        inside = np.arange(width) < lengths[:, None]
+        index = np.where(inside, self.starts[places][:, None] + np.arange(width), 0)
+
+        def sent(array: NDArray[Any]) -> Tensor:
+            tensor = torch.from_numpy(array)
+            return tensor.pin_memory().to(device, non_blocking=True) if "cuda" in str(device) else tensor
+
+        def gathered(values: NDArray[np.integer], padding: int) -> Tensor:
+            return sent(np.where(inside, values[index], padding).astype(np.int64))
+
+        branch = gathered(self.branches, -1)
+        before = torch.ones(width, width, dtype=torch.bool, device=device).tril()
+        mask = before & ((branch[:, None] == 0) | (branch[:, None] == branch[:, :, None])) & (branch >= 0)[:, None]
+        mask |= torch.eye(width, dtype=torch.bool, device=device)  # padding attends to itself: no row may be empty
+        chosen = self.questions(places)
+        rows = np.repeat(np.arange(len(places)), self.counts[places])
+        others = map(sent, (rows, self.last[chosen], self.labels[chosen]))
+        return Batch(gathered(self.tokens, 0), gathered(self.positions, 0), mask, *others)
 
 
-def batches(items: Sequence[Item], size: int, shuffle: random.Random | None = None) -> Iterator[list[int]]:
-    """Yield places of `size` items of like length; in random order where there is a generator, else by length."""
-    order = list(range(len(items)))
-    if shuffle is None:
-        order.sort(key=lambda place: items[place].length)
-        yield from (order[start : start + size] for start in range(0, len(order), size))
-        return
-    shuffle.shuffle(order)
+def batches(
+    lengths: NDArray[np.int64], tokens: int, shuffle: random.Random | None = None
+) -> Iterator[NDArray[np.int64]]:
+    """Yield places of trees of like length, at most `tokens` with their padding; in random order with a generator."""
+    order = list(range(len(lengths)))
+    pools = [order]
+    if shuffle is not None:
+        shuffle.shuffle(order)
+        pools = [order[start : start + 512] for start in range(0, len(order), 512)]
     found = []
-    for start in range(0, len(order), 8 * size):
-        pool = sorted(order[start : start + 8 * size], key=lambda place: items[place].length)
-        found += [pool[first : first + size] for first in range(0, len(pool), size)]
-    shuffle.shuffle(found)
+    for pool in pools:
+        chosen: list[int] = []
+        for place in sorted(pool, key=lambda place: lengths[place]):
+            if chosen and (len(chosen) + 1) * lengths[place] > tokens:
+                found.append(np.array(chosen))
+                chosen = []
+            chosen.append(place)
+        found.append(np.array(chosen))
+    if shuffle is not None:
+        shuffle.shuffle(found)
     yield from found

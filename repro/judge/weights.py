@@ -8,7 +8,7 @@ import argparse
 import json
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.decoder import DecoderConfig, parameter_name
+from judge.decoder import OUTPUT, DecoderConfig, parameter_name
 
 PART_BYTES = 57_000_000  # a call to another machine carries at most 64 MiB
-ANSWERS = (" none", " positive", " negative", " neutral", " mixed")  # tokens whose output rows start the judge's head
 # How the family splits text before merging bytes, as its tokenizer.json has it.
 _SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -74,13 +73,20 @@ def config_of(path: Path, vocabulary: int, layers: int | None = None) -> Decoder
     )
 
 
-def pack(path: Path, tokens: NDArray[np.integer], folder: Path, layers: int | None = None) -> None:
-    """Write the tensors a judge needs as they are quantised, in parts: `tokens` of the embedding, five output rows."""
+def pack(
+    path: Path,
+    tokens: NDArray[np.integer],
+    folder: Path,
+    layers: int | None = None,
+    *,
+    written: Sequence[int] | None = None,
+) -> None:
+    """Write the tensors as they are quantised, in parts.
+
+    Of the embedding the rows of `tokens`; of the output matrix too, or those of `written`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     config = config_of(path, len(tokens), layers)
-    answers = [tokenizer_of(path).encode(word).ids for word in ANSWERS]
-    if any(len(ids) != 1 for ids in answers):
-        raise SystemExit(f"an answer of {ANSWERS} is more than one token: {answers}")
     index: list[dict[str, Any]] = []
     part, where = bytearray(), 0
 
@@ -90,12 +96,12 @@ def pack(path: Path, tokens: NDArray[np.integer], folder: Path, layers: int | No
         part, where = bytearray(), where + 1
 
     tensors = {tensor.name: tensor for tensor in _reader(path).tensors}
-    head = tensors.get("output.weight", tensors["token_embd.weight"])  # some share it with the embedding
-    rows = {"token_embd.weight": np.asarray(tokens), "output.weight": np.array([ids[0] for ids in answers])}
-    for name, tensor in {**tensors, "output.weight": head}.items():
+    output = tensors.get(OUTPUT, tensors["token_embd.weight"])  # some share it with the embedding
+    for name, tensor in {**tensors, OUTPUT: output}.items():
         if (found := re.match(r"blk\.(\d+)\.", name)) and int(found[1]) >= config.layers:
             continue
-        raw = np.ascontiguousarray(tensor.data[rows[name]] if name in rows else tensor.data)
+        rows = {OUTPUT: tokens if written is None else written, "token_embd.weight": tokens}.get(name)
+        raw = np.ascontiguousarray(tensor.data if rows is None else tensor.data[np.asarray(rows)])
         content = raw.tobytes()
         if len(part) + len(content) > PART_BYTES and part:
             flush()
@@ -107,32 +113,32 @@ def pack(path: Path, tokens: NDArray[np.integer], folder: Path, layers: int | No
     (folder / "index.json").write_text(json.dumps(facts), encoding="utf-8")
 
 
+def sizes_of(folder: Path) -> DecoderConfig:
+    """Read the sizes of a packed decoder."""
+    return DecoderConfig(**json.loads((folder / "index.json").read_text(encoding="utf-8"))["config"])
+
+
 def unpack(folder: Path, processes: int = 16) -> tuple[DecoderConfig, dict[str, NDArray[np.float16]]]:
-    """Read packed parts: the sizes, and every tensor by our name in float16; the judge's head is `head.weight`."""
-    facts = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-    with ProcessPoolExecutor(processes) as pool:
-        arrays = dict(pool.map(partial(_dequantise, folder), facts["tensors"], chunksize=4))
-    return DecoderConfig(**facts["config"]), arrays
+    """Read packed parts: the sizes, and every tensor by our name in float16; a file has them the next time."""
+    from safetensors.numpy import load_file, save_file
+
+    whole = folder / "whole.safetensors"
+    if not whole.exists():
+        facts = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+        with ProcessPoolExecutor(processes) as pool:
+            save_file(dict(pool.map(partial(_dequantise, folder), facts["tensors"], chunksize=4)), whole)
+    return sizes_of(folder), load_file(whole)
 
 
 def _dequantise(folder: Path, entry: dict[str, Any]) -> tuple[str, NDArray[np.float16]]:
-    from gguf import GGMLQuantizationType
-    from gguf.quants import dequantize
-
     raw = np.memmap(folder / f"part-{entry['part']:02}.bin", np.uint8, "r", entry["start"], (entry["bytes"],))
     array = np.frombuffer(raw.tobytes(), entry["dtype"]).reshape(entry["shape"])
     if entry["type"] not in ("F32", "F16"):
+        from gguf import GGMLQuantizationType
+        from gguf.quants import dequantize
+
         array = dequantize(array, GGMLQuantizationType[entry["type"]])
-    name = "head.weight" if entry["name"] == "output.weight" else parameter_name(entry["name"])
-    return name, np.asarray(array, np.float16)
-
-
-def occurring(sequences: Iterator[Sequence[int]], answers: Sequence[int] = ()) -> NDArray[np.int64]:
-    """Return the tokens that occur, in order: a token's place there is its number in a packed decoder."""
-    found = set(answers)
-    for sequence in sequences:
-        found.update(sequence)
-    return np.array(sorted(found))
+    return parameter_name(entry["name"]), np.asarray(array, np.float16)
 
 
 def _reader(path: Path) -> Any:
