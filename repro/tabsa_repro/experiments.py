@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tabsa.config import nearest, override, read_toml
-from tabsa.errors import ConfigError
+from tabsa.config import override, read_toml
+from tabsa.errors import ConfigError, nearest
 from tabsa.models.registry import SYSTEMS
 from tabsa.training.run_config import RunConfig, run_config
 

@@ -1,4 +1,4 @@
-"""The numbers of the paper's figures, read from its source. Plain data; Table 1 is in `tabsa.evaluation.published`."""
+"""The numbers of the paper's figures, read from its source. Plain data; Table 1 is in `tabsa_repro.published`."""
 
 from typing import Final
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from tabsa.evaluation.metrics import FAMILIES, METRICS
-from tabsa.evaluation.published import PUBLISHED
 from tabsa_repro.experiments import BASE
 from tabsa_repro.paper import FIGURE3
+from tabsa_repro.published import PUBLISHED
 from tabsa_repro.records import Record
 
 Rows: TypeAlias = list[list[str]]

@@ -136,7 +136,7 @@ def fit_linear(config: RunConfig, data_dir: Path | None) -> SeedRuns:
     fitted = fit_datasets(config.model, train, dev_data, tagger, length, config.training.select)
     test_data = split(config, TEST, train, data_dir)
     test = evaluate(test_data, probabilities_of(fitted.model, test_data, data_dir), bootstrap=0)
-    dev = fitted.reports[config.model.decision]
+    dev = fitted.report
     return SeedRuns([SeedRun(None, None, {"sun": dev.sun, "ma": dev.ma}, {"sun": test.sun, "ma": test.ma})])
 
 

@@ -62,8 +62,7 @@ def load(
             package: twelve aspects of places, several times as fast. "hub:OWNER/NAME" is one of the Hugging Face hub,
             with "@REVISION" and "#sha256=HEX" where it is to be pinned; it is downloaded once, and checked.
         threads: for the arithmetic; 0 takes as many as there are cores.
-        precision: of the arithmetic; "int8" is about twice as fast on many texts, and nearly as good. "auto" takes it
-            where the model was trained for it, and "float32" otherwise.
+        precision: of the arithmetic; "int8" is faster and nearly as good; "auto" takes it where a model was trained so.
     """
     from tabsa.inference.predictor import load as load_predictor
 
@@ -113,7 +112,6 @@ def evaluate(
     data_dir: Path | None = None,
     columns: "Columns | Mapping[str, str] | None" = None,
     bootstrap: int = 1000,
-    evidence: int = 0,
 ) -> "Report":
     """Score a model on a dataset: every figure in both families of definitions, its parts, and its mistakes.
 
@@ -125,19 +123,12 @@ def evaluate(
         data_dir: where a named dataset is looked for first.
         columns: what your own file calls its columns, those that are called otherwise: `{"text": "Review"}`.
         bootstrap: resamples for the 95% intervals; 0 leaves them out, which is faster.
-        evidence: of how many of the worst mistakes the words that carry the answer are looked for; each costs at most
-            ten readings of its text.
     """
     from tabsa.inference.evaluating import evaluate as evaluate_model
     from tabsa.inference.predictor import Predictor
 
     predictor = model if isinstance(model, Predictor) else load(model)
-    report = evaluate_model(predictor, data, split, data_dir=data_dir, columns=columns, bootstrap=bootstrap)
-    if not evidence:
-        return report
-    from tabsa.pages.evaluation_page import explain_mistakes
-
-    return explain_mistakes(report, predictor, evidence)
+    return evaluate_model(predictor, data, split, data_dir=data_dir, columns=columns, bootstrap=bootstrap)
 
 
 def train(
@@ -158,9 +149,8 @@ def train(
     """Train a model on labels of your own, write its folder, and load it.
 
     Args:
-        data: labels: the path of a table, a DataFrame, rows as mappings, Examples or a Dataset. They fine-tune a
-            reader. Or a whole configuration: a TOML file, the same as a mapping (`{"kind": "lr", "data": {"name":
-            "my.csv"}}`), or a RunConfig.
+        data: labels that fine-tune a reader: the path of a table, a DataFrame, rows as mappings, Examples or a Dataset;
+            or a whole configuration: a TOML file, the same as a mapping, or a RunConfig.
         out: where the model folder is written; its `report.html` says what the model is worth.
         base: the reader that fine-tuning starts from, by name or folder; None is the one in the box.
         full: train the encoder too, not only what answers.

@@ -5,7 +5,6 @@ wrong type or a value out of range is one line that names the key and what was e
 """
 
 import dataclasses
-import difflib
 import json
 import math
 import tomllib
@@ -15,17 +14,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tabsa.errors import ConfigError
+from tabsa.errors import ConfigError, nearest
 from tabsa.files import read_text
 
 T = TypeVar("T")
+_WORDS = {bool: "true or false", int: "a whole number", float: "a finite number", str: "a text"}
 
 
 def option(default: T, help: str, *, low: float | None = None, high: float | None = None) -> T:  # noqa: A002
     """Return a field with its default, one line of documentation, and the least and the greatest value it may take."""
-    metadata = {"help": help, "low": low, "high": high}
-    field: T = dataclasses.field(default=default, metadata=metadata)
-    return field
+    return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high})
 
 
 def build(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
@@ -37,58 +35,36 @@ def build(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
     return cls(**{key: _check(value, hints[key], fields[key], where + key) for key, value in values.items()})
 
 
-def nearest(word: str, choices: Iterable[str]) -> str:
-    """Return `; did you mean 'X'?`, or the list of choices where none is near."""
-    choices = list(choices)
-    match = difflib.get_close_matches(word, choices, n=1, cutoff=0.5)
-    return f"; did you mean '{match[0]}'?" if match else f"; expected one of: {', '.join(choices)}"
-
-
 def _check(value: Any, hint: Any, field: "dataclasses.Field[Any]", name: str) -> Any:
     """Return the value as the hint has it; a one-line ConfigError where it does not fit."""
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         if isinstance(value, hint):
             return value
-        if not isinstance(value, Mapping):
-            raise ConfigError(f"'{name}' is a section: expected [{name}], got {value!r}")
-        return build(typing.cast("type[Any]", hint), value, f"{name}.")
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
-    if origin is typing.Literal:
+        if isinstance(value, Mapping):
+            return build(typing.cast("type[Any]", hint), value, f"{name}.")
+        raise ConfigError(f"'{name}' is a section: expected [{name}], got {value!r}")
+    inner = typing.get_args(hint)
+    if typing.get_origin(hint) is types.UnionType:  # X | None
+        return None if value is None else _check(value, inner[0], field, name)
+    if typing.get_origin(hint) is typing.Literal:
         if value not in inner:
-            raise ConfigError(f"'{name}' is {value!r}{nearest(str(value), map(str, inner))}")
+            raise ConfigError(f"'{name}' is {value!r}{nearest(str(value), inner)}")
         return value
-    if origin in (typing.Union, types.UnionType):
-        for choice in inner:
-            try:
-                return _check(value, choice, field, name)
-            except ConfigError:
-                continue
-        raise ConfigError(f"'{name}' is {value!r}; expected {_words(hint)}")
-    if origin is tuple:
+    if typing.get_origin(hint) is tuple:
         if not isinstance(value, list | tuple):
             raise ConfigError(f"'{name}' is {value!r}; expected a list")
         return tuple(_check(item, inner[0], field, name) for item in value)
+    if typing.get_origin(hint) is dict and isinstance(value, dict):
+        return value
     if hint is float and type(value) is int and abs(value) < 1e300:
         value = float(value)
-    if hint is type(None) or type(value) is not hint:
-        raise ConfigError(f"'{name}' is {value!r}; expected {_words(hint)}")
-    if hint is float and not math.isfinite(value):
-        raise ConfigError(f"'{name}' is {value!r}; expected a finite number")
+    if type(value) is not hint or (hint is float and not math.isfinite(value)):
+        raise ConfigError(f"'{name}' is {value!r}; expected {_WORDS.get(hint, hint)}")
     low, high = field.metadata.get("low"), field.metadata.get("high")
     if (low is not None and value < low) or (high is not None and value > high):
-        limits = ((low, f"at least {low}"), (high, f"at most {high}"))
-        expected = " and ".join(words for limit, words in limits if limit is not None)
-        raise ConfigError(f"'{name}' is {value!r}; expected {expected}")
+        limits = [f"at least {low}"] * (low is not None) + [f"at most {high}"] * (high is not None)
+        raise ConfigError(f"'{name}' is {value!r}; expected {' and '.join(limits)}")
     return value
-
-
-def _words(hint: Any) -> str:
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return " or ".join(_words(choice) for choice in typing.get_args(hint))
-    if typing.get_origin(hint) is tuple:
-        return f"a list of {_words(typing.get_args(hint)[0])}"
-    names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-    return names.get(hint, str(hint))
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -103,35 +79,28 @@ def override(values: dict[str, Any], settings: Iterable[str]) -> dict[str, Any]:
     """Apply `section.key=value` settings; a value is read as TOML, and as a text where it is not TOML."""
     for setting in settings:
         name, equals, text = setting.partition("=")
-        if not equals or not name.strip():
+        *sections, key = name.strip().split(".")
+        place: Any = values
+        for section in sections:
+            place = place.setdefault(section, {}) if isinstance(place, dict) else None
+        if not (equals and key and isinstance(place, dict)):
             raise ConfigError(f"'{setting}' is not a setting; expected section.key=value, such as training.epochs=10")
         try:
-            value = tomllib.loads(f"value = {text.strip()}")["value"]
+            place[key] = tomllib.loads(f"value = {text.strip()}")["value"]
         except tomllib.TOMLDecodeError:
-            value = text.strip()
-        *sections, key = name.strip().split(".")
-        place = values
-        for section in sections:
-            place = place.setdefault(section, {})
-            if not isinstance(place, dict):
-                raise ConfigError(f"'{setting}': '{section}' is not a section")
-        place[key] = value
+            place[key] = text.strip()
     return values
 
 
 def to_toml(config: object, where: str = "") -> str:
-    """Return the configuration as TOML, every field written out, with its documentation as a comment.
-
-    `where` is the section's name, with a point after it, for the sections in it.
-    """
+    """Return the configuration as TOML, every field with its documentation; `where` goes before sections' names."""
     lines: list[str] = []
     sections: list[str] = []
     for field in dataclasses.fields(config):  # type: ignore[arg-type]
         value = getattr(config, field.name)
         if dataclasses.is_dataclass(value):
-            inner = to_toml(value, f"{where}{field.name}.").rstrip()
-            sections.append(f"\n[{where}{field.name}]\n{inner}")
+            sections.append(f"\n[{where}{field.name}]\n{to_toml(value, f'{where}{field.name}.')}")
         else:
             text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML but for this character
             lines.append(f"{field.name} = {text}  # {field.metadata.get('help', '')}".rstrip(" #"))
-    return "\n".join([*lines, *sections]).lstrip("\n").rstrip("\n") + "\n"
+    return "\n".join([*lines, *sections])

@@ -2,8 +2,7 @@
 
     TabsaError
     ├── DataError           a data file is malformed, or holds something unexpected
-    │   └── DataNotFoundError   it is not where data is looked for
-    ├── FetchError          a download failed, or gave other bytes than expected
+    │   └── DataNotFoundError   it is not where data is looked for, and cannot be fetched
     ├── ConfigError         a configuration names an unknown key or a wrong value
     ├── ModelError          a model folder cannot be read, or does not fit the request
     └── OutputError         a result cannot be written
@@ -17,16 +16,11 @@ from difflib import get_close_matches
 
 
 class TabsaError(Exception):
-    """Base of all: one line for people; for programs a `code`, by default its kind, and `fields` such as a path."""
-
-    kind = "error"
-
-    def __init_subclass__(cls, *, kind: str = "") -> None:
-        cls.kind = kind or cls.kind
+    """Base of all: one line for people; for programs a `code`, where they can do something, and `fields`."""
 
     def __init__(self, message: str, *, code: str = "", **fields: object) -> None:
         super().__init__(_one_line(message))
-        self.code, self.fields = code or self.kind, fields
+        self.code, self.fields = code, fields
 
 
 def _one_line(message: str) -> str:
@@ -37,35 +31,36 @@ def _one_line(message: str) -> str:
     return "".join(f"\\x{ord(mark):02x}" if mark < " " or "\x7f" <= mark < "\xa0" else mark for mark in line)
 
 
-class DataError(TabsaError, kind="bad_data"):
+class DataError(TabsaError):
     """A data file is malformed, or holds something unexpected."""
 
 
+def nearest(word: str, choices: Iterable[str]) -> str:
+    """Return what a message says after a word that is none of the choices: the nearest, and all."""
+    names = list(choices)
+    near = get_close_matches(word.lower(), names, n=1, cutoff=0.5)
+    hint = f"; did you mean '{near[0]}'?" if near else ";"
+    return f"{hint} expected one of {', '.join(names)}"
+
+
 def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> DataError:
-    """Return the error for a name that is none of the known ones: the nearest, then all, and what else would do."""
-    names = list(known)
-    near = get_close_matches(name.lower(), names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ";"
-    return DataError(f"unknown {what} {name!r}{hint} expected one of {', '.join(names)}{also}")
+    """Return the error for a name that is none of the known ones; `also` is what else would do."""
+    return DataError(f"unknown {what} {name!r}{nearest(name, known)}{also}")
 
 
-class DataNotFoundError(DataError, kind="data_not_found"):
-    """A dataset is not where data is looked for."""
+class DataNotFoundError(DataError):
+    """A dataset is not where data is looked for, or cannot be fetched."""
 
 
-class FetchError(TabsaError, kind="fetch_failed"):
-    """A download failed, or gave other bytes than expected."""
-
-
-class ConfigError(TabsaError, kind="bad_config"):
+class ConfigError(TabsaError):
     """A configuration names an unknown key or a wrong value."""
 
 
-class ModelError(TabsaError, kind="bad_model"):
+class ModelError(TabsaError):
     """A model folder cannot be read, or does not fit the request."""
 
 
-class OutputError(TabsaError, kind="bad_output"):
+class OutputError(TabsaError):
     """A result cannot be written."""
 
 

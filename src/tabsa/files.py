@@ -4,7 +4,7 @@ import hashlib
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -35,15 +35,10 @@ def sha256(path: Path) -> str:
 @contextmanager
 def replacing(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a temporary file beside `path`; it takes `path`'s name when the block ends well, and is gone otherwise."""
-    encoding = None if "b" in mode else "utf-8"
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-    except OSError as e:
-        raise OutputError(f"cannot write {path}: {reason(e)}") from e
-    try:
-        with os.fdopen(handle, mode, encoding=encoding) as stream:
+        with temporary.open(mode.replace("w", "x"), encoding=None if "b" in mode else "utf-8") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -51,4 +46,5 @@ def replacing(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     except OSError as e:
         raise OutputError(f"cannot write {path}: {reason(e)}") from e
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()

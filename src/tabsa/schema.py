@@ -63,10 +63,8 @@ class Example:
 
     def polarity(self, target: str, aspect: str) -> Polarity:
         """Return the gold polarity of one target-aspect pair."""
-        for opinion in self.opinions:
-            if opinion.target == target and opinion.aspect == aspect:
-                return opinion.polarity
-        return NONE
+        found = (one.polarity for one in self.opinions if (one.target, one.aspect) == (target, aspect))
+        return next(found, NONE)
 
 
 @dataclass(frozen=True, slots=True)

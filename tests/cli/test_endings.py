@@ -80,7 +80,6 @@ def test_a_hint_is_for_an_error_that_there_is() -> None:
 def test_a_hint_goes_behind_the_message() -> None:
     exists = TabsaError("it is there", code="output_exists")
     assert line_of(exists) == "it is there; replace it with --overwrite, or choose another name"
-    assert (DataError("x").code, TabsaError("x").code) == ("bad_data", "error")
     assert line_of(DataError("it is wrong")) == "it is wrong"
 
 
@@ -101,14 +100,6 @@ def run(folder: Path, *command: str, out: Path | None = None) -> tuple[int, str]
 def test_standard_output_on_a_full_disk_is_one_line(folder: Path, arguments: list[str]) -> None:
     ended = run(folder, "-m", "tabsa", *arguments, out=FULL)
     assert ended == (1, "error: cannot write to standard output: No space left on device\n")
-
-
-@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
-def test_rejects_on_a_full_disk(command_line: CommandLine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder)
-    (folder / "in.csv").write_text('text\nCamden is nice\n""\n')
-    code, _, stderr = command_line("score", "in.csv", "-", *SCORE[3:], "--rejects", FULL, "--overwrite")
-    assert (code, stderr) == (1, "error: cannot write /dev/full: No space left on device\n")
 
 
 @pytest.mark.parametrize(

@@ -160,10 +160,10 @@ def test_a_model_against_a_file_and_itself(
     ("content", "message"),
     [
         ("", "lacks 8 of the 8 rows"),
-        ("{}", ' line 1: no "id"; expected'),
+        ("{}", " line 1 has no 'aspect'; it has nothing"),
         ("\n\nnonsense\n", " line 3 is not JSON"),
         ('{"id": 9, "target": "Camden", "aspect": "price", "probabilities": {}}', " all; check --data and --split"),
-        ('{"id": 1, "target": "Camden", "aspect": "parking", "probabilities": {}}', 'unknown aspect "parking"'),
+        ('{"id": 1, "target": "Camden", "aspect": "parking", "probabilities": {}}', "unknown aspect 'parking'"),
     ],
 )
 def test_a_bad_predictions_file(
@@ -209,7 +209,7 @@ def test_part_of_a_file_is_said_to_be_one(command_line: CommandLine, tiny_model:
 def test_always_none_on_sentihood(command_line: CommandLine, tmp_path: Path, data_dir: Path) -> None:
     """A file on all twelve aspects, scored on the four of the benchmark."""
     dataset = data.load("sentihood", "test", data_dir=data_dir, aspects=["all"])
-    path = tmp_path / "none.jsonl.gz"
+    path = tmp_path / "none.jsonl"
     write_predictions(path, dataset, np.tile([1.0, 0.0, 0.0], (1879, 12, 1)))
     options = ("--data", "sentihood", "--split", "test", "--data-dir", data_dir, "--json")
     code, stdout, stderr = command_line("evaluate", path, *options)

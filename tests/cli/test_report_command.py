@@ -60,9 +60,9 @@ def test_json_for_programs(command_line: CommandLine, scored: Path) -> None:
 
 
 def test_options_reach_the_table(command_line: CommandLine, tmp_path: Path) -> None:
-    rows = [{"key": n, "words": "a b c d", "day": "x", "on": "3/4/2024", "my_p/q": "positive"} for n in range(3)]
+    rows = [{"key": n, "words": "a b c d", "day": "x", "on": "3/4/2024", "p/q": "positive"} for n in range(3)]
     path = made.write(tmp_path / "t.csv", rows)
-    names = ("--text-column", "words", "--id-column", "key", "--date-column", "on", "--prefix", "my_", "--day-first")
+    names = ("--text-column", "words", "--id-column", "key", "--date-column", "on", "--day-first")
     code, printed, _ = command_line("report", path, *names, "--json")
     found = json.loads(printed)
     assert code == 0
@@ -81,7 +81,7 @@ def test_options_reach_the_table(command_line: CommandLine, tmp_path: Path) -> N
 
 NOT_SCORED = (
     "plain.csv holds no answers, only 'text', 'stars'; expected a table that `tabsa score` wrote, with answers such as "
-    "positive, negative and none; or say with --prefix what the columns of its answers begin with"
+    "positive, negative and none"
 )
 WHOSE = "two.csv has several answers in a cell, and no column tells whose they are; say with --target-column which does"
 NO_PAGE = "cannot write a page to 'r.pdf'; expected a name that ends in .html (a browser prints it)"

@@ -1,6 +1,5 @@
 """The user's own data: every format and shape gives the same examples, and every mistake one clear line."""
 
-import csv
 import json
 import re
 import warnings
@@ -94,28 +93,23 @@ def questions(dataset: Dataset) -> list[tuple[str, str, str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "rows", "options"),
+    ("name", "rows"),
     [
-        ("my.csv", FLAT, {}),
-        ("my.csv", FLAT, {"quoting": csv.QUOTE_ALL}),
-        ("MY.CSV", [*FLAT, row("", id="")], {}),
-        ("my.tsv.gz", FLAT, {}),
-        ("my.jsonl", FLAT, {}),
-        ("my.ndjson", NESTED, {}),
-        ("my.jsonl", [{**FLAT[0], "id": 7}, {**NESTED[0], "id": 7.0}, NESTED[1]], {}),
-        ("my.parquet", FLAT, {}),
-        ("my.parquet", NESTED, {}),
-        ("my.parquet", [{**one, "id": float(one["id"]), "aspect": one["aspect"] or None} for one in FLAT], {}),
+        ("my.csv", FLAT),
+        ("MY.CSV", [*FLAT, row("", id="")]),
+        ("my.tsv", FLAT),
+        ("my.ndjson", NESTED),
+        ("my.jsonl", [{**FLAT[0], "id": 7}, {**NESTED[0], "id": 7.0}, NESTED[1]]),
+        ("my.parquet", NESTED),
+        ("my.parquet", [{**one, "id": float(one["id"]), "aspect": one["aspect"] or None} for one in FLAT]),
     ],
 )
 @pytest.mark.filterwarnings("ignore::tabsa.errors.DataWarning")
-def test_every_format_and_shape_gives_the_same_dataset(tmp_path, name, rows, options):
-    path = write_rows(tmp_path / name, rows, **options)
+def test_every_format_and_shape_gives_the_same_dataset(tmp_path, name, rows):
+    path = write_rows(tmp_path / name, rows)
     dataset = load(str(path), "all")
-    assert dataset.examples == EXAMPLES
-    assert dataset.aspects == ("price", "safety")
-    assert dataset.labels == ("none", "positive", "negative")
-    assert (dataset.name, dataset.split) == (str(path), "all")
+    assert (dataset.examples, dataset.aspects) == (EXAMPLES, ("price", "safety"))
+    assert (dataset.labels, dataset.name, dataset.split) == (("none", "positive", "negative"), str(path), "all")
 
 
 def without_nothing(rows: list[dict]) -> list[dict]:
@@ -126,9 +120,6 @@ def without_nothing(rows: list[dict]) -> list[dict]:
     ("name", "rows"),
     [
         ("my.csv", OPEN_FLAT),
-        ("my.jsonl", OPEN_FLAT),
-        ("my.parquet", [{key: value or None for key, value in one.items()} for one in OPEN_FLAT]),
-        ("my.jsonl", OPEN_NESTED),
         ("my.parquet", OPEN_NESTED),
         ("my.jsonl", without_nothing(OPEN_NESTED)),
     ],
@@ -176,7 +167,7 @@ def test_labels_are_none_then_those_with_a_meaning_then_others_as_they_appear(tm
 
 def test_repeated_and_conflicting_opinions_are_counted_and_the_later_taken(tmp_path):
     rows = [row(LEEDS, target, "fun", one) for target in ("Leeds", None) for one in ("pos", "positive", "negative")]
-    with pytest.warns(DataWarning, match=r"my\.csv all: dropped 2 repeated and 2 conflicting opinions$"):
+    with pytest.warns(DataWarning, match=r"my\.csv all: dropped 4 repeated or conflicting opinions$"):
         dataset = load(write_rows(tmp_path / "my.csv", rows), "all")
     assert dataset.examples[0].opinions == (Opinion("Leeds", "fun", "negative"), Opinion("", "fun", "negative"))
 
@@ -237,11 +228,12 @@ def test_columns_may_have_other_names(tmp_path):
         load("places", "test", columns=SURVEY)
     with pytest.warns(DataWarning, match="no column 'text': texts are taken from 'Review'"):
         assert load(path, "all", columns={**SURVEY, "text": "text"}).examples == EXAMPLES
-    for role, guess in (("aspect", "Topic"), ("polarity", "Label")):
-        with pytest.raises(DataError, match=f"no column '{role}'; it has .*; perhaps it is '{guess}'") as caught:
-            load(path, "all", columns={key: value for key, value in SURVEY.items() if key != role})
-        assert (caught.value.code, caught.value.fields["role"]) == ("no_column", role)
-    with pytest.raises(DataError, match=r"no column 'Text'; it has x0, x1.* and 18 more; perhaps it is 'text'"):
+    with pytest.raises(DataError, match=r"no columns 'aspect', 'polarity'; it has Review, ") as caught:
+        load(path, "all", columns={key: value for key, value in SURVEY.items() if key not in ("aspect", "polarity")})
+    assert caught.value.code == "no_column"
+    with pytest.raises(
+        DataError, match=r"no columns 'Text' \(did you mean 'text'\?\), .*; it has x0, x1.* and 18 more"
+    ):
         load_rows(tmp_path, {**{f"x{n}": n for n in range(29)}, "text": LEEDS}, columns={"text": "Text"})
 
 
@@ -250,8 +242,6 @@ def test_without_a_column_of_targets_each_text_is_about_one_thing(tmp_path):
     with pytest.warns(DataWarning, match=r"has no column 'target' \(only text, aspect, polarity\)"):
         data = load(write_rows(tmp_path / "my.jsonl", rows), "all")
     assert questions(data) == [(f"Dear {n}.", "", "price", "negative") for n in range(3)]
-    with pytest.warns(DataWarning, match=r"perhaps 'brand'\), name it with --target-column"):
-        load(write_rows(tmp_path / "my.jsonl", [one | {"brand": "Nokia"} for one in rows]), "all")
     assert load_rows(tmp_path, *rows, columns={"target": ""}).examples == data.examples
     with pytest.raises(DataError, match="no column 'brand'"):
         load_rows(tmp_path, *rows, columns={"target": "brand"})
@@ -265,8 +255,7 @@ def test_chosen_aspects_are_taken_in_their_order(tmp_path):
     dataset = load_rows(tmp_path, *FLAT, aspects=("safety",))
     assert [opinion.aspect for opinion in dataset.examples[0].opinions] == ["safety", "safety"]
     assert load_rows(tmp_path, *FLAT, aspects="all").aspects == ("price", "safety")
-    with pytest.warns(DataWarning, match=r"my\.jsonl: no opinion on parking; its aspects are price, safety$"):
-        assert load(tmp_path / "my.jsonl", "all", aspects=("price", "parking")).aspects == ("price", "parking")
+    assert load_rows(tmp_path, *FLAT, aspects=("price", "parking")).aspects == ("price", "parking")
     with pytest.raises(DataError, match="no aspect is asked for"):
         load_rows(tmp_path, *FLAT, aspects=[])
     with pytest.raises(DataError, match="holds no opinion, so its aspects are unknown"):
@@ -289,7 +278,7 @@ def test_questions_are_the_aspects_asked_of_each_text(tmp_path):
     assert dataset.examples[1].opinions == (Opinion(UNNAMED, "seat", "mixed"),)
 
 
-# ---- single questions: asked_only, left empty, withdrawn, torn
+# ---- single questions: asked_only, left empty, withdrawn
 
 
 BOTH = "Camden is dear, and Brixton has good bars."
@@ -356,23 +345,12 @@ def test_a_half_filled_table_is_what_was_filled_in(tmp_path, name):
         load(empty, "all")
 
 
-@pytest.mark.parametrize("cut", range(1, 60, 7))
-def test_a_line_that_breaks_off_is_left_out_with_a_warning(tmp_path, cut):
-    whole = json.dumps(only("Zoë’s café: Camden is dear.", "Camden", "price", "negative"), ensure_ascii=False).encode()
-    path = tmp_path / "my.jsonl"
-    path.write_bytes(whole + b"\n" + whole.replace(b"dear", b"safe")[:cut] + b"\n" + whole + b"\n")
-    with pytest.warns(DataWarning) as caught:
-        dataset = load(path, "all")
-    assert len(dataset.examples) == 1
-    assert f"{path}: lines that break off are left out (1, first line 2)" in [str(one.message) for one in caught]
-
-
 # ---- splits
 
 
 def test_a_folder_has_one_file_a_split_and_the_same_aspects_and_labels_in_each(tmp_path):
     write_rows(tmp_path / "train.csv", FLAT)
-    write_rows(tmp_path / "test.jsonl.gz", [{**FLAT[0], "aspect": "parks", "polarity": "mixed"}])
+    write_rows(tmp_path / "test.jsonl", [{**FLAT[0], "aspect": "parks", "polarity": "mixed"}])
     train, test = load(tmp_path, "train"), load(tmp_path, "test")
     assert train.examples == EXAMPLES
     assert [example.opinions for example in test.examples] == [(Opinion("Camden", "parks", "mixed"),)]
@@ -380,9 +358,6 @@ def test_a_folder_has_one_file_a_split_and_the_same_aspects_and_labels_in_each(t
     assert train.labels == test.labels == ("none", "positive", "negative", "mixed")
     with pytest.raises(DataError, match=r"unknown split of .* 'dev'; expected one of train, test$"):
         load(tmp_path, "dev")
-    write_rows(tmp_path / "train.tsv", FLAT)
-    with pytest.raises(DataError, match=r"has train\.csv, train\.tsv, test\.jsonl\.gz; keep one file a split"):
-        load(tmp_path, "train")
 
 
 def test_a_single_file_is_held_apart_by_text(tmp_path):
@@ -409,7 +384,7 @@ def test_where_a_text_goes_never_changes():
 
 def test_what_is_not_there_is_one_clear_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in ("my.csv", "./sentihood", "no/such/folder", "~nobody-here/my.csv", "x" * 5000 + ".csv"):
+    for name in ("my.csv", "./sentihood", "no/such/folder", "x" * 5000 + ".csv"):
         with pytest.raises(DataNotFoundError, match="no file or folder"):
             load(name, "all")
     with pytest.raises(DataError, match="unknown dataset"):
@@ -433,11 +408,10 @@ GOOD = {"target": "Leeds", "aspect": "fun", "polarity": "positive"}
         ([row("\ud800")], "line 1: 'text' holds half a character"),
         ([row(LEEDS, "Leeds", "", "positive")], "line 1: polarity 'positive' has no 'aspect'"),
         ([row(LEEDS, id="1"), row("Hull", id="1")], "line 2: id '1' has another text than in {path} line 1"),
-        ([row(LEEDS, "Leeds", "fun", "pos", asked_only="perhaps")], "line 1: 'asked_only' is 'perhaps'; expected yes"),
-        ([row(LEEDS, aspects=["fun", 5])], "line 1: 'aspects' is a number; expected text"),
-        ([{"text": LEEDS, "opinions": ["fun"]}], "line 1, opinion 1 is text; expected an object"),
+        ([row(LEEDS, aspects=["fun", 5])], "line 1: 'aspects' is 5; expected text"),
+        ([{"text": LEEDS, "opinions": ["fun"]}], "line 1, opinion 1 is 'fun'; expected an object"),
         ([{"text": LEEDS, "opinions": [{"aspect": "fun"}]}], "line 1, opinion 1 has no 'target'; it has 'aspect'"),
-        ([{"text": LEEDS, "targets": [5], "opinions": []}], "line 1, target 1 is a number; expected an object"),
+        ([{"text": LEEDS, "targets": [5], "opinions": []}], "line 1, target 1 is 5; expected an object"),
         ([{"text": LEEDS, "targets": ["leeds"], "opinions": [GOOD]}], "line 1: 'Leeds' stands for two targets"),
         (
             [{"text": LEEDS, "targets": [{"name": "a", "mentions": [[0, 1.5]]}], "opinions": []}],
@@ -459,13 +433,6 @@ def test_a_mistake_is_one_clear_line(tmp_path, records, line):
 
 
 # ---- the documentation
-
-
-def test_the_documented_examples_load_as_the_same_opinions():
-    folder = Path(__file__).parents[2] / "docs" / "examples"
-    flat, nested = load(folder / "opinions.csv", "all"), load(folder / "reviews.jsonl", "all")
-    assert flat.examples == nested.examples
-    assert (flat.aspects, flat.labels) == (nested.aspects, nested.labels)
 
 
 @pytest.mark.parametrize(("kind", "suffix"), [("csv", ".csv"), ("json", ".jsonl")])

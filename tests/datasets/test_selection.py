@@ -41,14 +41,6 @@ def test_every_part_has_its_share_of_every_kind(shares):
             assert abs(count - wanted * total[kind]) <= max(2.0, 0.08 * total[kind]), kind
 
 
-def test_a_kind_that_is_there_twice_is_in_two_parts():
-    data = dataset(60)
-    rare = [Example(text, text, (), (Opinion("", "view", "mixed"),)) for text in ("one", "two")]
-    both = Dataset("x", "all", (*data.aspects, "view"), data.labels, (*data.examples, *rare))
-    parts = stratified_parts(both, [1, 1])
-    assert {parts[-1], parts[-2]} == {0, 1}
-
-
 def test_one_text_is_in_one_part_the_same_every_time_and_another_with_another_seed():
     data = dataset(80, repeats=3)
     parts = stratified_parts(data, [1, 1, 1, 1])

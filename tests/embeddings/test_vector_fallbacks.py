@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tabsa.embeddings.fallbacks import candidates, random_vector
-from tabsa.embeddings.vectors import WordVectors, coverage, hashed_vectors, lookup
+from tabsa.embeddings.vectors import WordVectors, hashed_vectors, known_share, lookup
 
 # fmt: off
 WORDS = (
@@ -99,12 +99,7 @@ def test_random_vectors_never_change():
     np.testing.assert_allclose(random_vector("location1", 3, scale=1.0), [0.9095923, 0.3926619, -0.6698646], rtol=1e-6)
 
 
-def test_coverage_counts_types_and_tokens():
+def test_the_share_of_known_tokens():
     counts = {"the": 10, "n't": 5, "posh": 3, "grotty": 2}
-    assert coverage(lookup(counts, VECTORS), counts) == {
-        "types": {"exact": 1, "clitic": 1, "random": 2},
-        "tokens": {"exact": 10, "clitic": 5, "random": 5},
-        "known_tokens": 0.75,
-        "unknown": [["posh", 3], ["grotty", 2]],
-    }
-    assert coverage(lookup([], VECTORS), {})["known_tokens"] == 0
+    assert known_share(lookup(counts, VECTORS), counts) == 0.75
+    assert known_share(lookup([], VECTORS), {}) == 0

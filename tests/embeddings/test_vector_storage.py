@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tabsa.embeddings.packing import pack, rounded, unpack
+from tabsa.embeddings.packing import rounded
 
 
 @pytest.fixture
@@ -17,9 +17,3 @@ def test_numbers_come_back_within_the_limit(matrix, storage, limit):
     assert back.dtype == np.float32
     assert (np.abs(back - matrix) <= limit * np.abs(matrix).max(axis=1, keepdims=True) * 1.0001).all()
     assert not back[7].any()
-
-
-def test_int8_takes_a_byte_a_number(matrix):
-    arrays = pack(matrix, "int8")
-    assert arrays["matrix"].nbytes == matrix.size
-    np.testing.assert_allclose(unpack(arrays), arrays["matrix"] * arrays["row_scale"])

@@ -31,16 +31,6 @@ def test_the_temperature_that_was_put_in_is_found(temperature):
     assert calibration_error(gold, Calibration(fitted).apply(probabilities)) < 0.01
 
 
-def test_calibration_error_by_hand():
-    # Two bins of ten are used: 0.95 (right, right) and 0.6 (right, wrong, wrong).
-    confidence = np.array([0.95, 0.95, 0.6, 0.6, 0.6])
-    probabilities = np.stack([confidence, 1 - confidence], axis=-1)[:, None]
-    gold = np.array([[0], [0], [0], [1], [1]])
-    expected = (2 * abs(0.95 - 1) + 3 * abs(0.6 - 1 / 3)) / 5
-    assert calibration_error(gold, probabilities, bins=10) == pytest.approx(expected)
-    assert calibration_error(np.array([[0]]), np.array([[[1.0, 0.0]]])) == 0
-
-
 def softmax(logits):
     return np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
 

@@ -1,5 +1,4 @@
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,11 +35,6 @@ def test_macro_f1_by_hand() -> None:
     # The third group, empty and predicted so, is one more hit.
     precision, recall = (1 + 1 + 1 + 1 / 2) / 4, (1 + 1 / 2 + 1 + 1) / 4
     assert_allclose(metrics.macro_f1(GOLD, PREDICTED, "ma"), 2 * precision * recall / (precision + recall))
-
-
-def test_detection_by_hand() -> None:
-    found = metrics.detection(GOLD, PREDICTED)
-    assert found == (3 / 4, 3 / 4, 3 / 4)  # hits (0,0) (1,0) (3,1); missed (1,1); invented (3,0)
 
 
 # ---- against the slow implementation
@@ -115,48 +109,6 @@ def test_weights_are_what_repeating_groups_gives(seed: int) -> None:
                 many = weighted[family][name]
                 assert many.shape == (7,)
                 assert_allclose(many[i], repeated[family][name], atol=1e-12)
-
-
-# ---- anchors on the benchmark itself
-
-
-@pytest.fixture
-def sentihood_gold(data_dir: Path) -> NDArray[Any]:
-    from tabsa.datasets import loading as data
-    from tabsa.encoding.arrays import gold_labels
-
-    return gold_labels(data.load("sentihood", "test", data_dir=data_dir))
-
-
-@pytest.mark.data
-def test_always_none_on_sentihood(sentihood_gold: NDArray[Any]) -> None:
-    predicted = np.zeros_like(sentihood_gold)
-    scores = metrics.all_metrics(sentihood_gold, one_hot(predicted))
-    for family in scores.values():
-        assert round(float(family["strict_accuracy"]), 6) == 0.478978
-        assert family["aspect_auc"] == family["sentiment_auc"] == 0.5
-    assert scores["sun"]["macro_f1"] == 0
-    assert round(float(scores["ma"]["macro_f1"]), 6) == 0.478978
-    assert round(float(metrics.row_accuracy(sentihood_gold, predicted)), 6) == 0.838212
-
-
-@pytest.mark.data
-def test_always_general_positive_on_sentihood(sentihood_gold: NDArray[Any]) -> None:
-    predicted = np.zeros_like(sentihood_gold)
-    predicted[:, 0] = 1
-    figures = [
-        round(float(metric(sentihood_gold, predicted, family)), 6)
-        for metric in (metrics.strict_accuracy, metrics.macro_f1)
-        for family in metrics.FAMILIES
-    ]
-    assert figures == [0.169239, 0.224588, 0.551714, 0.287455]
-
-
-@pytest.mark.data
-def test_always_positive_on_sentihood(sentihood_gold: NDArray[Any]) -> None:
-    assert (sentihood_gold != 0).sum() == 1216
-    probabilities = one_hot(np.ones_like(sentihood_gold))
-    assert metrics.sentiment_accuracy(sentihood_gold, probabilities) == 810 / 1216
 
 
 # ---- single questions

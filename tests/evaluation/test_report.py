@@ -1,7 +1,6 @@
 import io
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -67,7 +66,7 @@ def test_to_dict_is_json_and_undefined_figures_are_null() -> None:
     assert plain["aspects"]["price"]["precision"] is None
     assert list(plain) == [
         *("sun", "ma", "data", "split", "row_accuracy", "questions", "counts", "aspects", "intervals"),
-        *("confusion", "labels", "tags", "reliability", "notes", "model"),
+        *("confusion", "labels", "reliability", "notes", "model"),
     ]
 
 
@@ -149,17 +148,6 @@ def test_questions_alone_give_the_figures_of_the_whole_array(seed: int) -> None:
 # ---- questions and mistakes
 
 
-def test_a_report_knows_every_question_that_was_asked():
-    probabilities = np.random.default_rng(0).dirichlet((1, 1, 1), (4, 2))
-    report = evaluate(DATA, probabilities, bootstrap=0)
-    assert len(report.answers) == 8
-    questions = [(a.example.id, a.target.name, a.aspect, a.gold) for a in report.answers]
-    assert questions == [(e.id, t.name, aspect, gold) for e, t, aspect, gold in DATA.questions()]
-    for answer, row in zip(report.answers, probabilities.reshape(-1, 3), strict=True):
-        assert list(answer.probabilities.values()) == pytest.approx(row)
-        assert answer.predicted == DATA.labels[int(np.argmax(row))]
-
-
 def test_mistakes_are_the_wrong_answers_the_most_wrong_first():
     probabilities = np.random.default_rng(3).dirichlet((1, 1, 1), (4, 2))
     report = evaluate(DATA, probabilities, bootstrap=0)
@@ -217,44 +205,14 @@ def test_labels_are_scored_as_scikit_learn_does(report: Report) -> None:
         assert one.predicted == predicted.count(DATA.labels[number])
 
 
-def tagged(seed: int) -> tuple[Dataset, np.ndarray]:
-    dataset, probabilities = own_aspects(seed)
-    marks = [{"kind": "plain"}, {"kind": "irony", "domain": "pubs"}, {}]
-    examples = [replace(example, tags=marks[number % 3]) for number, example in enumerate(dataset.examples)]
-    return replace(dataset, examples=tuple(examples)), probabilities
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_tags_are_scored_as_data_of_their_own(seed: int) -> None:
-    dataset, probabilities = tagged(seed)
-    report = evaluate(dataset, probabilities, bootstrap=0)
-    assert list(report.tags) == ["kind", "domain"]
-    assert set(report.tags["kind"]) == {"plain", "irony"}
-    for tag, values in report.tags.items():
-        for value, found in values.items():
-            ours = [answer for answer in report.answers if answer.example.tags.get(tag) == value]
-            gold = np.array([dataset.labels.index(answer.gold) for answer in ours])
-            rows = np.array([list(answer.probabilities.values()) for answer in ours])
-            assert found.questions == len(ours)
-            assert found.opinions == (gold > 0).sum()
-            assert found.texts == sum(example.tags.get(tag) == value for example in dataset.examples)
-            expected = question_metrics(gold, rows)
-            assert {name: getattr(found, name) for name in expected} == pytest.approx(expected, nan_ok=True)
-    assert [one.questions for one in report.tags["kind"].values()] == sorted(
-        (one.questions for one in report.tags["kind"].values()), reverse=True
-    )
-
-
 # ---- mistakes as a table
 
 
 COLUMNS = ["id", "text", "target", "aspect", "gold", "predicted", "probability", "none", "positive", "negative"]
 
 
-@pytest.mark.parametrize("name", ["e.csv", "e.jsonl.gz", "e.parquet"])
+@pytest.mark.parametrize("name", ["e.csv", "e.jsonl"])
 def test_every_wrong_answer_is_a_row(tmp_path, name):
-    if name.endswith("parquet"):
-        pytest.importorskip("pyarrow")
     report = evaluate(*many([1, 2, 3] * 5), bootstrap=0)
     path = report.write_errors(tmp_path / name)
     rows = list(text_rows(path))
@@ -267,14 +225,3 @@ def test_every_wrong_answer_is_a_row(tmp_path, name):
         shares = [float(row[label]) for label in COLUMNS[7:]]
         assert shares == pytest.approx(list(error.probabilities.values()), abs=1e-6)
     assert [p.name for p in tmp_path.iterdir()] == [name]
-
-
-@pytest.mark.data
-def test_counts_of_sentihood(data_dir: Path) -> None:
-    from tabsa.datasets import loading as datasets
-
-    dataset = datasets.load("sentihood", "test", data_dir=data_dir)
-    report = evaluate(dataset, one_hot(gold_labels(dataset)), bootstrap=0)
-    assert [*report.counts.values()] == [1491, 1879, 900, 7516, 1216]
-    assert set(report.sun.values()) == set(report.ma.values()) == {1.0}
-    assert report.errors == report.notes == ()

@@ -42,25 +42,24 @@ def answered(seed: int, texts: int = 60, targets: tuple[str, ...] = TARGETS) -> 
     return found
 
 
-def long(path: Path, texts: list[Answered], *, every: bool = True, prefix: str = "") -> Path:
+def long(path: Path, texts: list[Answered], *, every: bool = True) -> Path:
     """A row for each answer."""
     rows: list[dict[str, object]] = []
     for one in texts:
         for (target, aspect), (polarity, sure) in one.said.items():
             if every or polarity != "none":
                 answer = {"target": target or None, "aspect": aspect, "polarity": polarity, "confidence": sure}
-                first = {"id": one.id, "date": one.date, "text": one.text}
-                rows.append(first | {prefix + name: value for name, value in answer.items()})
+                rows.append({"id": one.id, "date": one.date, "text": one.text, **answer})
     return write(path, rows)
 
 
-def wide(path: Path, texts: list[Answered], *, probabilities: bool = True, prefix: str = "") -> Path:
+def wide(path: Path, texts: list[Answered], *, probabilities: bool = True) -> Path:
     """A column for each pair."""
     rows: list[dict[str, object]] = []
     for one in texts:
         row: dict[str, object] = {"id": one.id, "date": one.date, "text": one.text}
         for (target, aspect), (polarity, sure) in one.said.items():
-            name = f"{prefix}{target}/{aspect}" if target else f"{prefix}{aspect}"
+            name = f"{target}/{aspect}" if target else aspect
             row[name] = polarity
             if probabilities:
                 rest = round((1 - sure) / 4, 6)

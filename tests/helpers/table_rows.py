@@ -1,7 +1,6 @@
 """Rows of tables: in any format, read as text and written."""
 
 import csv
-import gzip
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +19,8 @@ def text_rows(path: Path) -> Iterator[dict[str, str]]:
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, object]], **options: Any) -> Path:
-    """Write rows in the format that the path's name has, gzipped where it ends so; `options` are `csv.writer`'s."""
-    kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
+    """Write rows in the format that the path's name has; `options` are `csv.writer`'s."""
+    kind = path.suffix.lower()[1:]
     if kind == "parquet":
         pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tabsa[tables]'")
         from pyarrow import parquet
@@ -37,6 +36,5 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, object]], **options: Any)
         content = stream.getvalue()
     else:
         content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    data = content.encode("utf-8", "surrogatepass")
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    path.write_bytes(content.encode("utf-8", "surrogatepass"))
     return path

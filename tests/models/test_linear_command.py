@@ -28,13 +28,9 @@ def folder(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("lr") / "model"
     run = tabsa("train", CONFIG, "--out", path, "--seeds", 2, *WORDS_ONLY, without=("nltk",))
     assert run.returncode == 0, run.stderr
-    first, second, third, last = run.stderr.splitlines()
-    assert last.startswith("took ")
-    assert "no randomness" in first
-    assert "train of places has 308 opinions in 280 texts: few for a model that starts from nothing;" in second
-    assert third.endswith("dev of places has 66 opinions in 60 texts: figures of fewer than 100 opinions say little")
-    assert "argmax" in run.stdout
-    assert "C 10 and threshold kept" in run.stdout
+    assert "no randomness" in run.stderr
+    assert "train of places has 308 opinions in 280 texts: few for a model that starts from nothing;" in run.stderr
+    assert "C 10 kept" in run.stdout
     return path
 
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tabsa.encoding.passages import Passage, passages
-from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, negated, ngrams, passage_ngrams
-from tabsa.schema import Target
+from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, negated, passage_ngrams
 from tabsa.text.targets import TargetFinder
 
 WORDS = LRConfig(word_ngrams=2, pos_ngrams=0, char_ngrams=0, negation=0)
@@ -20,13 +19,6 @@ TAGS = {"London": "NNP", "is": "VBZ", "dear": "JJ", ",": ",", "unlike": "IN"}
 def passage(text: str, *names: str) -> Passage:
     (only,) = passages(text, TargetFinder(names).find(text), at_once=9, max_length=0)
     return only
-
-
-def implied(text: str) -> Passage:
-    """A text that is about Camden and does not name it."""
-    return next(
-        passages(text, (Target("Camden", implied=True),), at_once=9, max_length=0), Passage(0, 0, (), ("Camden",))
-    )
 
 
 def tagger(words):
@@ -80,36 +72,7 @@ def test_the_worked_example_of_the_docstring():
     ]  # fmt: skip
 
 
-def test_a_name_is_no_negation_and_a_negated_mention_stays_a_mention():
-    nowhere = passage("Nowhere is dear", "Nowhere")
-    assert next(passage_ngrams(nowhere, replace(WORDS, negation=5))) == next(passage_ngrams(nowhere, WORDS))
-    found = next(passage_ngrams(passage("not Camden though", "Camden"), replace(WORDS, word_ngrams=1, negation=5)))
-    assert found == ["w:not", "w:<target>", "w:<not>though"]
-
-
 words = st.lists(st.sampled_from(["camden", "is", "not", "isnt", "dear", "but", ",", "Less"]), max_size=12)
-
-
-@given(words, st.integers(0, 8), st.integers(0, 4))
-def test_what_is_added_leaves_the_rest_as_it_is(items, size, reach):
-    """Without marks the words' n-grams are the plain ones, and the characters' are cut from one text a word."""
-    text = implied(" ".join(items))
-    plain = next(passage_ngrams(text, WORDS))
-    found = next(passage_ngrams(text, replace(WORDS, char_ngrams=size, negation=reach)))
-    assert [ngram.replace("<not>", "") for ngram in found[: len(plain)]] == plain
-    expected = []
-    for word, marked in zip(items, found, strict=False):
-        mark = "<not>" if "<not>" in marked else ""
-        padded = f" {word.lower()} "
-        cut = [padded[i:j] for i in range(len(padded)) for j in range(i + 1, len(padded) + 1)]
-        expected += [f"c:{mark}{part}" for part in cut if len(part) in (size - 1, size)]
-    assert sorted(found[len(plain) :]) == sorted(expected)
-
-
-@given(st.lists(st.sampled_from("abc"), max_size=8), st.integers(1, 4))
-def test_ngrams_are_all_runs(items, longest):
-    runs = ["x:" + " ".join(items[i : i + n]) for n in range(1, longest + 1) for i in range(len(items) - n + 1)]
-    assert ngrams("x:", items, longest) == runs
 
 
 # ---- the space

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from predicted_groups import predict_examples
 from tabsa.checkpoint.model_folder import read_folder
@@ -15,7 +13,6 @@ from tabsa.datasets.loading import load
 from tabsa.encoding.arrays import readings
 from tabsa.encoding.passages import Passage
 from tabsa.errors import DataError, DataNotFoundError, ModelError, TabsaError
-from tabsa.evaluation.metrics import all_metrics
 from tabsa.inference.predictor import load as load_predictor
 from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, passage_ngrams
 from tabsa.models.linear.linear_model import LinearModel, read_model, tagger_for, write_model
@@ -87,21 +84,6 @@ def test_no_example_no_known_ngram_and_arrays_that_do_not_fit(model):
         dataclasses.replace(model, aspects=("price",))
 
 
-@settings(deadline=None, max_examples=30)
-@given(bias=st.floats(-4, 4))
-def test_the_bias_moves_the_border_of_none_and_nothing_else(model, passages, bias):
-    before = model.predict(passages)
-    after = dataclasses.replace(model, none_bias=bias).predict(passages)
-    gold = np.random.default_rng(1).integers(0, 3, before.shape[:2])
-    for family in ("sun", "ma"):
-        for name in ("aspect_auc", "sentiment_accuracy", "sentiment_auc"):
-            figures = [all_metrics(gold, probabilities)[family][name] for probabilities in (before, after)]
-            assert figures[0] == pytest.approx(figures[1])
-    margin = np.log(before[..., 1:].max(-1)) - np.log(before[..., 0])
-    clear = abs(margin - bias) > 1e-9
-    assert ((after.argmax(-1) != 0) == (margin > bias))[clear].all()
-
-
 # ---- the folder
 
 
@@ -123,8 +105,6 @@ def test_a_round_trip_gives_the_same_numbers(model, written, places, passages):
     np.testing.assert_allclose(predict_dataset(folder, places)[numbers], expected, atol=1e-7)  # float32 in use
     assert (folder.config.kind, folder.config.aspects, folder.config.labels) == ("lr", ASPECTS, LABELS)
     assert not (folder.path / "vectors.safetensors").exists()
-    with pytest.raises(ModelError, match="holds an 'lr', which has no precision but float32"):
-        load_predictor(folder.path, precision="int8")
 
 
 def test_a_folder_reads_the_tags_that_it_was_trained_with(places, passages, tmp_path, monkeypatch):
@@ -138,30 +118,27 @@ def test_a_folder_reads_the_tags_that_it_was_trained_with(places, passages, tmp_
     np.testing.assert_allclose(predict_dataset(folder, places)[numbers], model.predict(passages, tagger), atol=1e-7)
 
 
-def test_lone_surrogates_survive(model, tmp_path):
-    space = FeatureSpace(("w:\ud800", "w:é"), np.ones(2, np.float32), CONFIG)
-    odd = LinearModel(space, np.ones((2, 2, 3), np.float32), np.zeros((2, 3), np.float32), ASPECTS, LABELS)
-    assert read_model(write_model(tmp_path / "odd", odd, {}, "")).space.ngrams == space.ngrams
-
-
 @pytest.mark.parametrize("name", ["ngrams", "scale", "weights", "intercepts", "none_bias"])
-@pytest.mark.parametrize("how", ["missing", "short", "not finite"])
+@pytest.mark.parametrize("how", ["missing", "short"])
 def test_a_folder_with_wrong_arrays(written, name, how):
     from safetensors.numpy import load_file, save_file
 
     path = written.path / "weights.safetensors"
     arrays = load_file(path)
-    match how:
-        case "missing":
-            del arrays[name]
-        case "short":
-            arrays[name] = arrays[name][:-1] if name != "ngrams" else arrays[name][: arrays[name].tolist().index(10)]
-        case "not finite":
-            arrays[name] = np.full_like(arrays[name], np.nan) if name != "ngrams" else arrays[name][:0]
+    if how == "missing":
+        del arrays[name]
+    else:
+        arrays[name] = arrays[name][:-1] if name != "ngrams" else arrays[name][: arrays[name].tolist().index(10)]
     save_file({key: np.ascontiguousarray(array) for key, array in arrays.items()}, path)
     with pytest.raises(ModelError, match=r"does not hold (a 'lr'|weights)") as caught:
         read_model(read_folder(written.path))
     assert "\n" not in str(caught.value)
+
+
+def test_answers_that_are_no_shares(model, tmp_path):
+    folder = write_model(tmp_path, dataclasses.replace(model, none_bias=np.nan), {"dev": {}}, "")
+    with pytest.raises(ModelError, match="answers with something that is no share"):
+        load_predictor(folder.path).predict("Camden is dear.", ["Camden"])
 
 
 # ---- the tagger
@@ -175,15 +152,13 @@ PARTS = {
 
 
 @pytest.fixture
-def nltk_paths(tmp_path, monkeypatch):
-    """A machine with no data, neither ours nor NLTK's; the list of NLTK's own folders."""
-    data = pytest.importorskip("nltk.data")
+def no_data(tmp_path, monkeypatch):
+    """A machine without data."""
+    pytest.importorskip("nltk")
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     monkeypatch.delenv("TABSA_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(data, "path", [])
-    return data.path
 
 
 def put(folder: Path, parts=PARTS) -> Path:
@@ -193,13 +168,11 @@ def put(folder: Path, parts=PARTS) -> Path:
     return folder
 
 
-def test_tags_from_a_data_folder_and_from_nltks_own(tmp_path, nltk_paths):
+def test_tags_from_a_data_folder(tmp_path, no_data):
     assert tagger_for(LRConfig(), put(tmp_path / "data"))(["the", "going", "cat"]) == ["DT", "VBG", "NN"]
-    nltk_paths.append(str(tmp_path / "data" / "nltk_data"))
-    assert tagger_for(LRConfig())(["the", "going"]) == ["DT", "VBG"]
 
 
-def test_a_tagger_that_is_not_there_or_damaged_is_one_line(tmp_path, nltk_paths, monkeypatch):
+def test_a_tagger_that_is_not_there_or_damaged_is_one_line(tmp_path, no_data, monkeypatch):
     with pytest.raises(DataNotFoundError, match="`tabsa data fetch nltk-tagger`") as caught:
         tagger_for(LRConfig())
     assert "\n" not in str(caught.value)
@@ -210,12 +183,3 @@ def test_a_tagger_that_is_not_there_or_damaged_is_one_line(tmp_path, nltk_paths,
     with pytest.raises(TabsaError, match="pip install nltk"):
         tagger_for(LRConfig())
     assert tagger_for(LRConfig(pos_ngrams=0)) is None
-
-
-@pytest.mark.data
-def test_the_real_tagger(data_dir):
-    pytest.importorskip("nltk")
-    if not (data_dir / FOLDER).is_dir():
-        pytest.skip("needs real data: run `tabsa data fetch nltk-tagger`")
-    words = ["London", "is", "not", "as", "dear", "as", "it", "was"]
-    assert tagger_for(LRConfig(), data_dir)(words) == ["NNP", "VBZ", "RB", "RB", "JJ", "IN", "PRP", "VBD"]

@@ -83,7 +83,7 @@ def test_a_subclass_trains_and_answers(plain: Path, tmp_path: Path, monkeypatch:
     assert isinstance(load_model(folder, folder.vectors.matrix, (0, 1)).cell, VectorGate)
     monkeypatch.setattr("tabsa.models.onnx.word_engine.find_spec", lambda _: None)
     with pytest.raises(
-        ModelError, match=r"has no model\.onnx: make it with `tabsa export .*pip install 'tabsa\[train\]'"
+        ModelError, match=r"has no model\.onnx, so PyTorch runs its network: pip install 'tabsa\[train\]'"
     ):
         probabilities(model)
 

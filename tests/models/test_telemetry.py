@@ -27,12 +27,6 @@ def test_a_prediction_leaves_nothing_in_the_users_home(tmp_path: Path, model: st
     assert run(USE.format(model=model), tmp_path) == []
 
 
-def test_the_program_s_environment_tells_onnxruntime_before_it_is_imported(tmp_path: Path) -> None:
-    asked = "from tabsa.models.onnx.session import load_onnxruntime; load_onnxruntime(); import os; "
-    assert run(asked + "assert os.environ['ORT_DISABLE_TELEMETRY'] == '1'", tmp_path) == []
-    run(asked + "assert os.environ['ORT_DISABLE_TELEMETRY'] == '0'", tmp_path, ORT_DISABLE_TELEMETRY="0")
-
-
 def test_onnxruntime_has_one_door() -> None:
     doors = set()
     for path in PACKAGE.rglob("*.py"):

@@ -13,7 +13,6 @@ from memory_factory import paper_letters
 from slow_attentive import marked, slow_logits
 from tabsa.errors import ConfigError
 from tabsa.models.entnet.entnet_network import DelayedEntNet, EntNet, EntNetConfig
-from tabsa.models.lstm.lstm_config import SenticLSTMConfig
 from tabsa.models.lstm.lstm_networks import LSTMFinal, LSTMLoc, SenticLSTM
 from tabsa.nn.context import EVALUATION
 from tabsa.nn.scan import scan
@@ -83,62 +82,10 @@ def test_padding_order_and_size_of_a_batch_change_nothing(system):
         torch.testing.assert_close(some.logits, whole[:, chosen], atol=1e-12, rtol=0)
 
 
-@EVERY
-def test_a_seed_goes_the_same_way_alone_and_in_a_group(system):
-    """It starts, reads with dropout and learns the same."""
-    tokens, lengths, *concepts = small.batch(system, seeds=3)
-    group, alone = small.make(system, (1, 2, 3)).double(), small.make(system, (2,)).double()
-    longest = int(lengths[1].max())
-    of_group = group(tokens, lengths, *concepts, context=small.in_training(1, 2, 3)).logits
-    cut = [x[1:2, :, :longest] for x in (tokens, *concepts)]
-    of_alone = alone(cut[0], lengths[1:2], *cut[1:], context=small.in_training(2)).logits
-    torch.testing.assert_close(of_group[1], of_alone[0], atol=1e-12, rtol=0)
-    of_group.square().sum().backward()
-    of_alone.square().sum().backward()
-    for (name, in_group), by_itself in zip(group.named_parameters(), alone.parameters(), strict=True):
-        assert torch.equal(in_group[1], by_itself[0]), name
-        torch.testing.assert_close(in_group.grad[1], by_itself.grad[0], atol=1e-12, rtol=0)
-        assert in_group.grad[1].any(), name
-    twice = [alone(cut[0], lengths[1:2], *cut[1:], context=EVALUATION).logits for _ in range(2)]
-    assert torch.equal(*twice)
-
-
-@LSTMS
-def test_a_batch_of_empty_sentences_gives_finite_answers_and_gradients(system):
-    model = small.make(system).double()
-    for length in (0, 3):
-        tokens = torch.zeros(2, 2, length, dtype=torch.long)
-        concepts = [tokens] if system is SenticLSTM else []
-        logits = model(tokens, torch.zeros(2, 2, dtype=torch.long), *concepts, context=EVALUATION).logits
-        assert logits.shape == (2, 2, 2, small.ASPECTS, small.LABELS)
-        assert logits.isfinite().all()
-        logits.sum().backward()
-        assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
-
-
-@LSTMS
-def test_swapping_the_targets_swaps_the_answers(system):
-    model, (tokens, lengths, *concepts) = small.moved(small.make(system)), small.batch(system)
-    swapped = tokens.clone()
-    swapped[tokens == 1], swapped[tokens == 2] = 2, 1
-    found, expected = (model(x, lengths, *concepts, context=EVALUATION).logits for x in (swapped, tokens))
-    torch.testing.assert_close(found, expected.flip(2), atol=1e-12, rtol=0)
-    assert not torch.allclose(expected[:, 2, 0], expected[:, 2, 1])  # the sentence that begins with both
-
-
 def test_the_marks_start_as_the_targets_tokens():
     model = small.make(LSTMFinal)
     torch.testing.assert_close(model.marks[0].double(), model.target_vectors, atol=1e-6, rtol=0)
     assert small.make(LSTMFinal, targets=(1,)).marks.shape == (2, 1, small.SIZE)
-
-
-def test_no_concepts_given_is_no_concept_anywhere():
-    model, (tokens, lengths, concepts) = small.moved(small.make(SenticLSTM)), small.batch(SenticLSTM)
-    without = model(tokens, lengths, context=EVALUATION).logits
-    assert torch.equal(without, model(tokens, lengths, torch.zeros_like(concepts), context=EVALUATION).logits)
-    assert not torch.allclose(without, model(tokens, lengths, concepts, context=EVALUATION).logits)
-    with pytest.raises(ValueError, match="needs a vocabulary with concepts"):
-        SenticLSTM(SenticLSTMConfig(), small.vocabulary(), (1,))
 
 
 # ---- the memory networks
@@ -222,7 +169,7 @@ def test_dropout_keeps_one_input_mask_for_all_words(monkeypatch):
     monkeypatch.setattr("tabsa.models.entnet.entnet_network.scan", spy)
     model.words.fill_(1.0)
     model(tokens, lengths, context=small.in_training(1, 2))
-    words = seen[0].padded()
+    (words,) = seen
     assert set(words.unique().tolist()) == {0.0, 2.0}
     assert (words == words[:, :, :1]).all()
 

@@ -1,40 +1,32 @@
-"""The parts of captured updates that need no GPU; `benchmarks/gpu_training.py` runs the rest on one."""
-
+import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tabsa.nn.fast.graphs import Batch, _allowing
-
-
-def batch(lengths, words):
-    lengths = torch.tensor(lengths).unsqueeze(0)
-    tokens = torch.arange(lengths.shape[1] * words).view(1, -1, words)
-    labels = torch.zeros(1, lengths.shape[1], 2, 3, dtype=torch.long)
-    return Batch(tokens, lengths, labels, None, (lengths.shape[1],) * words)
+from run_factory import config, small
+from tabsa.nn.fast.graphs import Batch
+from tabsa.training.word_training import Trainer
 
 
 def test_padding_adds_words_and_nothing_else():
-    own = batch([3, 1], 3)
+    own = Batch(torch.arange(1, 7).view(1, 2, 3), torch.tensor([[3, 1]]), torch.zeros(1, 2, 2, 3), None)
     padded = own.padded(8)
     assert padded.tokens.shape == (1, 2, 8)
     assert torch.equal(padded.tokens[..., :3], own.tokens)
     assert not padded.tokens[..., 3:].any()
-    assert padded.live == own.live
     assert padded.lengths is own.lengths
 
 
-@given(
-    st.lists(st.integers(1, 64), min_size=1, max_size=40),
-    st.lists(st.integers(0, 64), max_size=40),
-    st.floats(0, 4),
-)
-def test_what_is_allowed_for_is_enough_and_falls(live, before, room):
-    live, before = sorted(live, reverse=True), sorted(before, reverse=True)
-    length = max(len(live), len(before))
-    allowed = _allowing(live, length, 64, before, room)
-    assert len(allowed) >= len(live)
-    assert list(allowed) == sorted(allowed, reverse=True)
-    assert all(0 < count <= 64 for count in allowed)
-    for needed in (live, [count for count in before if count]):
-        assert all(have >= need for have, need in zip(allowed, needed, strict=False))
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("optimiser", ["adam", "ftrl-tf"])
+def test_updates_by_graph_are_those_without(optimiser):
+    still = {"chains": 3, "input_dropout": 0.0, "output_dropout": 0.0}
+    made = config(optimiser=optimiser, epochs=3, rate=0.01, model=still)
+    graphed, eager = (Trainer(made, small(), (1, 2), "cuda") for _ in range(2))
+    eager.graphs = None
+    losses = []
+    for trainer in (graphed, eager):
+        losses.append([])
+        list(trainer.run(lambda _, loss: losses[-1].append(loss)))
+    assert 0 < len(graphed.graphs.graphs) < len(losses[0])
+    torch.testing.assert_close(torch.stack(losses[0]), torch.stack(losses[1]), atol=1e-4, rtol=1e-4)
+    for name, tensor in graphed.weights().items():
+        torch.testing.assert_close(tensor, eager.weights()[name], atol=1e-3, rtol=1e-3)

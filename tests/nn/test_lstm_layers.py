@@ -5,9 +5,7 @@ import pytest
 import torch
 
 import slow_lstm
-from network_factory import in_training
-from tabsa.nn.context import EVALUATION
-from tabsa.nn.lstm import BiLSTM, SenticBiLSTM, dropout_alike, sentic_scan
+from tabsa.nn.lstm import BiLSTM, SenticBiLSTM, sentic_scan
 
 SIZE, CONCEPT, UNITS = 5, 3, 4
 BOTH = pytest.mark.parametrize("sentic", [False, True], ids=["plain", "sentic"])
@@ -84,22 +82,3 @@ def test_a_sentence_of_no_words_has_states_of_zero(sentic, length):
     states = states_of(make(sentic), [x[:, :, :length] for x in inputs], lengths)
     assert states.shape == (2, 4, length, 2 * UNITS)
     assert not states[:, 1].any()
-
-
-def test_the_forget_gate_starts_at_its_bias():
-    plain, sentic = BiLSTM([torch.Generator()], SIZE, UNITS, forget_bias=1.5), make(sentic=True)
-    assert plain.bias[0, :, 1].eq(1.5).all()
-    assert plain.bias.sum() == 1.5 * 2 * UNITS
-    assert SenticBiLSTM([torch.Generator()], SIZE, CONCEPT, UNITS).bias.sum() == -2 * UNITS
-    assert sentic.bias.shape == (2, 2, 5, UNITS)
-
-
-def test_dropout_alike_has_one_mask_for_all_words():
-    x = torch.ones(2, 3, 5, 400)
-    assert dropout_alike(x, 0.5, EVALUATION) is x
-    dropped = dropout_alike(x, 0.25, in_training(1, 2))
-    assert (dropped == dropped[:, :, :1]).all()
-    assert not (dropped == dropped[:, :1]).all()
-    assert dropped.mean().item() == pytest.approx(1, abs=0.05)
-    longer = dropout_alike(torch.ones(1, 3, 9, 400), 0.25, in_training(2))
-    assert torch.equal(longer[0, :, 0], dropped[1, :, 0])

@@ -17,9 +17,7 @@ from tabsa.schema import Dataset, Example, Opinion, Span, Target
 @pytest.fixture(scope="module")
 def report() -> Report:
     dataset, probabilities = many([1, 2, 3, 1] * 20)
-    marks = [{"kind": "plain", "domain": "pubs"}, {"kind": "irony", "domain": "pubs"}]
-    examples = [replace(example, tags=marks[number % 2]) for number, example in enumerate(dataset.examples)]
-    return evaluate(replace(dataset, examples=tuple(examples)), probabilities, bootstrap=100, model="mine")
+    return evaluate(dataset, probabilities, bootstrap=100, model="mine")
 
 
 def cells(source: str, part: str, heading: str) -> list[str]:
@@ -46,10 +44,8 @@ def test_figures_and_their_parts(report: Report) -> None:
     assert cells(source, "figures", "strict accuracy")[:1] == percents(report.sun["strict_accuracy"])
     assert cells(source, "confusion", "tag negative")[:-1] == [*map(str, report.confusion["negative"].values())]
     assert cells(source, "polarities", "tag positive")[-1:] == percents(report.labels["positive"].f1)
-    price, irony = report.aspects["price"], report.tags["kind"]["irony"]
+    price = report.aspects["price"]
     assert cells(source, "aspects", "price")[:3] == [*map(str, price.support.values()), *percents(price.precision)]
-    numbers = [*map(str, (irony.texts, irony.questions, irony.opinions)), *percents(irony.opinion_f1)]
-    assert cells(source, "by-kind", "irony")[:4] == numbers
     assert f"opinions{report.counts['opinions']:,}" in Page(source).all("dl")[0][1]
     assert [text.count("right of") for _, text in Page(source).all("desc")] == [
         len(report.reliability[name].bins) for name in ("presence", "polarity")

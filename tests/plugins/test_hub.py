@@ -111,10 +111,11 @@ def test_checksums_that_name_other_files(there: HubServer, files: dict[str, byte
 
 def test_errors_of_one_line(there: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     login = "log in (`hf auth login`, or HF_TOKEN)"
-    assert refused("hub:someone/else") == f"there is no hub:someone/else, or it is private: then {login}"
+    private = f"or it is private or gated: ask on its page, then {login}"
+    assert refused("hub:someone/else") == f"there is no hub:someone/else, {private}"
     repo = there.repos["someone/tiny"]
     repo.gated = True
-    assert refused() == f"{NAME} is gated: ask on its page, then {login}"
+    assert refused() == f"there is no {NAME}, {private}"
     repo.gated = False
     there.cut = {"weights.safetensors"}
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DOWNLOAD_TIMEOUT", 1)

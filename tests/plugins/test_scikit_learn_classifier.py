@@ -122,7 +122,7 @@ def test_only_what_is_asked_is_learnt():
         ("Hull", False, "price", "none"),
         ("", True, "food", "positive"),
     ]
-    with pytest.warns(DataWarning, match="1 conflicting"):
+    with pytest.warns(DataWarning, match="dropped 1 repeated or conflicting"):
         labelled_rows([*rows, *question_rows(["so"], "", "food") * 2], ["negative", "none", "positive", "negative"])
 
 

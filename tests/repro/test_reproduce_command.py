@@ -56,7 +56,7 @@ def test_two_machines(reproduce, tmp_path):
 # What a machine with a GPU has is PyTorch, and what else the command line cannot do without.
 _BARE = """
 import sys
-absent = "onnxruntime onnx pyarrow nltk scipy sklearn matplotlib pandas tensorboard fastapi uvicorn"
+absent = "onnxruntime onnx pyarrow nltk scipy sklearn matplotlib pandas fastapi uvicorn"
 sys.modules.update(dict.fromkeys(absent.split()))
 from tabsa.cli import main
 main()

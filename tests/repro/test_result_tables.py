@@ -9,10 +9,10 @@ import pytest
 
 from result_factory import made_up
 from tabsa.errors import OutputError
-from tabsa.evaluation.published import PUBLISHED
 from tabsa_repro.paper import FIGURE3
 from tabsa_repro.paper_figures import write_pictures
 from tabsa_repro.paper_tables import markdown, percent, table_of
+from tabsa_repro.published import PUBLISHED
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,24 +1,27 @@
-"""Many tables as one job: their bytes are those of each table alone, whatever is killed."""
+"""Many tables as one job: their bytes are those of each table alone, whatever is killed, in a pool and on Ray."""
 
 import csv
-import gzip
-import multiprocessing
 import os
+import re
+import shlex
 import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tabsa.errors import ConfigError, DataError, DataNotFoundError, OutputError
 from tabsa.inference.predictor import Predictor
-from tabsa.scoring import folders
-from tabsa.scoring.folders import ModelChoice, find_tables, is_many, score_folder
-from tabsa.scoring.request import Request
+from tabsa.scoring import cluster, folders
+from tabsa.scoring.folders import ModelChoice, find_tables, score_folder
+from tabsa.scoring.request import Layout, Request
 from tabsa.scoring.single import Progress, score_table
 
 REQUEST = Request(targets={"Camden": (), "Brixton": ()}, probabilities=True, chunk=8)
 TEXTS = ("Camden is nice, Brixton dear", "not cheap", "Brixton, far", "Camden is safe")
 ROWS = {"large.csv": 300, "a.csv": 60, "sub/b.csv": 50}
+PAGE = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text("utf-8")
 
 
 @pytest.fixture
@@ -44,36 +47,28 @@ def files(out: Path) -> dict[str, bytes]:
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in paths}
 
 
-# ---- which tables there are
-
-
-def test_tables_of_folders_and_patterns(tmp_path):
+def test_tables_of_a_folder(tmp_path):
     root = tmp_path / "in"
     (root / "sub").mkdir(parents=True)
-    hidden = ["~$c.xlsx", "d.xls", "_e.csv", ".f.csv", "a.csv.rejects.jsonl"]
-    for name in ["a.csv", "b.JSONL.gz", "c.xlsx", "sub/g.csv", *hidden]:
+    for name in [
+        "a.csv",
+        "b.JSONL",
+        "c.xlsx",
+        "sub/g.csv",
+        "~$c.xlsx",
+        "d.xls",
+        "_e.csv",
+        ".f.csv",
+        "a.csv.rejects.jsonl",
+    ]:
         (root / name).touch()
-
-    def names(source: str, form: str | None = None) -> list[str]:
-        found = find_tables(Path(source), tmp_path / "out", form)
-        return [pair.out.relative_to(tmp_path / "out").as_posix() for pair in found]
-
-    assert names(str(root)) == ["a.csv", "b.JSONL.gz", "c.csv", "sub/g.csv"]
-    assert names(str(root), "jsonl.gz") == ["a.jsonl.gz", "b.jsonl.gz", "c.jsonl.gz", "sub/g.jsonl.gz"]
-    assert names(f"{root}/**/*.csv") == ["a.csv", "sub/g.csv"]
-    assert names(f"{root}/[ab].*") == ["a.csv", "b.JSONL.gz"]
-    assert is_many(root)
-    assert is_many(f"{root}/*.csv")
-    assert not is_many(root / "a.csv")
-    with pytest.raises(DataNotFoundError, match=r"no table in .*\*\.tsv; expected files ending in one of \.csv"):
-        names(f"{root}/*.tsv")
-    with pytest.raises(ConfigError, match="there is no format 'xml'; expected one of csv, "):
-        names(str(root), "xml")
+    found = [pair.out.relative_to(tmp_path / "out").as_posix() for pair in find_tables(root, tmp_path / "out")]
+    assert found == ["a.csv", "b.JSONL", "c.xlsx.csv", "sub/g.csv"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataNotFoundError, match=r"no table in .*empty; expected files ending in one of \.csv"):
+        find_tables(tmp_path / "empty", tmp_path / "out")
     with pytest.raises(OutputError, match="holds the input; write to another folder"):
         find_tables(root / "sub", root)
-    (root / "a.tsv").touch()
-    with pytest.raises(ConfigError, match=r"a\.csv and .*a\.tsv would both be written to .*a\.jsonl; rename one"):
-        names(str(root), "jsonl")
 
 
 # ---- the job
@@ -100,8 +95,8 @@ def test_going_on(source, tmp_path, model, expected):
     with pytest.raises(OutputError, match=r"cannot write .*out: a job into it was begun") as error:
         run()
     assert error.value.code == "job_exists"
-    with pytest.raises(OutputError, match=r"cannot resume .*out: 'prefix' is not what it was when the run began"):
-        run(Request(targets=REQUEST.targets, probabilities=True, chunk=8, prefix="x"), resume=True)
+    with pytest.raises(OutputError, match=r"cannot resume .*out: 'layout' is not what it was when the run began"):
+        run(Request(targets=REQUEST.targets, probabilities=True, chunk=8, layout=Layout.LONG), resume=True)
     (out / "a.csv").unlink()  # is scored again, and so is a table that is new or has changed
     (source / "new.csv").write_text("id,text\n1,Camden\n")
     os.utime(source / "sub" / "b.csv", ns=(2**62, 2**62))
@@ -116,20 +111,11 @@ def test_going_on(source, tmp_path, model, expected):
     assert error.value.code == "output_exists"
 
 
-def test_two_jobs_cannot_write_one_folder(source, tmp_path, model):
-    def begin_another(*_: object) -> None:
-        with pytest.raises(OutputError, match=r"another run is writing .*out"):
-            score_folder(source, tmp_path / "out", model, REQUEST, resume=True)
-
-    score_folder(source, tmp_path / "out", model, REQUEST, on_table=begin_another)
-
-
 def test_tables_that_fail_do_not_stop_the_others(source, tmp_path, model, expected):
-    (source / "torn.csv.gz").write_bytes(gzip.compress(b"id,text\n1,Camden\n")[:-8])
+    (source / "pdf.csv").write_bytes(b"%PDF-1.7")
     (source / "other.csv").write_text("id,words\n1,x\n2,y\n")
-    with pytest.raises(
-        OutputError, match=r"^2 of 5 tables failed, .*: other\.csv: .* no column 'text'.*; torn\.csv\.gz: "
-    ) as error:
+    why = r"^2 of 5 tables failed, .*: other\.csv: .* no column 'text'.*; pdf\.csv: .* is not text"
+    with pytest.raises(OutputError, match=why) as error:
         score_folder(source, tmp_path / "out", model, REQUEST)
     assert error.value.code == "parts_failed"
     assert files(tmp_path / "out") == expected
@@ -143,14 +129,14 @@ def test_what_is_wrong_with_the_request_is_found_before_anything_is_written(sour
     assert not (tmp_path / "out").exists()
 
 
-# ---- processes that are killed: the pool's own are told to by files, and kill themselves at a counted row
+# ---- processes that are killed: those of others are told to by files, and kill themselves at a counted row
 
 
 class Deadly(ModelChoice):
     """A model whose process dies when the large table has come so far, while there is a file that says so."""
 
     def load(self) -> Predictor:
-        plain, marks = score_table, Path(os.environ["DEATHS"])
+        plain, marks = folders.score_table, Path(os.environ["DEATHS"])
 
         def die(progress: Progress) -> None:
             if progress.counts.rows > 100 and (mark := next(marks.iterdir(), None)):
@@ -160,35 +146,105 @@ class Deadly(ModelChoice):
         def deadly(source: Path, *arguments: object, **options: object) -> Progress:
             return plain(source, *arguments, **options | ({"on_progress": die} if source.name == "large.csv" else {}))
 
-        if multiprocessing.parent_process() is not None:
+        if os.getpid() != int(os.environ["ALIVE"]):
             folders.score_table = deadly
         return super().load()
 
 
-@pytest.fixture
-def deaths(tmp_path, monkeypatch):
-    (tmp_path / "deaths").mkdir()
-    monkeypatch.setenv("DEATHS", str(tmp_path / "deaths"))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
-
-    def die(times: int) -> None:
-        for number in range(times):
-            (tmp_path / "deaths" / str(number)).touch()
-
-    return die
+@pytest.fixture(scope="module")
+def deaths(tmp_path_factory) -> Iterator[Path]:
+    """A folder in which each file is a death that somebody will die; other processes know of it and of this module."""
+    folder = tmp_path_factory.mktemp("deaths")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DEATHS", str(folder))
+        patch.setenv("ALIVE", str(os.getpid()))
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
+        yield folder
 
 
 def test_a_process_that_is_killed_costs_nothing_but_time(source, tmp_path, model, expected, deaths):
-    deaths(1)
+    (deaths / "1").touch()
     result = score_folder(source, tmp_path / "out", Deadly(*model), REQUEST, workers=2)
     assert files(tmp_path / "out") == expected
     assert (result.done, result.failed) == (3, {})
-    assert not list((tmp_path / "deaths").iterdir())
+    assert not list(deaths.iterdir())
 
 
 def test_a_table_that_is_always_killed_is_given_up_and_can_be_resumed(source, tmp_path, model, expected, deaths):
-    deaths(2)
+    (deaths / "1").touch()
+    (deaths / "2").touch()
     with pytest.raises(OutputError, match=r"^1 of 3 tables failed, .*: large\.csv: its process died$"):
         score_folder(source, tmp_path / "out", Deadly(*model), REQUEST, workers=2)
     assert score_folder(source, tmp_path / "out", model, REQUEST, resume=True).skipped == 2
     assert files(tmp_path / "out") == expected
+
+
+# ---- Ray
+
+
+@pytest.mark.ray
+def test_an_address_where_no_cluster_is(tmp_path, model):
+    pytest.importorskip("ray")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text("text\nCamden\n")
+    with pytest.raises(ConfigError, match="cannot join the Ray cluster at nonsense: "):
+        score_folder(tmp_path / "in", tmp_path / "out", model, REQUEST, ray=True, address="nonsense")
+
+
+@pytest.fixture(scope="module")
+def ray(deaths) -> Iterator[None]:
+    """A cluster of this machine, whose workers know this module."""
+    ray = pytest.importorskip("ray")
+    options = {"include_dashboard": False, "log_to_driver": False, "object_store_memory": 100_000_000}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in cluster._QUIET.items():
+            patch.setenv(name, value)
+        try:
+            ray.init(address="local", num_cpus=2, logging_level="ERROR", **options)
+        except (RuntimeError, OSError, ray.exceptions.RayError) as e:  # a sandbox without shared memory, or sockets
+            pytest.skip(f"Ray does not start on this machine: {e}")
+        ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+        yield
+        ray.shutdown()
+
+
+@pytest.mark.ray
+def test_on_ray_the_bytes_are_the_same_whatever_is_killed(ray, source, tmp_path, model, expected, deaths, monkeypatch):
+    (deaths / "1").touch()
+    result = score_folder(source, tmp_path / "out", Deadly(*model), REQUEST, ray=True)
+    assert files(tmp_path / "out") == expected
+    assert (result.done, result.counts.rows, list(deaths.iterdir())) == (3, 410, [])
+    monkeypatch.setattr(cluster, "_RETRIES", 0)
+    (deaths / "1").touch()
+    with pytest.raises(OutputError, match=r"^1 of 3 tables failed, .*: large\.csv: Ray gave up: "):
+        score_folder(source, tmp_path / "again", Deadly(*model), REQUEST, ray=True)
+    assert score_folder(source, tmp_path / "again", model, REQUEST, ray=True, resume=True).skipped == 2
+    assert files(tmp_path / "again") == expected
+
+
+class Other(ModelChoice):
+    """A model that is another one on workers."""
+
+    def load(self) -> Predictor:
+        precision = self.precision if os.getpid() == int(os.environ["ALIVE"]) else "int8"
+        return self._replace(precision=precision).load() if precision != self.precision else super().load()
+
+
+@pytest.mark.ray
+def test_a_worker_with_another_model_scores_nothing(ray, source, tmp_path, model):
+    with pytest.raises(OutputError, match=r"3 of 3 tables failed, .*the model or the version of tabsa on .* is not"):
+        score_folder(source, tmp_path / "out", Other(f"{model.name}/."), REQUEST, ray=True)
+
+
+LINES = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("line", [line for line in LINES if line.startswith("tabsa")])
+def test_documented_commands_run(ray, command_line, tmp_path, monkeypatch, tiny_model, line):
+    (tmp_path / "reviews").mkdir()
+    (tmp_path / "reviews" / "2024-01.csv").write_text("text\nCamden is nice\n")
+    (tmp_path / "places.txt").write_text("Camden\n")
+    monkeypatch.chdir(tmp_path)
+    code, _, stderr = command_line(*shlex.split(line)[1:], "--model", tiny_model)
+    assert (code, "1 row: 1 scored" in stderr.splitlines()[-1]) == (0, True), stderr

@@ -8,8 +8,6 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from table_rows import text_rows, write_rows
 from tabsa.errors import ConfigError, DataError, DataNotFoundError, DataWarning, OutputError
@@ -27,8 +25,8 @@ BOTH = {"Camden": ("NW1",), "Brixton": ()}
 
 
 @pytest.fixture(scope="module")
-def model(tiny_model) -> Predictor:
-    return load(tiny_model, threads=1)
+def model(predictor) -> Predictor:
+    return predictor
 
 
 def records() -> list[dict[str, object]]:
@@ -58,11 +56,11 @@ def rejects(folder: Path) -> list[tuple[int, str]]:
 
 # Formats
 
-NAMES = ["t.csv", "t.tsv.gz", "t.jsonl", "t.ndjson.gz", "t.parquet"]
+NAMES = ["t.csv", "t.tsv", "t.jsonl", "t.parquet"]
 
 
 @pytest.mark.parametrize("out", NAMES)
-@pytest.mark.parametrize("name", ["in.csv.gz", "in.tsv", "in.jsonl", "in.parquet"])
+@pytest.mark.parametrize("name", ["in.csv", "in.tsv", "in.jsonl", "in.parquet"])
 def test_every_format_goes_into_every_other(tmp_path, model, name, out):
     expected = run(tmp_path, model, records())
     run(tmp_path, model, records(), name=name, out=f"all/{out}", chunk=2)
@@ -71,9 +69,7 @@ def test_every_format_goes_into_every_other(tmp_path, model, name, out):
     assert [path.name for path in (tmp_path / "all").iterdir()] == [out]
 
 
-@pytest.mark.parametrize(
-    ("separator", "encoding"), [(",", "utf-8-sig"), (";", "cp1252"), ("\t", "utf-16"), ("|", "utf-8")]
-)
+@pytest.mark.parametrize(("separator", "encoding"), [(",", "utf-8-sig"), (";", "cp1252"), ("|", "utf-8")])
 def test_however_a_table_is_written_down_its_results_are_the_same_bytes(tmp_path, model, separator, encoding):
     openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl: pip install 'tabsa[tables]'")
     rows = [[record["id"], f"{record['text']} “cher”, très bon; 3,5 |"] for record in records()]
@@ -119,39 +115,12 @@ def test_parquet_keeps_the_types_of_parquet(tmp_path, model):
     assert result.schema.field("Camden/price/positive").type == pyarrow.float64()
 
 
-def test_parquet_of_json_has_numbers_where_json_has(tmp_path, model):
-    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tabsa[tables]'")
-    from pyarrow import parquet
-
-    more = [{"x": 1, "y": True, "z": [1]}, {"x": 0.5, "y": None, "z": "a"}, {"x": "no"}, {"y": False}]
-    rows = [record | extra for record, extra in zip(records(), more, strict=True)]
-    run(tmp_path, model, rows, out="out.parquet", chunk=2)
-    found = parquet.read_table(tmp_path / "out.parquet").to_pylist()
-    assert [(row["likes"], row["x"], row["y"], row["z"]) for row in found] == [
-        (1, 1.0, True, "[1]"),
-        (2, 0.5, None, "a"),
-        (4, None, False, None),
-    ]
-    (line,) = lines(tmp_path / "out.parquet.rejects.jsonl")
-    assert line == {"row": 3, "reason": "'x' is 'no'; expected a number, as in the first rows", "content": rows[2]}
-
-
 def test_json_goes_through_as_it_is_and_has_no_nan(tmp_path, model):
     content = b'{"text": "Camden", "a": {"b": [1, null]}, "c": NaN}\n{"text": "Camden", "d": "\\ud83d\\ude00"}\n'
     first, second = run(tmp_path, model, content)
     assert (first["a"], first["c"]) == ({"b": [1, None]}, None)
     assert "a" not in second
     assert second["d"] == "😀"
-
-
-@given(
-    cells=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), min_size=1, max_size=5)
-)
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_csv_comes_out_as_it_went_in(tmp_path, model, cells):
-    rows = [{"id": cell, "text": f"Camden {cell}"} for cell in ["=1+1", "@x", *cells]]
-    found = run(tmp_path, model, rows, name="in.csv", out="out.csv")
-    assert [{"id": row["id"], "text": row["text"]} for row in found] == rows
 
 
 # Layouts
@@ -188,13 +157,6 @@ def test_texts_are_read_for_what_they_do_not_name_where_it_is_implied(tmp_path, 
         assert any(row["probabilities"]["none"] == 1 for row in found) != implied
 
 
-@pytest.mark.parametrize("implied", [False, True])
-def test_rows_whose_text_names_a_target_are_counted(tmp_path, model, implied):
-    source = write_rows(tmp_path / "in.jsonl", [*records(), {"text": None}])
-    counts = score_table(source, tmp_path / "out.csv", model, Request(targets=BOTH, chunk=3, implied=implied)).counts
-    assert (counts.rows, counts.scored, counts.named) == (5, 4, 3)
-
-
 def test_long_has_a_row_for_each_opinion(tmp_path, model):
     found = run(tmp_path, model, records(), layout=Layout.LONG, aspects=["transit-location", "general"])
     expected = [
@@ -211,7 +173,7 @@ def test_long_has_a_row_for_each_opinion(tmp_path, model):
 
 
 @pytest.mark.parametrize("out", NAMES)
-def test_long_has_every_pair_when_asked_beside_the_columns_of_the_input(tmp_path, model, out):
+def test_long_has_every_pair_on_request_beside_the_columns_of_the_input(tmp_path, model, out):
     run(tmp_path, model, records(), out=out, layout=Layout.LONG, every=True)
     found = [tuple(row.values())[:5] for row in text_rows(tmp_path / out)]
     pairs = [(name, aspect) for name in BOTH for aspect in model.aspects]
@@ -229,30 +191,10 @@ def test_long_tables_have_a_column_a_label_and_the_row_where_there_is_no_id(tmp_
     assert found[0]["row"] == "2"
 
 
-@pytest.mark.parametrize("layout", Layout)
-@pytest.mark.parametrize("out", ["out.jsonl", "out.csv", "out.parquet"])
-def test_only_some_columns_are_kept_when_asked(tmp_path, model, layout, out):
-    rows = [record | {"stars": 5, "target": "x"} for record in records()]
-    run(tmp_path, model, rows, out=out, layout=layout, keep=["stars"])
-    first = next(text_rows(tmp_path / out))
-    assert list(first)[:3] == ["id", "text", "stars"]
-    assert "likes" not in first
-    assert first.get("target") in (None, "Camden")
-    run(tmp_path, model, [{"text": TEXTS[0], "x": 1}], out=out, layout=layout, keep=[])
-    assert "x" not in next(text_rows(tmp_path / out))
-
-
 def test_a_column_of_targets_that_is_called_target_gives_way(tmp_path, model):
     rows = [{"text": TEXTS[0], "target": "Camden;Brixton"}]
     found = run(tmp_path, model, rows, target_column="target", layout=Layout.LONG, every=True, aspects=["price"])
     assert [row["target"] for row in found] == ["Camden", "Brixton"]
-    found = run(tmp_path, model, rows, target_column="target", layout=Layout.LONG, every=True, prefix="my_")
-    assert {row["target"] for row in found} == {"Camden;Brixton"}
-
-
-def test_aliases_are_mentions(tmp_path, model):
-    alias, name = run(tmp_path, model, [{"text": "NW1 is nice"}, {"text": "Camden is nice"}])
-    assert alias["Camden/general"] == name["Camden/general"] != "none"
 
 
 def test_rows_may_have_their_own_targets(tmp_path, model):
@@ -272,19 +214,6 @@ def test_rows_may_have_their_own_targets(tmp_path, model):
     assert [found[3][aspect] for aspect in model.aspects] == ["none"] * 4
     assert found[4]["general"] == ";".join(o.polarity for o in both if o.aspect == "general")
     assert brixton["general"].polarity  # asked alone, it is another question
-
-
-@pytest.mark.parametrize("chunk", [1, 3])
-def test_the_size_of_a_chunk_changes_nothing(tmp_path, model, chunk):
-    rows = [{"text": f"{text} {'very ' * (n % 7)}nice"} for n, text in enumerate(TEXTS * 10)]
-    expected = run(tmp_path, model, rows, probabilities=True, chunk=40)
-    found = run(tmp_path, model, rows, probabilities=True, chunk=chunk)
-    for row, other in zip(found, expected, strict=True):
-        assert {k: v for k, v in row.items() if isinstance(v, str)} == {
-            k: v for k, v in other.items() if isinstance(v, str)
-        }
-        numbers = {k: v for k, v in row.items() if isinstance(v, float)}
-        assert numbers == pytest.approx({k: other[k] for k in numbers}, abs=2e-6)
 
 
 @pytest.mark.parametrize(
@@ -321,44 +250,26 @@ def test_the_text_column_is_guessed_and_named(tmp_path, model):
     )
 
 
-@pytest.mark.parametrize("option", ["text_column", "id_column", "target_column", "keep"])
-def test_a_column_that_is_not_there_is_one_clear_line(tmp_path, model, option):
-    with pytest.raises(DataError, match=r"in\.jsonl has no column 'likes ' \(did you mean 'likes'\?\); it has id, "):
-        run(tmp_path, model, records(), **{option: ["likes "] if option == "keep" else "likes "})
-
-
-def test_a_column_that_exists_already_is_one_clear_line(tmp_path, model):
-    rows = [{"text": TEXTS[0], "Camden/price": "5"}]
+def test_a_column_that_exists_already_is_one_clear_line_or_gives_way(tmp_path, model):
     with pytest.raises(DataError, match="the output would have two columns 'Camden/price'") as error:
-        run(tmp_path, model, rows)
+        run(tmp_path, model, [{"text": TEXTS[0], "Camden/price": "5"}])
     assert error.value.code == "column_taken"
-    (row,) = run(tmp_path, model, rows, prefix="new/")
-    assert row["Camden/price"] == "5"
-    assert row["new/Camden/price"] in model.labels
     for taken in ("target", "polarity", "confidence"):
         own = [{"text": TEXTS[0], taken: "x", "stars": 3}]
         with pytest.warns(DataWarning, match=f"the table's own '{taken}' left out"):
             rows = run(tmp_path, model, own, layout=Layout.LONG)
         assert rows
         assert all(row[taken] != "x" and row["stars"] == 3 for row in rows)
-        with pytest.raises(DataError, match=f"two columns '{taken}'"):
-            run(tmp_path, model, own, layout=Layout.LONG, keep=[taken])
-    assert run(tmp_path, model, [{"target": TEXTS[0]}], layout=Layout.LONG, prefix="my_")[0]["my_target"] == "Camden"
+    with pytest.raises(DataError, match="two columns 'target'"):  # it is the text
+        run(tmp_path, model, [{"target": TEXTS[0]}], layout=Layout.LONG)
 
 
 def test_a_later_row_with_a_new_column(tmp_path, model):
     rows = [{"text": TEXTS[0]}, {"text": TEXTS[0], "x": 1}, {"text": TEXTS[0], "Camden/price": 1}]
     assert [row.get("x") for row in run(tmp_path, model, rows, chunk=1)] == [None, 1]
-    assert rejects(tmp_path) == [(3, "the row has a column 'Camden/price' already; tell the new one apart by a prefix")]
+    assert rejects(tmp_path) == [(3, "the row has a column 'Camden/price', which the first rows have not")]
     run(tmp_path, model, rows, out="out.csv", chunk=1)
     assert [line["row"] for line in lines(tmp_path / "out.csv.rejects.jsonl")] == [2, 3]
-
-
-def test_many_columns_get_a_word_on_the_long_layout(tmp_path, model):
-    names = {f"Place{n}": () for n in range(126)}
-    with pytest.warns(DataWarning, match="504 new columns; the long layout has a row for each opinion instead"):
-        (row,) = run(tmp_path, model, [{"text": "Place7 is nice"}], targets=names)
-    assert len(row) == 505
 
 
 # Rejects
@@ -373,7 +284,7 @@ def test_bad_rows_are_rejected_and_the_rest_goes_through(tmp_path, model):
         (4, "row 4 is not Windows-1252 text"),
         (5, "row 5 has 3 fields"),
         (6, "no text in 'text'"),
-        (8, "line 8: unexpected end of data"),
+        (8, "row 8: unexpected end of data"),
     ]
     contents = [line["content"] for line in lines(tmp_path / "out.jsonl.rejects.jsonl")]
     assert contents == [
@@ -423,8 +334,6 @@ def test_formulas_are_escaped_on_request(tmp_path, model, escaped):
     rows = [{"id": "=1+2", "text": "Camden", "n": "-3"}]
     (row,) = run(tmp_path, model, rows, out="out.csv", escape_formulas=escaped)
     assert (row["id"], row["n"]) == ("'=1+2" if escaped else "=1+2", "-3")
-    (same,) = run(tmp_path, model, rows, out="out.jsonl", escape_formulas=escaped)
-    assert same["id"] == "=1+2"  # nothing runs JSON
 
 
 @pytest.mark.parametrize("out", ["out.csv", "out.parquet", "out.jsonl"])
@@ -437,11 +346,6 @@ def test_where_every_row_is_rejected_there_is_no_output(tmp_path, model, out):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", f"{out}.rejects.jsonl"]
 
 
-def test_a_first_chunk_of_bad_rows_is_no_end(tmp_path, model):
-    found = run(tmp_path, model, b"id,text\n1\n2\n3,Camden\n", name="in.csv", out="out.csv", chunk=1)
-    assert [row["id"] for row in found] == ["3"]
-
-
 @pytest.mark.parametrize("content", ["", "text\n", "\n\n"])
 def test_no_rows_are_one_clear_line(tmp_path, model, content):
     with pytest.raises(DataError, match=r"in\.csv holds no rows; expected at least one text"):
@@ -449,10 +353,9 @@ def test_no_rows_are_one_clear_line(tmp_path, model, content):
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
 
-@pytest.mark.parametrize("out", ["out.csv.gz", "out.jsonl.gz", "out.parquet", "out.tsv"])
+@pytest.mark.parametrize("out", ["out.csv", "out.jsonl", "out.parquet"])
 def test_no_opinion_is_an_empty_table(tmp_path, model, out):
     assert run(tmp_path, model, [{"text": "nothing"}], out=out, layout=Layout.LONG) == []
-    assert (tmp_path / out).stat().st_size > 0
 
 
 # Files
@@ -476,13 +379,12 @@ def test_files_that_cannot_be_used_are_one_clear_line(tmp_path, model):
         score_table(source, tmp_path / "folder.csv", model, request)
     with pytest.raises(DataError, match="is a folder; expected a file"):
         score_table(tmp_path / "folder.csv", tmp_path / "o.csv", model, request)
-    with pytest.raises(OutputError, match="is in the way of") as error:
-        score_table(source, tmp_path / "o.csv", model, request, rejects=tmp_path / "o.csv")
-    assert error.value.code == "rejects_in_the_way"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.csv", "in.csv"]
+    rejected = (source.rename(tmp_path / "o.csv.rejects.jsonl"), tmp_path / "o.csv")
+    with pytest.raises(OutputError, match="is the input"):
+        score_table(*rejected, model, request)
 
 
-def test_an_output_that_is_there_is_kept_unless_told(tmp_path, model):
+def test_an_output_that_is_there_is_not_touched_unless_told(tmp_path, model):
     source, out = write_rows(tmp_path / "in.csv", records()), tmp_path / "out.csv"
     out.write_text("precious")
     (tmp_path / "out.csv.rejects.jsonl").write_text("of the past")
@@ -518,7 +420,6 @@ def test_a_targets_file_has_names_aliases_and_comments(tmp_path):
     [
         ("# nothing\n", "names no target; expected one name a line"),
         ("a\nb\na\n", "line 3: the target 'a' is given twice"),
-        ("Camden, NW1\nBrixton, nw1\n", "places.txt: 'nw1' stands for two targets"),
     ],
 )
 def test_a_wrong_targets_file_is_one_clear_line(tmp_path, content, message):

@@ -15,7 +15,7 @@ import tabsa
 from service_client import as_json, error_of
 from tabsa.datasets.checking import check
 from tabsa.datasets.loading import load
-from tabsa.errors import ConfigError, OutputError
+from tabsa.errors import ConfigError, DataError, OutputError
 from tabsa.inference.predictor import Predictor
 from tabsa.serve.corrections import CorrectionsFile
 from tabsa.serve.schema import CorrectionRequest
@@ -83,7 +83,7 @@ def test_a_later_correction_counts_and_null_takes_it_back(client: TestClient, fi
     client.post("/v1/corrections", json=given(aspect="safety", polarity=None))
     assert [line["polarity"] for line in lines_of(file)] == ["positive", "negative", "negative", None]
     assert lines_of(file)[-1]["withdrawn"] is True
-    with pytest.warns(UserWarning, match="dropped 1 conflicting"):
+    with pytest.warns(UserWarning, match="dropped 1 repeated or conflicting"):
         assert questions(file) == [(TEXT, "Camden", "price", "negative")]
 
 
@@ -161,8 +161,10 @@ def test_a_line_that_a_crash_left_is_closed(client: TestClient, file: Path) -> N
     client.post("/v1/corrections", json=given(polarity="none"))
     lines = file.read_bytes().splitlines()
     assert [len(line) for line in lines[:2]] == [len(whole) - 1, 40]
-    with pytest.warns(UserWarning, match="lines that break off are left out"):
-        assert questions(file) == [(TEXT, "Camden", "price", "none")]
+    with pytest.raises(DataError, match="line 2 is not JSON"):
+        questions(file)
+    file.write_bytes(b"\n".join([lines[0], *lines[2:]]))
+    assert questions(file) == [(TEXT, "Camden", "price", "none")]
 
 
 def test_many_writers_at_once(file: Path) -> None:

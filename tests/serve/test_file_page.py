@@ -1,7 +1,6 @@
 """The page in headless Chromium: a file, its columns, its scored rows, its report, and its texts one by one."""
 
 import csv
-import gzip
 import io
 import json
 from pathlib import Path
@@ -92,7 +91,7 @@ def test_the_report_is_shown_in_a_sandbox_and_can_be_saved(page: Page, tmp_path:
 def test_targets_of_a_column_and_a_row_for_each_opinion(page: Page, tmp_path: Path) -> None:
     rows = [{"text": "The Regent is very expensive.", "place": "Regent", "n": 1}]
     lines = "".join(json.dumps(row) + "\n" for row in rows)
-    choose(page, tmp_path / "b.jsonl.gz", gzip.compress(lines.encode()))
+    choose(page, tmp_path / "b.jsonl", lines.encode())
     while page.all("#targets .chip:not(.offer)"):
         page.click("#targets .chip:not(.offer)")
     page.click("#score")

@@ -1,7 +1,6 @@
-"""Rows of every format, encoding, separator, line end and compression, and rows that cannot be read."""
+"""Rows of every format, encoding, separator and line end, and rows that cannot be read."""
 
 import csv
-import gzip
 import io
 import json
 import random
@@ -22,14 +21,14 @@ NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def put(path: Path, content: bytes) -> Path:
-    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    path.write_bytes(content)
     return path
 
 
-def read(path: Path, **options) -> tuple[list[list[str]], str]:
+def read(path: Path) -> tuple[list[list[str]], str]:
     """The header and the rows, and what was guessed of the file."""
     notes: list[str] = []
-    rows = list(read_rows(path, on_guess=notes.append, **options))
+    rows = list(read_rows(path, on_guess=notes.append))
     assert all(isinstance(row, Row) for row in rows), [row for row in rows if isinstance(row, BadRow)][:3]
     return [list(rows[0].values), *([str(value) for value in row.values.values()] for row in rows)], "".join(notes)
 
@@ -56,71 +55,46 @@ def written(rows: list[list[str]], separator: str, ends: str, quoting: int) -> s
     return stream.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("encoding", "separator"), list(product(["utf-8", "utf-8-sig", "cp1252", "utf-16", "big"], NAMES))
-)
+@pytest.mark.parametrize(("encoding", "separator"), list(product(["utf-8", "utf-8-sig", "cp1252"], NAMES)))
 def test_random_tables_come_back(tmp_path, encoding, separator):
     draw = random.Random(f"{encoding} {separator}")
     for number in range(24):
-        name = draw.choice(["my.csv", "my.tsv", "my.csv.gz", "my.tsv.gz"])
+        name = draw.choice(["my.csv", "my.tsv"])
         pool = WESTERN if encoding == "cp1252" else WESTERN + " " + WIDE
         ends = draw.choice(["\n", "\r\n", "\r"])
         quoting = draw.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
         header = ["id", "text", *draw.sample(["stars", "Datum, Zeit", "größe", 'a "b"', "x y"], draw.randint(0, 3))]
         rows = [[str(n), *(cell(draw, pool, ends) for _ in header[1:])] for n in range(draw.choice([1, 3, 40, 900]))]
         rows[0][1] += " é"  # so that no file is ASCII
-        named = draw.random() < 0.2
-        content = (f"sep={separator}{ends}" if named else "") + written([header, *rows], separator, ends, quoting)
-        data = b"\xfe\xff" + content.encode("utf-16-be") if encoding == "big" else content.encode(encoding)
-        path = put(tmp_path / f"{number}{name}", data)
+        path = put(tmp_path / f"{number}{name}", written([header, *rows], separator, ends, quoting).encode(encoding))
         back, note = read(path)
         assert back == [header, *rows]
-        words = [{"cp1252": "Windows-1252", "utf-16": "UTF-16", "big": "UTF-16"}.get(encoding, "")]
+        words = ["Windows-1252"] if encoding == "cp1252" else []
         words += [f"separated by {NAMES[separator]}"] if separator != ("," if ".csv" in name else "\t") else []
-        guessed = ", ".join(filter(None, words))
-        assert note == (f"{path}: read as {guessed}" if guessed else "")
+        assert note == (f"{path}: read as {', '.join(words)}" if words else "")
 
 
-def test_plain_files_are_read_as_pythons_reader_does(tmp_path):
-    """Comma-separated files in UTF-8, with other separators in them; also such with one column."""
-    draw = random.Random(7)
-    for number in range(200):
-        header = ["id", draw.choice(["text", "my text", "a;b", "one|two"]), "c"][: draw.choice([1, 2, 3])]
-        pool = draw.choice(["; ;; a;b c;d", "a\tb | c|d e", WESTERN + WIDE])
-        rows = [[cell(draw, pool, "\n") or "x" for _ in header] for _ in range(draw.randint(1, 30))]
-        content = written([header, *rows], ",", "\r\n", csv.QUOTE_MINIMAL)
-        back, note = read(put(tmp_path / f"{number}.csv", content.encode()))
-        assert (back, note) == (list(csv.reader(io.StringIO(content, newline=""))), "")
-
-
-def test_the_separator(tmp_path):
+def test_of_two_separators_that_fit_it_is_that_of_the_name(tmp_path):
     path = put(tmp_path / "my.csv", b"id;text,more\n1;good, cheap\n2;bad, dear\n")
-    assert read(path)[0][0] == ["id;text", "more"]  # both fit, and commas are what the name says
-    assert read(path, separator=";") == ([["id", "text,more"], ["1", "good, cheap"], ["2", "bad, dear"]], "")
-    put(path, b"sep=;\n" + path.read_bytes())
-    assert read(path)[0][0] == ["id", "text,more"]
-    assert [number for number, _ in numbered(path)] == [2, 3]
+    assert read(path)[0][0] == ["id;text", "more"]
     put(path, b"id;text;stars\n" + b"1;a, b, c;3,5\n" * 8 + b"2;too;many;fields\n3;one\n")
     assert numbered(path)[0] == (2, {"id": "1", "text": "a, b, c", "stars": "3,5"})
     assert [number for number, row in numbered(path) if isinstance(row, str)] == [10, 11]
 
 
-def test_windows_letters_far_down_are_found_and_a_few_bad_rows_are_not_windows(tmp_path):
-    path = tmp_path / "my.csv"
-    path.write_bytes(b"id,text\r\n" + b"1,plain text\r\n" * 200_000 + "2,Café – 5 €\r\n".encode("cp1252"))
-    with pytest.warns(DataWarning, match=r"my\.csv: read as Windows-1252$"):
-        *_, last = read_good_rows(path)
-    assert (last.values, last.number) == ({"id": "2", "text": "Café – 5 €"}, 200_002)
+def test_a_few_bad_rows_are_not_windows(tmp_path):
     rows = [f"{n},schön und größer\n".encode() for n in range(50)]
-    path.write_bytes(b"id,text\n" + b"".join(rows) + "x,schön\n".encode("cp1252") + rows[0])
+    path = put(tmp_path / "my.csv", b"id,text\n" + b"".join(rows) + "x,schön\n".encode("cp1252") + rows[0])
     bad = [(number, row) for number, row in numbered(path) if isinstance(row, str)]
     assert bad == [(52, "row 52 is not UTF-8 text; save it as UTF-8")]
+    put(path, b"id,text\n" + "1,schön\n".encode("cp1252"))
+    with pytest.warns(DataWarning, match=r"my\.csv: read as Windows-1252$"):
+        assert next(read_good_rows(path)).values["text"] == "schön"
 
 
-@pytest.mark.parametrize("name", ["my.csv", "my.csv.gz"])
-def test_bad_rows_of_a_csv_keep_their_places(tmp_path, name):
+def test_bad_rows_of_a_csv_keep_their_places(tmp_path):
     path = put(
-        tmp_path / name,
+        tmp_path / "my.csv",
         b'\xef\xbb\xbfid,text\n1,good\n2,too,many\n3\n\n5,caf\xe9\n6,caf\xc3\xa9\n7,"a" b\n8,"a ""b""\nc"\n',
     )
     advice = 'put a text that holds quotes or line ends in quotes, and write "" for a quote in it'
@@ -130,7 +104,7 @@ def test_bad_rows_of_a_csv_keep_their_places(tmp_path, name):
         (4, "row 4 has 1 fields; the header has 2"),
         (6, "row 6 is not UTF-8 text; save it as UTF-8"),
         (7, {"id": "6", "text": "café"}),
-        (8, f"line 8: ',' expected after '\"'; {advice}"),
+        (8, f"row 8: ',' expected after '\"'; {advice}"),
         (9, {"id": "8", "text": 'a "b"\nc'}),
     ]
     with pytest.raises(DataError, match="row 3 has 3 fields"):
@@ -152,26 +126,19 @@ def test_bad_lines_of_json_keep_their_places(tmp_path):
     rows = numbered(path)
     assert (rows[0], rows[4]) == ((1, {"text": "a"}), (6, {"text": "b"}))
     assert rows[1][1].startswith("line 2 is not JSON: Expecting value")
-    assert rows[2] == (4, "line 4 is not a JSON object; write one JSON object a line")
-    assert rows[3] == (5, "line 5 is not UTF-8 text; save it as UTF-8")
-    torn = put(tmp_path / "torn.jsonl", b'{"text": "a"}\n{"text": "b')
-    lines: list[str] = []
-    assert [row.values for row in read_good_rows(torn, on_torn=lines.append)] == [{"text": "a"}]
-    assert lines == [f"{torn} line 2"]
-    wide = put(tmp_path / "wide.jsonl", '{"text": "Café"}\r\n{"text": "é"}\r\n'.encode("utf-16"))
-    assert read(wide) == ([["text"], ["Café"], ["é"]], f"{wide}: read as UTF-16")
+    assert rows[2] == (4, "line 4 is not a JSON object in UTF-8; write one a line")
+    assert rows[3] == (5, "line 5 is not a JSON object in UTF-8; write one a line")
 
 
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        (b"caf\x81,text\n1,a\n", "is not Windows-1252 text (in its header)"),
-        (b'"id" x,text\n1,a\n', "line 1: ',' expected"),
+        (b"caf\x81,text\n1,a\n", "row 1 is not Windows-1252 text; save it as UTF-8"),
+        (b'"id" x,text\n1,a\n', "row 1: ',' expected"),
         (b"a, a \n1,2\n", "has more than one column 'a'"),
-        (b"\xff\xfei\0d\0\n\0\x3d\xd8\n\0x", "is not UTF-16 text"),
         *(
             (start, "is not text, but another kind of file; save it as CSV UTF-8, a workbook as .xlsx")
-            for start in (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"%PDF-1.7", b"PAR1", b"\x1f\x8b\x08", b"\0\0a")
+            for start in (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"%PDF-1.7", b"\x1f\x8b\x08", b"\xff\xfei\0")
         ),
     ],
 )
@@ -180,13 +147,6 @@ def test_a_file_that_cannot_be_read_is_one_clear_line(tmp_path, content, line):
     with pytest.raises(DataError) as caught:
         list(read_rows(path, on_guess=lambda _: None))
     assert str(caught.value).startswith(f"{path} {line}")
-
-
-def test_a_cut_archive(tmp_path):
-    path = tmp_path / "my.csv.gz"
-    path.write_bytes(gzip.compress(b"id,text\n" + b"".join(b"%d,%d\n" % (n, n * n) for n in range(9999)))[:-500])
-    with pytest.raises(DataError, match="is not a whole gzip file"):
-        list(read_rows(path))
 
 
 @pytest.mark.parametrize("name", ["my.csv", "my.jsonl", "my.parquet"])
@@ -203,12 +163,7 @@ def test_every_format_gives_the_same_text(tmp_path, name):
         assert 0 < stream.tell() <= path.stat().st_size
 
 
-def test_what_is_not_text_is_written_as_json(tmp_path):
-    path = put(tmp_path / "my.jsonl", '{"a": [1, "é"], "b": {"c": null}, "d": true, "e": NaN}'.encode())
-    assert list(text_rows(path)) == [{"a": '[1, "é"]', "b": '{"c": null}', "d": "true", "e": ""}]
-
-
-@pytest.mark.parametrize("name", ["my.csv", "my.jsonl.gz"])
+@pytest.mark.parametrize("name", ["my.csv", "my.jsonl"])
 def test_reading_takes_constant_memory(tmp_path, name):
     lines = (f"{n},{'text ' * 20}" if name == "my.csv" else json.dumps({"n": n, "t": "x " * 50}) for n in range(50_000))
     path = put(tmp_path / name, ("id,text\n" * (name == "my.csv") + "\n".join(lines)).encode())

@@ -6,12 +6,12 @@ import pytest
 
 from tabsa.datasets.sentihood import ALL_ASPECTS
 from tabsa.errors import DataError
-from tabsa.text.aspects import LISTS, aspects_in, clean_aspects, named_aspects
+from tabsa.text.aspects import LISTS, aspects_in, clean_aspects
 
 
-@pytest.mark.parametrize("aspect", ["prix", "価格", "سرعت\u200cبالا", "5G", "food/drinks", "a" * 100, "😀 mood"])
-def test_any_words_are_an_aspect(aspect: str) -> None:
-    assert clean_aspects([aspect, f" {aspect}\t"]) == (aspect,)
+def test_any_words_are_an_aspect() -> None:
+    words = ("prix", "価格", "سرعت\u200cبالا", "5G", "food/drinks", "a" * 100, "😀 mood")
+    assert clean_aspects([*words, *(f" {one}\t" for one in words)]) == words
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ def test_any_words_are_an_aspect(aspect: str) -> None:
     [
         ([], "no aspect is asked for"),
         (["price", ""], "the aspect '' has no word in it"),
-        (["a" * 101], "has 101 characters; expected at most 100"),
+        (["a" * 101], "too long; expected at most 100"),
         ([3], "an aspect is of type int; expected words"),
         (["pri\x00ce"], "control character"),
     ],
@@ -35,11 +35,9 @@ def test_the_lists_are_short_and_of_fit_wordings() -> None:
     page = (Path(__file__).parents[2] / "docs" / "using.md").read_text("utf-8")
     for name, aspects in LISTS.items():
         assert 8 <= len(aspects) <= 12
-        assert clean_aspects(aspects) == named_aspects(name) == aspects
+        assert clean_aspects(aspects) == aspects
         assert f"| `{name}` | {', '.join(aspects)} |" in page
     assert LISTS["places"] == ALL_ASPECTS
-    with pytest.raises(DataError, match=r"unknown list of aspects 'resturants'; did you mean 'restaurants'\?"):
-        named_aspects("resturants")
 
 
 def test_a_file_has_an_aspect_a_line(tmp_path: Path) -> None:
@@ -47,10 +45,9 @@ def test_a_file_has_an_aspect_a_line(tmp_path: Path) -> None:
     written = "\ufeff# what matters\nbattery  life  # the most\n\nC# support\n  price\nprice\r\nfood, drinks\n"
     path.write_bytes(written.encode())
     assert aspects_in(str(path)) == ("battery life", "C# support", "price", "food, drinks")
-    for content, message in (("# none\n\n", "names no aspect"), ("price\n!!\n", "has no word in it")):
-        path.write_text(content, "utf-8")
-        with pytest.raises(DataError, match=rf"mine\.txt.*{message}"):
-            aspects_in(str(path))
+    path.write_text("# none\n\n", "utf-8")
+    with pytest.raises(DataError, match="no aspect is asked for"):
+        aspects_in(str(path))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +68,7 @@ def test_what_is_written_is_a_list_or_wordings(written: str, aspects: tuple[str,
     [
         ("hotel", "no list of aspects 'hotel'; did you mean 'hotels'?"),
         ("mine.txt", "no file mine.txt"),
-        ("price, " + "y" * 5000, "5,000 characters"),
+        ("price, " + "y" * 5000, "too long; expected at most 100"),
     ],
 )
 def test_slips_are_refused(written: str, message: str) -> None:

@@ -1,12 +1,9 @@
 """Tokens: parity with NLTK, the differences that are kept on purpose, marked targets, and what holds for any text."""
 
-import json
 import re
 import unicodedata
-import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import assume, given
@@ -89,21 +86,6 @@ def assert_like_nltk(text: str) -> None:
 )
 def test_like_nltk_on_a_sample(text: str) -> None:
     assert_like_nltk(text)
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("name", ["sentihood/sentihood-train.json", "semeval2014/Restaurants_Train.xml"])
-def test_like_nltk_on_real_texts(data_dir: Path, name: str) -> None:
-    path = data_dir / name
-    if not path.is_file():
-        pytest.skip(f"needs real data: {name}")
-    if path.suffix == ".json":
-        texts = [record["text"] for record in json.loads(path.read_text(encoding="utf-8"))]
-    else:
-        texts = [element.text or "" for element in ET.parse(path).iter("text")]
-    assert len(texts) > 2900
-    for text in texts:
-        assert_like_nltk(text)
 
 
 PIECES = """
@@ -222,13 +204,6 @@ def test_mentions_are_tokens_and_the_rest_does_not_change(text: str, expected: s
     assert marked(text, "LOCATION1", "LOCATION2") == expected.split()
 
 
-def test_punctuation_inside_a_name_does_not_count() -> None:
-    text = "Go to St. John's. Not to Yahoo! or A. B. Inc. for all that, e.g. today."
-    names = ["St. John's", "Yahoo!", "A. B. Inc."]
-    expected = ["Go", "to", f"<{names[0]}>", ".", "Not", "to", f"<{names[1]}>", "or", f"<{names[2]}>"]
-    assert marked(text, *names) == [*expected, "for", "all", "that", ",", "e.g.", "today", "."]
-
-
 def test_a_name_of_several_words_is_one_token() -> None:
     text = "I like Camden  Town’s pubs and 東京都."
     tokens = tokenise_marked(text, TargetFinder(["Camden Town", "東京"]).find(text))
@@ -268,11 +243,6 @@ def test_each_mention_is_one_token_and_nothing_is_lost(case: tuple[str, list[Tar
     assert_faithful(text, tokens)
     found = {(token.start, token.end, token.target) for token in tokens if token.target is not None}
     assert found == {(*span, index) for index, target in enumerate(targets) for span in target.mentions}
-
-
-@given(ANY_TEXT)
-def test_without_mentions_nothing_changes(text: str) -> None:
-    assert tokenise_marked(text, []) == tokenise_marked(text, [Target("x")]) == tokenise(text)
 
 
 @given(PIECE_TEXTS)

@@ -9,7 +9,7 @@ import torch
 from tabsa.encoding.arrays import UNLABELLED, Encoded
 from tabsa.errors import ConfigError
 from tabsa.nn.context import EVALUATION
-from tabsa.training.augmentation import JOINTS, compose, near_words, replace_words
+from tabsa.training.augmentation import compose, near_words, replace_words
 from tabsa.training.callbacks import Callback
 from tabsa.training.fit import train_seeds, versions
 from tabsa.training.run_config import DistillationConfig, run_config, teachers_config
@@ -54,9 +54,6 @@ def test_two_sentences_become_one_about_two_targets():
     there = after.groups >= 0
     assert sorted(after.groups[there]) == list(range(len(after.gold)))
     np.testing.assert_array_equal(after.gold[after.groups[there]], after.labels[there])
-    one, two, other = (compose(before, TARGETS, JOINT_ROWS, share=2.0, seed=seed) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(one.tokens, two.tokens)
-    assert (one.tokens != other.tokens).any()
     both = Encoded(before.tokens[3:], before.lengths[3:], before.labels[3:], before.groups[3:] - 3, before.gold[3:])
     assert len(compose(both, TARGETS, JOINT_ROWS, share=5.0, seed=1)) == 1  # nothing to compose
 
@@ -94,8 +91,6 @@ def test_near_words_against_a_slow_loop(prepared):
         assert sorted(found[row][found[row] > 0]) == sorted(expected)
     others = sorted(set(range(len(words))) - set(used))
     assert not found[others].any()  # padding, targets, punctuation, and words that the training data lacks
-    assert set(found.ravel()) <= {0, *used}
-    assert len(others) > 10
 
 
 def test_replaced_words_are_near_ones_and_as_many_as_wanted():
@@ -108,8 +103,6 @@ def test_replaced_words_are_near_ones_and_as_many_as_wanted():
     assert not changed[tokens < 10].any()
     assert 0.17 < changed[tokens >= 10].mean() < 0.21
     assert all(new in near[old] for old, new in zip(tokens[changed], found[changed], strict=True))
-    np.testing.assert_array_equal(found, replace_words(tokens, near, 0.2, np.random.default_rng(3)))
-    np.testing.assert_array_equal(tokens, replace_words(tokens, near, 0.0, rng))
 
 
 def test_versions_share_labels_and_targets(prepared, monkeypatch):
@@ -129,7 +122,6 @@ def test_versions_share_labels_and_targets(prepared, monkeypatch):
         for row in prepared.targets:
             np.testing.assert_array_equal(tokens == row, start == row)
     assert (every.tokens[second][plain:] != every.tokens[third][plain:]).any()
-    assert {prepared.words.index(word) for word in JOINTS} & set(every.tokens[second][plain:].ravel())
 
 
 class Recorder(Callback):
@@ -164,9 +156,6 @@ def test_teachers_are_trained_first_and_their_mean_is_the_soft_label(prepared):
         there = train.groups[row] >= 0
         np.testing.assert_allclose(soft[row][there], mean[there], atol=1e-5)
         assert not soft[row][~there].any()
-    plain = train_seeds(config(teachers=0), prepared, (1,), Run(callbacks=[recorder]))
-    assert recorder.seen[2:] == [("model", (1,), False, 0)]
-    assert plain.prepared is prepared
 
 
 def test_a_student_learns_soft_labels_and_not_the_labels(prepared):
@@ -187,18 +176,6 @@ def test_a_student_learns_soft_labels_and_not_the_labels(prepared):
     right, wrong = figures
     assert right > 0.65
     assert wrong < 0.35
-
-
-def test_shuffled_targets_go_with_their_soft_labels(prepared):
-    options = {"balance": "sentence", "batch_size": 40, "shuffle_targets": True}
-    soft = np.zeros((*prepared.train.labels.shape, 3), np.float32)
-    soft[..., 0], soft[..., 1] = prepared.train.labels, 0.5
-    of = run_config({"kind": "delayed-entnet", "training": options})
-    trainer = Trainer(of, replace(prepared, soft_labels=soft), (1, 2))
-    drawn = next(iter(trainer.batches()))
-    batch = trainer.batch(drawn)
-    torch.testing.assert_close(batch.soft_labels[..., 0], batch.labels.float())
-    assert any((batch.labels[n].numpy() != d.labels).any() for n, d in enumerate(drawn))
 
 
 def test_the_teachers_configuration():

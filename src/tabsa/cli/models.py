@@ -1,6 +1,5 @@
 """`tabsa models`: what there is to ask and to train; `tabsa export`: a folder made ready for use without PyTorch."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,8 +12,8 @@ from tabsa.cli.options import AsJson
 def command(as_json: AsJson = False) -> None:
     """List the models in the package with their aspects, and the systems: what each is and what it needs.
 
-    A model with open aspects takes any words (`-a "battery life"`), and has a list of its own by default. `--json` has
-    the figures published on Sentihood. `tabsa reproduce SYSTEM` trains one as the paper has it.
+    A model with open aspects takes any words (`-a "battery life"`), and has a list of its own by default.
+    `tabsa reproduce SYSTEM` trains one as the paper has it.
 
     Examples:
     - `tabsa models`
@@ -63,25 +62,20 @@ def _models() -> list[dict[str, Any]]:
 
 
 def _systems() -> list[dict[str, Any]]:
-    from tabsa.evaluation.published import PUBLISHED
     from tabsa.models.registry import SYSTEMS
 
     shown = ("name", "about", "paper", "open_aspects", "needs")
-    figures = {name: asdict(published) for name, published in PUBLISHED.items()}
-    return [
-        {**{field: getattr(system, field) for field in shown}, "published": figures.get(name)}
-        for name, system in SYSTEMS.items()
-    ]
+    return [{field: getattr(system, field) for field in shown} for system in SYSTEMS.values()]
 
 
 def export_command(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model folder.")],
-    precision: Annotated[Literal["float32", "int8"], typer.Option(help="int8 is a second, faster graph.")] = "float32",
+    precision: Annotated[Literal["float32", "int8"], typer.Option(help="int8: a reader's faster graphs.")] = "float32",
 ) -> None:
     """Write a model folder's `model.onnx`, which is what `predict` and `score` run.
 
-    With `--precision int8` it is `model.int8.onnx`, which they run with the same option. A reader has two graphs,
-    `read.onnx` and `ask.onnx`.
+    A reader has two graphs, `read.onnx` and `ask.onnx`, and with `--precision int8` two more, which they run with the
+    same option.
 
     Examples:
     - `tabsa export my-model`

@@ -20,7 +20,6 @@ def command(
     id_column: Annotated[str | None, optional("C", "What tells texts apart. [default: id, else row]")] = None,
     date_column: Annotated[str | None, optional("C", "[default: that which is called so, or holds dates]")] = None,
     target_column: Annotated[str | None, optional("C", "Of a wide table whose rows name their own targets.")] = None,
-    prefix: Annotated[str | None, optional("TEXT", "What the columns of answers begin with.")] = None,
     day_first: Annotated[bool | None, optional("", "How to read 3/4/2024.", "--day-first/--month-first")] = None,
     as_json: Annotated[bool, options.flag("--json", "Print all of it as JSON, shares as fractions.")] = False,
     escape_formulas: options.EscapeFormulas = False,
@@ -43,9 +42,7 @@ def command(
     from tabsa.pages.counting import summarise
     from tabsa.pages.scored_files import WIDE, ColumnNames
 
-    names = ColumnNames(
-        text=text_column, id=id_column, date=date_column, target=target_column, prefix=prefix, day_first=day_first
-    )
+    names = ColumnNames(text=text_column, id=id_column, date=date_column, target=target_column, day_first=day_first)
     with err.status("reading") if err.is_terminal else nullcontext() as status:
         counted = (lambda rows: status.update(f"{rows:,} rows")) if status else lambda _: None
         summary = summarise(scored, title=title or "", columns=names, on_progress=counted)

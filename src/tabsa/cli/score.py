@@ -17,22 +17,18 @@ if TYPE_CHECKING:
     from tabsa.scoring.single import Progress
     from tabsa.tables.outputs import Counts
 
-_IN = (
-    "A table: .csv, .tsv or .jsonl, each also with .gz, .xlsx or .parquet; or a folder or 'pattern'; with ray Parquet "
-    "alone, also at a URL, such as s3://bucket/folder."
-)
-_OUT = "Where results go, in any of these formats; - prints JSON Lines. A folder for many and for ray."
+_IN = "A table: .csv, .tsv, .jsonl, .xlsx or .parquet; or a folder of them."
+_OUT = "Where results go, in any of these formats but .xlsx; - prints JSON Lines. A folder for a folder."
 _FEW_NAMED: Final = 20  # one text in so many; where fewer name a target, they may be about one that they do not name
 _ENOUGH_ROWS: Final = 20  # to tell
 _LONG_LIST: Final = 3  # targets, from which on few are named in any text
 
 
 def command(
-    source: Annotated[str, typer.Argument(metavar="IN", help=_IN)],
-    out: Annotated[str, typer.Argument(metavar="OUT", help=_OUT)],
+    source: Annotated[Path, typer.Argument(metavar="IN", help=_IN)],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help=_OUT)],
     text_column: options.TextColumn = None,
     id_column: Annotated[str | None, optional("C", "What tells rows apart. [default: id, if there is one]")] = None,
-    separator: Annotated[str | None, optional("S", "Of a CSV's fields. [default: by its rows]")] = None,
     targets: options.TargetsFile = None,
     names: options.Targets = None,
     target_column: options.TargetColumn = None,
@@ -44,25 +40,19 @@ def command(
     probabilities: Annotated[bool, flag("--probabilities", "Add each label's probability to the wide layout.")] = False,
     every: Annotated[bool, flag("--all", "In the long layout, write `none` as well.")] = False,
     evidence: Annotated[bool, flag("--evidence", "Add the sentence that carries each opinion; slower.")] = False,
-    keep: Annotated[list[str] | None, optional("C", "A column of IN to keep; repeatable. [default: all]")] = None,
-    prefix: Annotated[str, option("TEXT", "Goes before the name of each new column.")] = "",
     escape_formulas: options.EscapeFormulas = False,
-    rejects: Annotated[Path | None, optional("FILE", "Where bad rows go. [default: OUT.rejects.jsonl]")] = None,
     resume: Annotated[bool, flag("--resume", "Go on where a run into OUT was stopped.")] = False,
     overwrite: options.Overwrite = False,
     threads: Annotated[int, option("N", "Of the model; 0: one a core, or with workers one each.", min=0)] = 0,
     precision: options.Precision = "auto",
     chunk: Annotated[int, option("ROWS", "Scored and saved together; a kill loses at most these.", min=1)] = 1024,
-    form: Annotated[
-        str | None, optional("F", "Of many tables: csv, jsonl.gz ... [default: its own]", "--format")
-    ] = None,
     engine: Annotated[Literal["local", "ray"], typer.Option(help="This machine, or a Ray cluster.")] = "local",
     ray_address: Annotated[str | None, optional("A", "The cluster. [default: $RAY_ADDRESS, or this machine]")] = None,
-    workers: Annotated[int | None, optional("N", "For many tables, a model each. [default: all CPUs]", min=1)] = None,
+    workers: Annotated[int | None, optional("N", "For a folder, a model each. [default: all CPUs]", min=1)] = None,
 ) -> None:
     """Ask a model about every row of a table, or of many.
 
-    Rows without a text or a target, or that cannot be read, go to the rejects file with the reason; the rest goes
+    Rows without a text or a target, or that cannot be read, go to OUT.rejects.jsonl with the reason; the rest goes
     through. After a crash or a kill, the same command with `--resume` goes on without losing or repeating a row.
 
     Examples:
@@ -75,23 +65,19 @@ def command(
     """
     model = options.pinned_model(model)
     shared = options.shared_targets(targets, names, target_column, implied, model)
-    from tabsa.scoring.cluster import is_url
-    from tabsa.scoring.folders import ModelChoice, is_many
+    from tabsa.scoring.folders import ModelChoice
     from tabsa.scoring.request import Layout, Request
     from tabsa.tables.reading import SUFFIXES
 
-    source, out = source.removeprefix("file://"), out.removeprefix("file://")
-    ray, to_stdout = engine == "ray", out == "-"
-    many = not ray and is_many(source)
+    ray, to_stdout, many = engine == "ray", str(out) == "-", source.is_dir()
     if resume and (overwrite or to_stdout):
         raise typer.BadParameter("cannot go with --resume.", param_hint="OUT -" if to_stdout else "--overwrite")
-    _refuse("one table", not (many or ray), {"OUT -": to_stdout, "--rejects": rejects is not None})
-    _refuse("many tables: give a folder or a 'pattern' as IN", many, {"--format": form is not None})
-    _refuse("many tables, or --engine ray", many or ray, {"--workers": workers is not None})
-    urls = {name: is_url(location) for name, location in (("IN", source), ("OUT", out))}
-    _refuse("--engine ray", ray, {"--ray-address": ray_address is not None} | urls)
-    if (many or ray) and out.lower().endswith(SUFFIXES) and not Path(out).is_dir():
-        raise typer.BadParameter("names a file; many tables, and --engine ray, write to a folder.", param_hint="OUT")
+    _refuse("one table", not many, {"OUT -": to_stdout})
+    _refuse("a folder of tables", many, {"--engine": ray})
+    _refuse("a folder of tables on this machine", many and not ray, {"--workers": workers is not None})
+    _refuse("--engine ray", ray, {"--ray-address": ray_address is not None})
+    if many and out.suffix.lower() in SUFFIXES and not out.is_dir():
+        raise typer.BadParameter("names a file; a folder is written to a folder.", param_hint="OUT")
     request = Request(
         targets=shared,
         target_column=target_column,
@@ -99,13 +85,10 @@ def command(
         aspects=options.requested_aspects(aspect_lists, aspects),
         text_column=text_column,
         id_column=id_column,
-        separator=separator,
         layout=Layout(layout),
         probabilities=probabilities,
         every=every,
         evidence=evidence,
-        keep=keep or None,
-        prefix=prefix,
         escape_formulas=escape_formulas,
         chunk=chunk,
     )
@@ -115,14 +98,11 @@ def command(
     again: dict[str, Any] = {"resume": resume, "overwrite": overwrite}
     try:
         with progress_bar() as show:
-            if ray:
-                again |= {"address": ray_address, "workers": workers}
-                counts: Counts | None = _score_cluster(source, out, chosen, request, show, **again)
-            elif many:
-                counts = _score_folder(source, out, chosen, request, show, workers=workers, form=form, **again)
+            if many:
+                again |= {"ray": ray, "address": ray_address}
+                counts: Counts | None = _score_folder(source, out, chosen, request, show, workers=workers, **again)
             else:
-                table = None if to_stdout else Path(out)
-                counts = _score_one(Path(source), table, chosen, request, show, rejects=rejects, **again)
+                counts = _score_one(source, None if to_stdout else out, chosen, request, show, **again)
     except KeyboardInterrupt:
         if not to_stdout:
             warn("stopped; the same command with --resume goes on from here")
@@ -140,34 +120,32 @@ def _refuse(where: str, fits: bool, given: dict[str, bool]) -> None:
 def _score_one(
     source: Path, out: Path | None, model: "ModelChoice", request: "Request", show: Show, **given: Any
 ) -> "Counts | None":
-    from tabsa.scoring.single import rejects_file, score_table
-    from tabsa.tables.outputs import is_finished
+    from tabsa.scoring.single import score_table
+    from tabsa.tables.outputs import is_finished, rejects_file
 
     if out is not None and given["resume"] and is_finished(out):
         note(f"{out} is finished, and there is nothing to resume")
         return None
-    rejects = given.pop("rejects") or (rejects_file(out) if out else None)
     predictor, meter = model.load(), _Meter(show)
 
     def report(now: "Progress") -> None:
         meter.update(now.counts.rows, now.share, now.resumed)
 
-    ended = score_table(source, out, predictor, request, rejects=rejects, on_progress=report, **given)
-    see = f" (see {rejects})" if rejects and ended.counts.rejected else ""
+    ended = score_table(source, out, predictor, request, on_progress=report, **given)
+    see = f" (see {rejects_file(out)})" if out and ended.counts.rejected else ""
     meter.sum_up(ended.counts, ended.resumed, see)
     return ended.counts
 
 
 def _score_folder(
-    source: str, out: str, model: "ModelChoice", request: "Request", show: Show, *, workers: int | None, **given: Any
+    source: Path, out: Path, model: "ModelChoice", request: "Request", show: Show, *, workers: int | None, **given: Any
 ) -> "Counts":
     from tabsa.models.onnx.session import cores
     from tabsa.scoring.folders import find_tables, score_folder
 
     if workers is None:
-        tables = find_tables(Path(source), Path(out), given["form"])
-        workers = min(len(tables), max(1, cores() // max(1, model.threads)))
-    if workers > 1:
+        workers = min(len(find_tables(source, out)), max(1, cores() // max(1, model.threads)))
+    if workers > 1 or given["ray"]:
         model = model._replace(threads=model.threads or 1)
     meter = _Meter(show)
 
@@ -176,21 +154,10 @@ def _score_folder(
             warn(f"{name} failed: {why}")
         meter.update(job.counts.rows, (job.skipped + job.done + len(job.failed)) / job.tables)
 
-    ended = score_folder(Path(source), Path(out), model, request, workers=workers, on_table=report, **given)
+    ended = score_folder(source, out, model, request, workers=workers, on_table=report, **given)
     skipped = f" ({ended.skipped:,} were done before)" if ended.skipped else ""
     meter.sum_up(ended.counts, lead=f"{plural(ended.tables, 'table')}{skipped}, ")
     return ended.counts
-
-
-def _score_cluster(
-    source: str, out: str, model: "ModelChoice", request: "Request", show: Show, **given: Any
-) -> "Counts":
-    from tabsa.scoring.cluster import score_cluster
-
-    model, meter = model._replace(threads=model.threads or 1), _Meter(show)
-    counts = score_cluster(source, out, model, request, on_progress=lambda now: meter.update(now.rows, None), **given)
-    meter.sum_up(counts)
-    return counts
 
 
 class _Meter:

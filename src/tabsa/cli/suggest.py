@@ -11,7 +11,7 @@ from tabsa.cli.console import note, progress_bar
 
 def command(
     source: Annotated[Path, typer.Argument(metavar="TABLE", help="Texts, in any format of `tabsa score`.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Where the questions go, in any of these formats.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Where the questions go: .csv, .tsv or .jsonl.")],
     n: Annotated[int, typer.Option("--n", "-n", min=1, metavar="N", help="How many texts.")] = 50,
     questions: Annotated[int, options.option("N", "Questions a text, the least sure; 0 is all.", min=0)] = 3,
     targets: options.TargetsFile = None,
@@ -38,7 +38,6 @@ def command(
     """
     shared = options.shared_targets(targets, names, target_column, implied, model)
     from tabsa.datasets.loading import load as load_data
-    from tabsa.datasets.locate import expanded
     from tabsa.inference.predictor import load
     from tabsa.scoring.labelling import suggest_table
     from tabsa.scoring.request import Request
@@ -50,7 +49,7 @@ def command(
         aspects=options.requested_aspects(aspect_lists, aspects),
         text_column=text_column,
     )
-    known = () if labelled is None else [example.text for example in load_data(expanded(labelled), "all").examples]
+    known = () if labelled is None else [example.text for example in load_data(labelled.expanduser(), "all").examples]
     predictor = load(model)
     with progress_bar() as show:
         found = suggest_table(

@@ -89,14 +89,14 @@ def _check(source: Path, columns: "Columns | None") -> None:
 
 
 def _show(run: "RunConfig", fitted: "Fitted", folder: Path) -> None:
-    """Print what each seed, or each decision of a system without seeds, came to on dev, in percent."""
+    """Print what each seed came to on dev, in percent."""
     from rich.table import Table
 
     from tabsa.cli.progress import percentages
 
     split = run.data.dev if fitted.report is None else fitted.report.split
     typer.echo(f"{Path(run.data.name).name} {split}, %; {fitted.about}")
-    table = Table("" if fitted.report else "seed" if run.system.neural else "decision")
+    table = Table("seed" if run.system.neural and not fitted.report else "")
     for title in (["epoch"] if run.system.neural else []) + list(percentages([fitted.rows[0].dev])):
         table.add_column(title, justify="right")
     for row in fitted.rows:

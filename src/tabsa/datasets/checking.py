@@ -5,31 +5,26 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
 from tabsa.datasets.own import Draft, gather
 from tabsa.datasets.records import DEFAULT_COLUMNS, Columns, parse_row, settled_columns
 from tabsa.datasets.selection import Merger
-from tabsa.errors import DataError, DataWarning
+from tabsa.errors import DataError, DataWarning, nearest
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Dataset, Opinion, Target
-from tabsa.tables.fields import TORN, is_blank
+from tabsa.tables.fields import is_blank
 from tabsa.tables.reading import INPUT_SUFFIXES, BadRow, Row, read_rows, suffix_of
 
 # In the order of the findings: what stops the loading, what is learnt wrongly, what is learnt badly.
 CODES: Final = (
-    "guessed_text_column", "no_target_column", "unreadable", TORN, "no_opinion", "unknown_polarity", "conflicting",
-    "repeated", "target_not_in_text", "aspect_spellings", "rare_polarity", "rare_aspect",
+    "guessed_text_column", "no_target_column", "unreadable", "no_opinion", "unknown_polarity", "conflicting",
+    "target_not_in_text", "aspect_spellings", "rare_aspect",
 )  # fmt: skip
 POLARITIES: Final = (POSITIVE, NEGATIVE, NEUTRAL, MIXED, "conflict", NONE)
 FEWEST: Final = 10  # opinions that anything can be learnt from
 FEW: Final = 100  # opinions: figures of fewer say little
 FEW_TO_START: Final = 500  # opinions: a model that starts from nothing learns little from fewer
-_SIGNS: Final = {"+": POSITIVE, "+1": POSITIVE, "-": NEGATIVE, "-1": NEGATIVE, "\u22121": NEGATIVE}
-_CLOSE: Final = 0.75  # as difflib compares spellings
-_SEARCHED: Final = 500  # words of a text that are compared with a name
-_SEARCHES: Final = 1000  # findings after which they no longer are: it takes time
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +46,6 @@ class DataCheck:
     texts: int
     several_targets: int  # texts with two or more
     targets: Mapping[str, int]  # of all texts: named, unnamed, not_in_text
-    left_empty: int  # rows with an aspect and no polarity: they were not asked
     pairs: int  # of a target and an aspect that is asked of it, also those that are none
     opinions: int
     polarities: Mapping[str, int]  # opinions, the most frequent first
@@ -80,7 +74,6 @@ def check(path: Path, columns: Columns = DEFAULT_COLUMNS) -> DataCheck:
         texts=len(drafts),
         several_targets=sum(len(found) > 1 for found in targets),
         targets={"named": named[False, True], "unnamed": named[True, False], "not_in_text": named[False, False]},
-        left_empty=reading.left_empty,
         pairs=sum(len(aspects if wanted is None else wanted) * len(names) for wanted, names in questions),
         opinions=len(opinions),
         polarities=dict(polarities.most_common()),
@@ -95,13 +88,11 @@ class _Reading:
     def __init__(self, path: Path, columns: Columns) -> None:
         self.path, self.columns = path, columns
         self.unit = "line" if suffix_of(path, INPUT_SUFFIXES).startswith((".jsonl", ".ndjson")) else "row"
-        self.rows = self.left_empty = 0
+        self.rows = 0
         self.drafts: dict[str, Draft] = {}
         self.findings: list[Finding] = []
         self.texts: dict[Draft, int] = {}
         self.aspects: dict[str, int] = {}
-        self.polarities: dict[str, int] = {}
-        self._targets: dict[tuple[Draft, str], int] = {}
         self._labels: dict[tuple[Draft, str, str], tuple[str, int]] = {}  # polarities with their lines, by pair
 
     def read(self) -> None:
@@ -109,7 +100,7 @@ class _Reading:
         for row in read_rows(self.path):
             if isinstance(row, BadRow):
                 self.rows += 1
-                self._refuse(row.error, row.number, TORN if row.error.code == TORN else "unreadable")
+                self._refuse(row.error, row.number)
             elif not all(map(is_blank, row.values.values())):
                 if not self.texts:
                     self.columns, notes = settled_columns(self.path, row.values, self.columns)
@@ -127,39 +118,30 @@ class _Reading:
             self._refuse(e, row.number)
             return
         self.texts.setdefault(draft, row.number)
-        for target in record.targets:
-            self._targets.setdefault((draft, target.name), row.number)
         for aspect in (*(record.aspects or ()), *(opinion.aspect for opinion in record.opinions)):
             self.aspects.setdefault(aspect, row.number)
         for opinion in record.opinions:
             self.findings += self._label(draft, opinion, row.number)
-        self.left_empty += bool(record.unlabelled) and not record.withdrawn
         for target_name, aspect in record.unlabelled if record.withdrawn else ():
             self._labels.pop((draft, target_name, aspect), None)
 
     def _label(self, draft: Draft, opinion: Opinion, line: int) -> Iterator[Finding]:
-        """Find an unusual polarity, and a second label of a text's pair of a target and an aspect."""
+        """Find an unusual polarity, and a second label of a text's pair that is another."""
         polarity = opinion.polarity
-        self.polarities.setdefault(polarity, line)
         if polarity not in POLARITIES:
-            near = nearest_polarity(polarity)
-            hint = f"did you mean {near!r}?" if near else f"expected one of {', '.join(POLARITIES)}"
-            yield Finding("unknown_polarity", line, f"polarity {polarity!r}; {hint}")
+            yield Finding("unknown_polarity", line, f"polarity {polarity!r}{nearest(polarity, POLARITIES)}")
         pair = draft, opinion.target, opinion.aspect
-        if pair in self._labels:
-            before, place = self._labels[pair]
-            where = f"the same {self.unit}" if place == line else f"{self.unit} {place}"
+        before, place = self._labels.get(pair, (polarity, line))
+        if before != polarity:
             target = "the unnamed target" if opinion.target == UNNAMED else repr(opinion.target)
-            same = before == polarity
-            second = f"as in {where}" if same else f"but {before} in {where}"
-            message = f"{opinion.aspect!r} of {target} is {polarity}, {second}"
-            yield Finding("repeated" if same else "conflicting", line, message)
+            message = f"{opinion.aspect!r} of {target} is {polarity}, but {before} in {self.unit} {place}"
+            yield Finding("conflicting", line, message)
         self._labels[pair] = polarity, line
 
-    def _refuse(self, error: DataError, line: int, code: str = "unreadable") -> None:
+    def _refuse(self, error: DataError, line: int) -> None:
         """Note what loading would stop at; a finding has its line beside it, so the message goes without."""
         message = str(error).replace(f"{self.path} ", "")
-        self.findings.append(Finding(code, line, re.sub(r"^(?:row|line) \d+[:,]? ", "", message)))
+        self.findings.append(Finding("unreadable", line, re.sub(r"^(?:row|line) \d+[:,]? ", "", message)))
 
     def targets_of(self, draft: Draft) -> tuple[Target, ...]:
         """Return the targets as they would load; those that the text does not name are findings."""
@@ -169,10 +151,7 @@ class _Reading:
             self._refuse(e, self.texts[draft])
             return ()
         for name in draft.not_in_text(targets):
-            near = nearest_words(name, draft.text) if len(self.findings) < _SEARCHES else None
-            hint = f"; did you mean {near!r}?" if near else ""
-            message = f"{name!r} is not in the text{hint}"
-            self.findings.append(Finding("target_not_in_text", self._targets[draft, name], message))
+            self.findings.append(Finding("target_not_in_text", self.texts[draft], f"{name!r} is not in the text"))
         return targets
 
 
@@ -192,30 +171,10 @@ def _findings(reading: _Reading, aspects: Mapping[str, int], polarities: Mapping
         if sum(aspects[name] for name in names) < FEWEST:
             for name in names:
                 yield Finding("rare_aspect", lines[name], f"aspect {name!r} has {_opinions(aspects[name])}")
-    for name, count in polarities.items():  # misspelt ones are findings already
-        if count < FEWEST and (name in POLARITIES or not nearest_polarity(name)):
-            yield Finding("rare_polarity", reading.polarities[name], f"polarity {name!r} has {_opinions(count)}")
 
 
 def _opinions(count: int) -> str:
     return {0: "no opinion", 1: "1 opinion"}.get(count, f"{count:,} opinions")
-
-
-def nearest_polarity(polarity: str) -> str | None:
-    """Return the known polarity that this one begins, or that is spelt most like it, if any is close."""
-    if polarity in _SIGNS:
-        return _SIGNS[polarity]
-    begun = [known for known in POLARITIES if len(polarity) >= len("pos") and known.startswith(polarity)]
-    return next(iter(begun or get_close_matches(polarity, POLARITIES, n=1, cutoff=_CLOSE)), None)
-
-
-def nearest_words(name: str, text: str) -> str | None:
-    """Return the words of a text that are spelt most like a name, as many as it has, if any are close."""
-    words = [word.strip(".,;:!?\"'()") for word in text.split()[:_SEARCHED]]
-    size = len(name.split())
-    windows = {" ".join(words[n : n + size]).casefold(): " ".join(words[n : n + size]) for n in range(len(words))}
-    near = get_close_matches(name.casefold(), windows, n=1, cutoff=_CLOSE)
-    return windows[near[0]] if near else None
 
 
 def mostly_implied(dataset: Dataset) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 
 from tabsa.config import build
 from tabsa.datasets import everyday, open_sets, own, places, real, semeval2014, sentihood
-from tabsa.datasets.locate import exists, expanded
+from tabsa.datasets.locate import exists
 from tabsa.datasets.records import DEFAULT_COLUMNS, Columns
 from tabsa.errors import DataError, unknown_name
 from tabsa.schema import Dataset
@@ -43,17 +43,14 @@ def load(
         data_dir: the first folder to look in for a named dataset.
         aspects: the aspects to take, in this order, or "all"; by default those of the benchmark, or all there are.
         columns: your own file's names for its columns, those that are called otherwise: `{"text": "Review"}`.
-
-    Raises:
-        DataError: nothing has that name, or a file is malformed; the message names the file and the record.
-        DataNotFoundError: the files are not where data is looked for.
     """
     source = DATASETS.get(name) if isinstance(name, str) else None
     if source is None:
         written = isinstance(name, Path) or "/" in name or os.sep in name or name.lower().endswith(INPUT_SUFFIXES)
         if not written and not exists(Path(name)):
             raise unknown_name("dataset", str(name), DATASETS, also=", or the path of your own file or folder")
-        return own.load(expanded(Path(name)), split, aspects, named_columns(columns))
+        splits = own.read_splits(own.files_of(Path(name).expanduser()), named_columns(columns))
+        return own.dataset_of(str(Path(name).expanduser()), splits, split, aspects)
     if named_columns(columns) != DEFAULT_COLUMNS:
         raise DataError(f"{name} has columns of its own; name columns only for your own file")
     if split not in source.SPLITS:

@@ -4,13 +4,12 @@ import os
 import tomllib
 import zipfile
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from tabsa.errors import DataNotFoundError, FetchError, first_line
+from tabsa.errors import DataNotFoundError, first_line
 from tabsa.files import read_text
 
 ENVIRONMENT: Final = "TABSA_DATA"
@@ -24,17 +23,17 @@ def data_folders(data_dir: Path | str | None = None) -> list[Path]:
 
     The folder given (which must exist), `$TABSA_DATA`, `../shared/data` (from the current folder), the user's cache.
     """
-    given = [] if data_dir is None else [expanded(Path(data_dir))]
+    given = [] if data_dir is None else [Path(data_dir).expanduser()]
     if given and not given[0].is_dir():
         raise DataNotFoundError(f"the data folder {data_dir} is not there; expected a folder that holds datasets")
     named = os.environ.get(ENVIRONMENT)
-    return [*given, *([expanded(Path(named))] if named else []), Path("../shared/data"), cache_folder()]
+    return [*given, *([Path(named).expanduser()] if named else []), Path("../shared/data"), cache_folder()]
 
 
 def cache_folder() -> Path:
     """Return the user's cache, which `tabsa data fetch` fills; it may not exist yet."""
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))  # the specification has a relative path ignored
-    return (named if named.is_absolute() else expanded(Path("~/.cache"))) / "tabsa"
+    return (named if named.is_absolute() else Path("~/.cache").expanduser()) / "tabsa"
 
 
 def find(relative: str, data_dir: Path | str | None = None) -> Path:
@@ -56,13 +55,6 @@ def exists(path: Path) -> bool:
         return path.exists()
     except OSError:
         return False
-
-
-def expanded(path: Path) -> Path:
-    """Return the path with `~` written out, where there is such a user."""
-    with suppress(RuntimeError):
-        return path.expanduser()
-    return path
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +105,7 @@ def entry(name: str) -> Entry:
         if name == one.name or name in one.datasets:
             return one
     names = ", ".join(one.name for one in catalogue().values() if one.fetchable)
-    raise FetchError(f"there is nothing called {name!r} to fetch; choose one of {names}")
+    raise DataNotFoundError(f"there is nothing called {name!r} to fetch; choose one of {names}")
 
 
 def fetch(name: str, folder: Path, *, progress: bool = False) -> list[Path]:
@@ -122,11 +114,11 @@ def fetch(name: str, folder: Path, *, progress: bool = False) -> list[Path]:
     paths = [folder / file.path for file in wanted.files]
     if not wanted.fetchable:
         instead = f"put your own copy at {paths[0]}" if paths else f"it is in {wanted.home}"
-        raise FetchError(f"{name} cannot be fetched (licence: {wanted.licence}); {instead}")
+        raise DataNotFoundError(f"{name} cannot be fetched (licence: {wanted.licence}); {instead}")
     try:
         import pooch
     except ImportError as e:
-        raise FetchError("fetching needs pooch; install it with `pip install 'tabsa[data]'`") from e
+        raise DataNotFoundError("fetching needs pooch; install it with `pip install 'tabsa[data]'`") from e
     pooch.get_logger().setLevel("ERROR")
     for file in wanted.files if wanted.archive is None else (wanted.archive,):
         files = pooch.create(folder, base_url="", registry={file.path: file.sha256}, urls={file.path: file.url})
@@ -134,5 +126,5 @@ def fetch(name: str, folder: Path, *, progress: bool = False) -> list[Path]:
         try:
             files.fetch(file.path, unpack, pooch.HTTPDownloader(progressbar=progress))
         except (OSError, ValueError, zipfile.BadZipFile) as e:
-            raise FetchError(f"cannot fetch {file.url}: {first_line(e)}") from e
+            raise DataNotFoundError(f"cannot fetch {file.url}: {first_line(e)}") from e
     return paths

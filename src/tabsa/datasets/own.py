@@ -135,20 +135,14 @@ def _finder(names: tuple[tuple[str, tuple[str, ...]], ...]) -> TargetFinder:
     return TargetFinder(dict(names))
 
 
-def load(path: Path, split: str, aspects: Sequence[str] | None, columns: Columns) -> Dataset:
-    """Read one split of the user's own file, or of a folder that holds train.EXT, dev.EXT and test.EXT (or some).
-
-    Of a file, "all" is the whole; "train", "dev" and "test" are about 80, 10 and 10 percent, by a hash of the text.
-    """
-    return dataset_of(str(path), read_splits(_files(path), columns), split, aspects)
-
-
 def read_splits(files: Mapping[str, Path], columns: Columns = DEFAULT_COLUMNS) -> dict[str, list[Draft]]:
-    """Read the files of a dataset, one a split or one for "all", which is then split."""
+    """Read the files of a dataset, one a split or one for "all".
+
+    Of that one "train", "dev" and "test" are about 80, 10 and 10 percent, by a hash of the text.
+    """
     splits: dict[str, list[Draft]] = {}
     for part, path in files.items():
-        torn: list[str] = []
-        splits[part] = drafts_of(path, read_good_rows(path, on_torn=torn.append), columns, torn)
+        splits[part] = drafts_of(path, read_good_rows(path), columns)
     if ALL in splits:
         splits |= {split: [] for split in SPLITS}
         for draft in splits[ALL]:
@@ -195,17 +189,15 @@ def _frame_rows(frame: Any) -> list[Any]:
     return list(frame)
 
 
-def _files(path: Path) -> dict[str, Path]:
+def files_of(path: Path) -> dict[str, Path]:
+    """Return the files of a folder that holds train.EXT, dev.EXT and test.EXT (or some), or a file for "all"."""
     if not exists(path):
         formats = ", ".join(INPUT_SUFFIXES)
         raise DataNotFoundError(f"no file or folder {path}; expected a data file ({formats}) or a folder of splits")
     if not path.is_dir():
         return {ALL: path}
     places = [(split, path / f"{split}{suffix}") for split in SPLITS for suffix in INPUT_SUFFIXES]
-    found = [(split, file) for split, file in places if file.is_file()]
-    files = dict(found)
-    if len(files) < len(found):
-        raise DataError(f"{path} has {', '.join(file.name for _, file in found)}; keep one file a split")
+    files = {split: file for split, file in places if file.is_file()}
     if not files:
         raise DataNotFoundError(
             f"no split in the folder {path}; expected train.csv, dev.csv, test.csv (or {', '.join(INPUT_SUFFIXES[1:])})"
@@ -213,8 +205,8 @@ def _files(path: Path) -> dict[str, Path]:
     return files
 
 
-def drafts_of(path: Path | str, table: Iterable[Row], columns: Columns, torn: Sequence[str] = ()) -> list[Draft]:
-    """Gather the rows of a table, text by text; `torn` are lines that break off, known when all are read."""
+def drafts_of(path: Path | str, table: Iterable[Row], columns: Columns) -> list[Draft]:
+    """Gather the rows of a table, text by text."""
     drafts: dict[str, Draft] = {}
     settled, empty = None, 0
     for row in table:
@@ -234,9 +226,6 @@ def drafts_of(path: Path | str, table: Iterable[Row], columns: Columns, torn: Se
         raise DataError(f"{path}: no text has a label yet; fill in the column {columns.polarity!r}")
     if empty:
         warnings.warn(f"{path}: rows without a polarity count as not asked ({empty:,})", DataWarning, stacklevel=5)
-    if torn:
-        message = f"{path}: lines that break off are left out ({len(torn):,}, first {torn[0].removeprefix(f'{path} ')})"
-        warnings.warn(message, DataWarning, stacklevel=5)
     return labelled
 
 
@@ -246,11 +235,7 @@ def _aspects(name: str, wanted: Sequence[str] | None, occurring: tuple[str, ...]
         if not occurring:
             raise DataError(f"{name} holds no opinion, so its aspects are unknown; fill in aspect and polarity")
         return occurring
-    chosen = choose_aspects(wanted, known=(*occurring, *wanted), default=occurring)
-    if absent := [aspect for aspect in chosen if aspect not in occurring]:
-        message = f"{name}: no opinion on {', '.join(absent)}; its aspects are {', '.join(occurring) or 'none'}"
-        warnings.warn(message, DataWarning, stacklevel=4)
-    return chosen
+    return choose_aspects(wanted, known=(*occurring, *wanted), default=occurring)
 
 
 def labels_of(opinions: Iterable[Opinion]) -> tuple[str, ...]:

@@ -2,14 +2,13 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from tabsa.config import option
 from tabsa.errors import DataError
 from tabsa.schema import NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Opinion, Span
-from tabsa.tables.fields import guess_text_column, is_blank, list_columns, member, members
+from tabsa.tables.fields import guess_text_column, is_blank, list_columns, member, members, require_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +25,6 @@ class Columns:
 DEFAULT_COLUMNS: Final = Columns()
 _TAGS: Final = ("domain", "kind")  # columns
 _SHORT: Final = {"pos": POSITIVE, "neg": NEGATIVE, "neu": NEUTRAL}  # of polarities
-_FLAGS: Final = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
-# Words that a column's name has where it is not called as here.
-_SYNONYMS: Final = {
-    "id": ("id", "key", "number"),
-    "text": ("text", "review", "comment", "sentence", "content", "body", "message", "tweet", "feedback", "post"),
-    "target": ("target", "entity", "product", "brand", "place", "company", "item", "name"),
-    "aspect": ("aspect", "topic", "category", "feature", "attribute", "theme"),
-    "polarity": ("polarity", "sentiment", "label", "opinion", "class", "rating", "score"),
-}
 
 
 class Named(NamedTuple):
@@ -97,8 +87,8 @@ def parse_row(values: Mapping[str, object], columns: Columns, where: str) -> Rec
         unlabelled=tuple(unlabelled),
         aspects=_names(values, "aspects", where) or None,
         tags={tag: value for tag in _TAGS if tag in values and (value := _optional(values, tag, where))},
-        single_questions=_flag(values, "asked_only", where),
-        withdrawn=bool(unlabelled) and _flag(values, "withdrawn", where),
+        single_questions=_flag(values, "asked_only"),
+        withdrawn=bool(unlabelled) and _flag(values, "withdrawn"),
     )
 
 
@@ -147,12 +137,9 @@ def _names(values: Mapping[str, object], column: str, where: str) -> tuple[str, 
     return tuple(dict.fromkeys(name for item in items if (name := member({column: item}, column, str, where).strip())))
 
 
-def _flag(values: Mapping[str, object], column: str, where: str) -> bool:
+def _flag(values: Mapping[str, object], column: str) -> bool:
     """Read true or false; in a table of text yes or no."""
-    word = "no" if is_blank(values.get(column)) else str(values[column]).strip().lower()
-    if word not in _FLAGS:
-        raise DataError(f"{where}: {column!r} is {values[column]!r}; expected yes or no")
-    return _FLAGS[word]
+    return str(values.get(column)).strip().lower() in ("yes", "true", "1")
 
 
 def _optional(values: Mapping[str, object], column: str, where: str) -> str:
@@ -167,41 +154,20 @@ def settled_columns(path: Path | str, values: Mapping[str, object], columns: Col
     """Return the columns as a file has them, by its first row, and notes on what was not as named, by their codes.
 
     Where none was named, texts are in the column with most words, and a file may be without a column of targets.
-    Another one that is missing is an error with the names of those that are there, and the likeliest.
     """
     notes = {}
     roles = [columns.id, columns.target, columns.aspect, columns.polarity]
     if columns.text == DEFAULT_COLUMNS.text not in values and (guess := guess_text_column([values], roles)):
         columns = replace(columns, text=guess)
         notes["guessed_text_column"] = f"no column 'text': texts are taken from {guess!r}"
-    needed = {"text": columns.text}
-    if columns.id != DEFAULT_COLUMNS.id:
-        needed["id"] = columns.id
-    nested = _is_nested(values, columns)
-    if not nested:
-        needed |= {"aspect": columns.aspect, "polarity": columns.polarity}
-        if columns.target not in ("", DEFAULT_COLUMNS.target):
-            needed["target"] = columns.target
-    for role, name in needed.items():
-        if name not in values:
-            perhaps = f"; perhaps it is {guess!r}" if (guess := _guess(values, role, name)) else ""
-            message = f"{path} has no column {name!r}; it has {list_columns(values)}{perhaps}"
-            raise DataError(message, code="no_column", role=role, columns=list(values))
-    if columns.target and columns.target not in values and not nested:
-        columns = replace(columns, target="")
-        guess = _guess([name for name in values if name != columns.text], "target", "target")
-        notes["no_target_column"] = (
-            f"no column 'target' (only {list_columns(values)}): every text is taken to be about one thing that it does "
-            f"not name; if a column does{f' (perhaps {guess!r})' if guess else ''}, name it with --target-column "
-            "(in Python columns={'target': ...})"
-        )
+    wanted = [columns.text, None if columns.id == DEFAULT_COLUMNS.id else columns.id]
+    if not _is_nested(values, columns):
+        if columns.target == DEFAULT_COLUMNS.target not in values:
+            columns = replace(columns, target="")
+            notes["no_target_column"] = (
+                f"no column 'target' (only {list_columns(values)}): every text is taken to be about one thing that it "
+                "does not name; if a column does, name it with --target-column (in Python columns={'target': ...})"
+            )
+        wanted += [columns.target or None, columns.aspect, columns.polarity]
+    require_columns(path, values, wanted)
     return columns, notes
-
-
-def _guess(names: Collection[str], role: str, wanted: str) -> str | None:
-    """Return the column that is likeliest meant: by its spelling, or by the words in its name."""
-    folded = {name.casefold().strip(): name for name in names}
-    near = get_close_matches(wanted.casefold(), folded, n=1, cutoff=0.75)
-    if near:
-        return folded[near[0]]
-    return next((name for word in _SYNONYMS[role] for low, name in folded.items() if word in low), None)

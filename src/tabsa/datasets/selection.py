@@ -4,7 +4,6 @@ import hashlib
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from tabsa.errors import DataError, DataWarning, unknown_name
@@ -28,30 +27,24 @@ def choose_aspects(wanted: Sequence[str] | None, *, known: Sequence[str], defaul
     return names
 
 
-@dataclass(slots=True)
 class Merger:
     """Reduces opinions to one for each target-aspect pair, over any number of examples, and counts what it drops."""
 
-    repeated: int = 0
-    conflicting: int = 0
+    def __init__(self) -> None:
+        self.dropped = 0
 
     def merge(self, opinions: Iterable[Opinion]) -> tuple[Opinion, ...]:
-        """Return one example's opinions in order of first appearance; of two that conflict, the later one."""
-        merged: dict[tuple[str, str], Opinion] = {}
-        for opinion in opinions:
-            earlier = merged.get(pair := (opinion.target, opinion.aspect))
-            self.repeated += earlier == opinion
-            self.conflicting += earlier is not None and earlier != opinion
-            merged[pair] = opinion
+        """Return one example's opinions in order of first appearance; of two on one pair, the later one."""
+        every = list(opinions)
+        merged = {(one.target, one.aspect): one for one in every}
+        self.dropped += len(every) - len(merged)
         return tuple(merged.values())
 
     def warn(self, where: str) -> None:
         """Give one `DataWarning` that counts what was dropped, if anything was."""
-        counts = {"repeated": self.repeated, "conflicting": self.conflicting}
-        dropped = [f"{count} {kind}" for kind, count in counts.items() if count]
-        if dropped:
-            noun = "opinion" if (self.conflicting or self.repeated) == 1 else "opinions"
-            warnings.warn(f"{where}: dropped {' and '.join(dropped)} {noun}", DataWarning, stacklevel=4)
+        if self.dropped:
+            message = f"{where}: dropped {self.dropped} repeated or conflicting opinion{'s' * (self.dropped > 1)}"
+            warnings.warn(message, DataWarning, stacklevel=4)
 
 
 def share(text: str) -> float:

@@ -12,7 +12,6 @@ from typing import Final
 from tabsa.datasets.locate import find
 from tabsa.datasets.selection import Merger, choose_aspects, share
 from tabsa.errors import DataError
-from tabsa.files import reason
 from tabsa.schema import NEGATIVE, NEUTRAL, NONE, POSITIVE, Dataset, Example, Opinion, Target
 
 SPLITS: Final = ("train", "dev", "train+dev", "test")
@@ -30,11 +29,13 @@ def load(name: str, split: str, *, data_dir: Path | None = None, aspects: Sequen
     merger = Merger()
     examples = []
     for number, sentence in enumerate(_sentences(path), start=1):
-        where = f"{path} sentence {number}"
         identifier, text = sentence.get("id"), sentence.findtext("text")
-        if not identifier or not text:
-            raise DataError(f"{where} lacks its {'text' if identifier else 'id'}; expected a SemEval-2014 sentence")
-        opinions = [opinion for opinion in _opinions(sentence, where) if opinion.aspect in chosen]
+        categories = sentence.iterfind("aspectCategories/aspectCategory")
+        found = [Opinion(TARGET, one.get("category", ""), one.get("polarity", "")) for one in categories]
+        wrong = any(one.aspect not in ASPECTS or one.polarity not in LABELS[1:] for one in found)
+        if not identifier or not text or sentence.find("aspectCategories") is None or wrong:
+            raise DataError(f"{path} sentence {number} is none of the restaurants of SemEval-2014 with gold categories")
+        opinions = [opinion for opinion in found if opinion.aspect in chosen]
         if split in ("test", "train+dev") or (share(text) < _DEV_SHARE) == (split == "dev"):
             merged = tuple(opinion for opinion in merger.merge(opinions) if opinion.polarity in labels)
             examples.append(Example(identifier, text, (Target(TARGET, implied=True),), merged))
@@ -45,21 +46,8 @@ def load(name: str, split: str, *, data_dir: Path | None = None, aspects: Sequen
 def _sentences(path: Path) -> list[ET.Element]:
     try:
         root = ET.fromstring(path.read_bytes())  # noqa: S314 (expat 2.4 refuses what expands without end)
-    except OSError as e:
-        raise DataError(f"cannot read {path}: {reason(e)}") from e
-    except (ET.ParseError, ValueError, LookupError) as e:  # the last two: an encoding that is unknown
+    except (OSError, ET.ParseError, ValueError, LookupError) as e:  # the last two: an encoding that is unknown
         raise DataError(f"{path} is not XML: {e}") from e
     if root.tag != "sentences" or not len(root):
         raise DataError(f"{path} is not a list of <sentence>s in <sentences>; expected a SemEval-2014 file")
     return list(root)
-
-
-def _opinions(sentence: ET.Element, where: str) -> list[Opinion]:
-    categories = sentence.find("aspectCategories")
-    if categories is None:
-        raise DataError(f"{where} has no <aspectCategories>; expected the restaurant file with gold categories")
-    opinions = [Opinion(TARGET, one.get("category", ""), one.get("polarity", "")) for one in categories]
-    for opinion in opinions:
-        if opinion.aspect not in ASPECTS or opinion.polarity not in LABELS[1:]:
-            raise DataError(f"{where} has the category {opinion.aspect!r}, {opinion.polarity!r}; expected a gold one")
-    return opinions

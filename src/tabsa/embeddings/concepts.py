@@ -100,31 +100,21 @@ def read_concepts(path: Path) -> ConceptTable:
     header, *lines = (line.split("\t") for line in text.split("\n"))
     numbers = [n for n, column in enumerate(header) if column != _NAME and not _TEXT.fullmatch(column)]
     if header.count(_NAME) != 1 or not numbers:
-        missing = f"no column of numbers beside '{_NAME}'" if _NAME in header else f"no column '{_NAME}'"
-        raise DataError(f"{path} has {missing}; expected tab-separated columns, named in the first line")
-    name = header.index(_NAME)
-    rows: dict[str, int] = {}
-    matrix = np.zeros((len(lines) + 1, len(numbers)), np.float16)  # rounded to what a model folder stores
+        raise DataError(f"{path}: expected tab-separated columns, named in the first line: '{_NAME}', and numbers")
+    found: dict[str, list[float]] = {}
     for row, fields in enumerate(lines, start=2):
-        if len(fields) != len(header):
-            raise DataError(f"{path}, row {row}: {len(fields)} columns; expected {len(header)}, as in the first line")
-        concept = "_".join(fields[name].lower().replace("_", " ").split())
-        if not concept or concept in rows:
-            problem = f"'{concept}' is in row {rows[concept]} already" if concept else "no concept"
-            raise DataError(f"{path}, row {row}: {problem}; expected each concept once")
-        rows[concept] = row
-        matrix[row - 1] = [_number(path, row, header[n], fields[n]) for n in numbers]
-    return ConceptTable(("", *rows), matrix.astype(np.float32), VectorSource(path.name, sha256(path)))
-
-
-def _number(path: Path, row: int, column: str, text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = np.nan
-    if not abs(number) < 65_504:  # what float16 holds; false for NaN, too
-        raise DataError(f"{path}, row {row}: '{column}' is {text!r}; expected a number below 65,504")
-    return number
+        try:
+            concept = "_".join(fields[header.index(_NAME)].lower().replace("_", " ").split())
+            vector = [float(fields[n]) for n in numbers]
+        except (IndexError, ValueError) as e:
+            raise DataError(f"{path}, row {row}: {e}; expected a concept and {len(numbers)} numbers") from e
+        if not concept or concept in found:
+            raise DataError(f"{path}, row {row}: '{concept}'; expected each concept once")
+        found[concept] = vector
+    matrix = np.array([[0.0] * len(numbers), *found.values()], np.float16)  # rounded to what a model folder stores
+    if not np.isfinite(matrix).all():
+        raise DataError(f"{path}: expected numbers below 65,504")
+    return ConceptTable(("", *found), matrix.astype(np.float32), VectorSource(path.name, sha256(path)))
 
 
 # A word may be looked up by what it may be an inflection of: English, by rule. A rule may give a form that is no word,

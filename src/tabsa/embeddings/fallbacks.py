@@ -16,13 +16,12 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 How: TypeAlias = Literal["exact", "case", "clitic", "number", "punctuation", "parts", "random"]
-WAYS: Final[tuple[How, ...]] = get_args(How)
 
 
 def random_vector(word: str, dim: int, *, scale: float) -> NDArray[np.float32]:
@@ -62,8 +61,6 @@ def parts(word: str) -> list[str]:
 
 
 _JOINTS: Final = re.compile(r"[^\w'’]+|_+")
-
-
 _APOSTROPHES: Final = str.maketrans(dict.fromkeys("‘’‛ʼ＇`´", "'"))
 _CLITICS: Final = dict(
     pair.split() for pair in ("n't not", "'ve have", "'re are", "'ll will", "'m am", "'d would", "'s is")

@@ -1,9 +1,8 @@
 """Read word vectors from text: one word and its numbers a line, plain or in a zip, with a header or without.
 
 A line's numbers are parsed only where its word is wanted, so a small vocabulary costs about as much as reading the
-bytes. Checked are the first 1,000 lines, every line that is wanted, the last line and the header's count. A word may
-contain spaces (the numbers are the *last* N fields); the first of a repeated word counts; one that is not UTF-8 is left
-out.
+bytes. Checked are the first 1,000 lines, every line that is wanted and the last line. A word may contain spaces (the
+numbers are the *last* N fields); the first of a repeated word counts; one that is not UTF-8 is left out.
 """
 
 import io
@@ -11,7 +10,6 @@ import math
 import zipfile
 import zlib
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -29,7 +27,6 @@ from tabsa.files import reason, sha256
 _BUFFER: Final = 1 << 20
 _LONGEST_LINE: Final = 1 << 20  # a file without line ends must not be read into memory as one line
 _SAMPLE: Final = 1000  # lines always checked, from which the scale is taken
-_LAYOUT_LINES: Final = 100  # of these, the ones that show how many numbers a line has
 
 
 def read_vectors(path: str | Path, words: Iterable[str] | None = None, *, first: int = 0) -> WordVectors:
@@ -44,17 +41,18 @@ def read_vectors(path: str | Path, words: Iterable[str] | None = None, *, first:
     try:
         with _opened(path) as stream, ThreadPoolExecutor(1) as pool:
             lines = iter(partial(stream.readline, _LONGEST_LINE), b"")
-            head = list(islice(lines, _SAMPLE)) or [b""]
-            head[0] = head[0].removeprefix(b"\xef\xbb\xbf")
-            header = head[0].split()
-            count, size = map(int, header) if len(header) == 2 and all(map(bytes.isdigit, header)) else (0, 0)
-            start = 2 if size else 1
-            dim, scale = _layout(list(enumerate(head, 1))[start - 1 :], path)
-            if size not in (0, dim):
-                raise DataError(f"{path} holds no word vectors; its header says {size} numbers, its lines have {dim}")
+            head = list(islice(lines, _SAMPLE))
+            start = 2 if head and len(head[0].split()) == 2 and head[0].replace(b" ", b"").strip().isdigit() else 1
+            sample = [(number, line) for number, line in enumerate(head, 1) if number >= start and line.strip()]
+            # The first word has no space in it, whatever later ones have.
+            dim = len(sample[0][1].rstrip().split(b" ")) - 1 if sample else 0
+            if dim == 0:
+                raise DataError(f"{path} holds no word vectors; expected a word and its numbers, single spaces between")
+            numbers = [_numbers(_fields(line, dim, number, path), number, path) for number, line in sample]
+            scale = float(f"{np.sqrt(np.mean(np.square(numbers, dtype=np.float64))):.3g}") or GLOVE_SCALE
             digest = pool.submit(sha256, path)  # beside the scan, because hashing takes as long
             numbered = enumerate(chain(head[start - 1 :], lines), start)
-            tokens, values = _scan(numbered, dim, start + first, start + count - 1, wanted, path)
+            tokens, values = _scan(numbered, dim, start + first, wanted, path)
             source = VectorSource(path.name, digest.result())
     except (EOFError, zlib.error, zipfile.BadZipFile) as e:
         raise DataError(f"{path} is damaged or cut short ({e}); fetch it again") from e
@@ -75,39 +73,13 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
         names = [n for n in archive.namelist() if not n.endswith("/") and not n.startswith("__MACOSX/")]
         if len(names) != 1:
             raise DataError(f"{path} holds {', '.join(names) or 'nothing'}; unpack the file of vectors that you want")
-        try:
-            stream = archive.open(names[0])
-        except RuntimeError as e:  # encrypted, or a compression that zipfile does not know
-            raise DataError(f"cannot unpack {path} ({e}); unpack it first") from e
-        with io.BufferedReader(cast("io.RawIOBase", stream), _BUFFER) as lines:  # zipfile finds lines in Python, slowly
+        # zipfile finds lines in Python, slowly
+        with archive.open(names[0]) as stream, io.BufferedReader(cast("io.RawIOBase", stream), _BUFFER) as lines:
             yield lines
 
 
-def _layout(lines: list[tuple[int, bytes]], path: Path) -> tuple[int, float]:
-    """Return how many numbers a line has, and their scale; raise where the first lines are not word vectors."""
-    lines = [(number, line) for number, line in lines if line.strip()]
-    counts = Counter(_trailing_numbers(line) for _, line in lines[:_LAYOUT_LINES])
-    # Most lines agree, whatever the few with a word that contains spaces, or a broken one, seem to have.
-    dim = counts.most_common(1)[0][0] if counts else 0
-    if dim == 0:
-        raise DataError(f"{path} holds no word vectors; a word and its numbers, single spaces between, were expected")
-    sample = [_numbers(_fields(line, dim, number, path), number, path) for number, line in lines]
-    return dim, float(f"{np.sqrt(np.mean(np.square(sample, dtype=np.float64))):.3g}") or GLOVE_SCALE
-
-
-def _trailing_numbers(line: bytes) -> int:
-    """Count the fields at the end that are numbers; the first field is always (part of) the word."""
-    fields = line.rstrip().split(b" ")[1:]
-    for count, text in enumerate(reversed(fields)):
-        try:
-            float(text)
-        except ValueError:
-            return count
-    return len(fields)
-
-
 def _scan(
-    lines: Iterable[tuple[int, bytes]], dim: int, taken_until: int, last: int, wanted: set[bytes] | None, path: Path
+    lines: Iterable[tuple[int, bytes]], dim: int, taken_until: int, wanted: set[bytes] | None, path: Path
 ) -> tuple[list[bytes], "array[float]"]:
     """Return the words of the lines before `taken_until` and those that are wanted, and their numbers in a row."""
     tokens: dict[bytes, None] = {}
@@ -127,8 +99,6 @@ def _scan(
             tokens[token] = None
     if line.strip():
         _fields(line, dim, number, path)
-    if number < last:
-        raise DataError(f"{path} is cut short: its header says {last - 1} lines")
     return list(tokens), values
 
 

@@ -1,21 +1,14 @@
-"""One vector for each word, how each was found, how much of a text that covers, and alignment with another file.
+"""One vector for each word, how each was found, and alignment with another file (docs/vectors.md)."""
 
-wanted = {spelling for word in words for spelling in candidates(word)}
-vectors = read_vectors("glove.840B.300d.zip", wanted)
-table = lookup(words, vectors)      # the vector of "n't" is that of "not", where the file has no "n't"
-coverage(table, token_counts)
-"""
-
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.embeddings.fallbacks import WAYS, How, parts, random_vector, spellings
-from tabsa.errors import DataError
+from tabsa.embeddings.fallbacks import How, parts, random_vector, spellings
 
 _RIDGE: Final = 1e-3  # of the mean variance: enough for a map to exist, too little to matter where words are many
 GLOVE_SCALE: Final = 0.38  # of GloVe 840B: for a file of zeros, and where there is no file
@@ -38,13 +31,11 @@ class WordVectors:
     scale: float  # the root mean square of the vectors' elements, for made-up ones
     source: VectorSource | None = None
     how: tuple[How, ...] = ()  # for each word how it was found, where it was looked up
-    index: dict[str, int] = field(init=False, repr=False)  # the row of each word
 
-    def __post_init__(self) -> None:
-        index = {word: row for row, word in enumerate(self.words)}
-        if len(index) < len(self.words):
-            raise ValueError("a word is given twice; give each word once")
-        object.__setattr__(self, "index", index)
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The row of each word."""
+        return {word: row for row, word in enumerate(self.words)}
 
     @property
     def dim(self) -> int:
@@ -53,9 +44,6 @@ class WordVectors:
 
     def __len__(self) -> int:
         return len(self.words)
-
-    def __contains__(self, word: object) -> bool:
-        return word in self.index
 
     def __getitem__(self, word: str) -> NDArray[np.float32]:
         row: NDArray[np.float32] = self.matrix[self.index[word]]
@@ -96,26 +84,10 @@ def hashed_vectors(words: Iterable[str], dim: int, *, scale: float = GLOVE_SCALE
     return lookup(words, WordVectors((), np.zeros((0, dim), np.float32), scale))
 
 
-def coverage(table: WordVectors, token_counts: Mapping[str, int]) -> dict[str, Any]:
-    """Count how the words of a text were found, of how often each occurs.
-
-    `types` and `tokens` are by way, `known_tokens` is the share with a vector that is not random, and `unknown` has the
-    other words with how often they occur, the most frequent first.
-    """
-    types: Counter[How] = Counter()
-    tokens: Counter[How] = Counter()
-    for word, count in token_counts.items():
-        way = table.how[table.index[word]]
-        types[way] += 1
-        tokens[way] += count
-    ways = [way for way in WAYS if way in types]
-    unknown = [[word, count] for word, count in token_counts.items() if table.how[table.index[word]] == "random"]
-    return {
-        "types": {way: types[way] for way in ways},
-        "tokens": {way: tokens[way] for way in ways},
-        "known_tokens": (tokens.total() - tokens["random"]) / max(1, tokens.total()),
-        "unknown": sorted(unknown, key=lambda pair: (-pair[1], pair[0])),
-    }
+def known_share(table: WordVectors, token_counts: Mapping[str, int]) -> float:
+    """Return the share of a text's tokens that have a vector in `table` which is not random."""
+    known = sum(count for word, count in token_counts.items() if table.how[table.index[word]] != "random")
+    return known / max(1, sum(token_counts.values()))
 
 
 def align(words: Iterable[str], vectors: WordVectors, other: WordVectors) -> WordVectors:
@@ -128,9 +100,6 @@ def align(words: Iterable[str], vectors: WordVectors, other: WordVectors) -> Wor
     if not added:
         return vectors
     shared = [(row, other.index[word]) for row, word in enumerate(vectors.words) if word in other.index]
-    if len(shared) <= other.dim:
-        problem = f"the two files of word vectors share {len(shared)} words"
-        raise DataError(f"{problem}; aligning one with the other takes more than {other.dim}")
     here, there = (np.array(side) for side in zip(*shared, strict=True))
     x, y = other.matrix[there], vectors.matrix[here]
     from_mean, to_mean = x.mean(0, dtype=np.float64), y.mean(0, dtype=np.float64)

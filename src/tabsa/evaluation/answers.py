@@ -96,9 +96,6 @@ class Answers:
             rows = AspectRows(self.group_gold[at][:, None], self.group_probabilities[at][:, None], group[places])
             yield name, rows
 
-    def __len__(self) -> int:
-        return len(self.gold)
-
     def __iter__(self) -> Iterator[AnsweredQuestion]:
         labels = self.dataset.labels
         given = zip(self.dataset.questions(), self.predicted.tolist(), self.probabilities.tolist(), strict=True)

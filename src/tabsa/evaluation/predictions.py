@@ -2,11 +2,9 @@
 
     {"id": 1430, "target": "LOCATION1", "aspect": "price", "probabilities": {"none": 0.1, "positive": 0.9, ...}}
 
-JSON Lines in UTF-8, gzip-compressed where the name ends in `.gz`. Rows come in any order, each exactly once;
-other keys and blank lines are ignored.
+JSON Lines in UTF-8. Rows come in any order, each exactly once; other keys and blank lines are ignored.
 """
 
-import json
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
@@ -16,11 +14,10 @@ from numpy.typing import NDArray
 
 from tabsa.errors import DataError
 from tabsa.schema import UNNAMED, Dataset
-from tabsa.tables.reading import Values, read_good_rows
+from tabsa.tables.fields import member
+from tabsa.tables.reading import read_good_rows
 
-# How far the probabilities of a row may be from summing to 1: room for figures rounded to three decimals.
-_TOLERANCE: Final = 1e-3
-_KINDS: Final = {"id": str | int, "target": str, "aspect": str, "probabilities": dict}
+_TOLERANCE: Final = 1e-3  # of a row's sum: room for figures rounded to three decimals
 
 
 def read_predictions(path: Path, dataset: Dataset, *, skip: Collection[str] = ()) -> NDArray[np.float64]:
@@ -30,31 +27,32 @@ def read_predictions(path: Path, dataset: Dataset, *, skip: Collection[str] = ()
     """
     named = f"{dataset.name} {dataset.split}"
     groups = list(dataset.groups())
-    numbers: dict[str, dict[str, int]] = {}  # of each group in the dataset's order: id -> target -> number
-    for number, (example, target) in enumerate(groups):
-        if numbers.setdefault(example.id, {}).setdefault(target.name, number) != number:
-            twice = f"the id {example.id!r} with the target {target.name!r} twice"
-            raise DataError(f"{named} has {twice}; expected them to tell rows apart")
+    numbers = {(example.id, target.name): number for number, (example, target) in enumerate(groups)}
     probabilities = np.zeros((len(groups), len(dataset.aspects), len(dataset.labels)))
     lines = np.zeros(probabilities.shape[:2], dtype=np.int64)  # where each row stands in the file
     for where, values, number in read_good_rows(path):
-        try:
-            row = _checked(values)
-            if row["aspect"] in skip:
-                continue
-            targets = numbers.get(str(row["id"]))
-            if targets is None:
-                raise DataError(f"the id {_short(row['id'])} is not in {named}", code="id_unknown")
-            for key, names in (("target", targets), ("aspect", dataset.aspects)):
-                if row[key] not in names:
-                    raise DataError(f"unknown {key} {_short(row[key])}; expected one of {', '.join(names)}")
-            place = targets[row["target"]], dataset.aspects.index(row["aspect"])
-            if lines[place]:
-                raise DataError(f"repeats the row of line {lines[place]}; expected each row once")
-            lines[place] = number
-            probabilities[place] = _vector(row["probabilities"], dataset.labels)
-        except DataError as e:
-            raise DataError(f"{where}: {e}", code=e.code) from e
+        aspect = member(values, "aspect", str, where)
+        if aspect in skip:
+            continue
+        name = UNNAMED if values.get("target", UNNAMED) is None else member(values, "target", str, where)
+        group = numbers.get((str(values.get("id")), name))
+        if group is None:
+            message = f"{where}: there is no target {name!r} under the id {values.get('id')!r:.60} in {named}"
+            raise DataError(message, code="id_unknown")
+        if aspect not in dataset.aspects:
+            raise DataError(f"{where}: unknown aspect {aspect!r}; expected one of {', '.join(dataset.aspects)}")
+        place = group, dataset.aspects.index(aspect)
+        if lines[place]:
+            raise DataError(f"{where} repeats the row of line {lines[place]}; expected each row once")
+        lines[place] = number
+        given = member(values, "probabilities", dict, where)
+        shares: list[Any] = [given.get(label) for label in dataset.labels]
+        right = given.keys() == set(dataset.labels) and all(type(share) in (int, float) for share in shares)
+        # The slack is for rounding errors; NaN compares as false.
+        if not (right and min(shares) >= 0 and abs(sum(shares) - 1) <= _TOLERANCE + 1e-9):
+            expected = f"expected {', '.join(dataset.labels)} with the sum 1 (give or take {_TOLERANCE})"
+            raise DataError(f"{where}: the probabilities are {given!r:.100}; {expected}")
+        probabilities[place] = shares
     missing = np.argwhere(lines == 0)
     if len(missing):
         (example, target), aspect = groups[missing[0][0]], dataset.aspects[missing[0][1]]
@@ -63,33 +61,3 @@ def read_predictions(path: Path, dataset: Dataset, *, skip: Collection[str] = ()
             f"first is id {example.id}, target {target.name!r}, aspect {aspect!r}"
         )
     return probabilities
-
-
-def _checked(row: Values) -> dict[str, Any]:
-    """Return a row whose fields are all there, and of their kinds."""
-    if lacking := [key for key in _KINDS if key not in row]:
-        raise DataError(f'no "{lacking[0]}"; expected "id", "target", "aspect" and "probabilities"')
-    checked: dict[str, Any] = {**row, "target": UNNAMED if row["target"] is None else row["target"]}
-    for key, kind in _KINDS.items():
-        if not isinstance(checked[key], kind) or isinstance(checked[key], bool):
-            expected = "expected id, target and aspect as texts, and an object"
-            raise DataError(f"{_short(checked[key])} is no {key}; {expected}")
-    return checked
-
-
-def _vector(given: dict[str, Any], labels: tuple[str, ...]) -> list[float]:
-    if given.keys() != set(labels):
-        raise DataError(f"probabilities of {_short([*given])}; expected {', '.join(labels)}")
-    for label, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1 + _TOLERANCE:
-            raise DataError(f"the probability of {label!r} is {_short(value)}; expected a number from 0 to 1")
-    vector = [float(given[label]) for label in labels]
-    if abs(sum(vector) - 1) > _TOLERANCE + 1e-9:  # the slack is for rounding errors
-        raise DataError(f"the probabilities sum to {sum(vector):.6g}; expected 1 (give or take {_TOLERANCE})")
-    return vector
-
-
-def _short(value: object) -> str:
-    """Return a value out of a user's file, as JSON and fit for one line."""
-    text = json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace").decode()
-    return text if len(text) <= 60 else text[:59] + "…"

@@ -1,7 +1,6 @@
 """Predictions and gold -> Report: every figure in both families, parts of them, mistakes, and how far chance goes."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEW: Final = 100  # opinions; with fewer, figures of two models are hardly ever told apart
-TAGS: Final = ("kind", "domain")  # what a text may be marked with (`Example.tags`)
 _NOT_IN_JSON: Final = ("errors", "answers", "history", "resamples")
 
 
@@ -53,19 +51,6 @@ class LabelReport:
 
 
 @dataclass(frozen=True, slots=True)
-class TagReport:
-    """The figures of single questions for texts that are marked alike (`metrics.question_metrics`)."""
-
-    texts: int
-    questions: int
-    opinions: int
-    opinion_f1: float
-    presence_f1: float
-    polarity_accuracy: float
-    false_opinions: float
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """The figures of predictions on one split of a dataset: fractions, NaN where not defined."""
 
@@ -80,7 +65,6 @@ class Report:
     intervals: dict[str, dict[str, tuple[float, float]]] | None  # 95% of the figures of `sun`, `ma` and `questions`
     confusion: dict[str, dict[str, int]]  # `confusion[gold][predicted]`: how many questions
     labels: dict[str, LabelReport]  # the figures of each polarity, and of `none`
-    tags: dict[str, dict[str, TagReport]]  # the figures by `kind` and by `domain` of text, where the data has them
     reliability: dict[str, Reliability]  # confidence against accuracy: of each `answer`, of `presence`, of `polarity`
     notes: tuple[str, ...]  # warnings to readers, such as that the figures rest on few opinions
     model: str = ""  # the name of what was scored
@@ -113,7 +97,7 @@ class Report:
         return draw_report(self)
 
     def write_errors(self, path: str | Path) -> Path:
-        """Write every wrong answer as a row: .csv, .tsv, .jsonl or .parquet, by the name."""
+        """Write every wrong answer as a row: .csv, .tsv or .jsonl, by the name."""
         return write_errors(self.errors, self.answers.dataset.labels, path)
 
     def __rich__(self) -> Group:
@@ -169,7 +153,6 @@ def evaluate(
         intervals=resamples.intervals() if resamples else None,
         confusion=confused,
         labels=label_reports(confused),
-        tags={tag: found for tag in TAGS if (found := _tag_reports(answers, tag))},
         reliability={
             "answer": reliability(shares.max(-1), answers.predicted == gold),
             "presence": presence_reliability(gold, shares),
@@ -200,20 +183,6 @@ def label_reports(counts: dict[str, dict[str, int]]) -> dict[str, LabelReport]:
         f1 = 2 * right / (gold + predicted) if gold + predicted else math.nan
         reports[label] = LabelReport(gold, predicted, right, precision, recall, f1)
     return reports
-
-
-def _tag_reports(answers: Answers, tag: str) -> dict[str, TagReport]:
-    """Return the figures for texts by a tag's values, those with most questions first."""
-    of_text = np.array([example.tags.get(tag, "") for example in answers.dataset.examples])
-    texts, of_question = Counter(of_text.tolist()), of_text[answers.texts]
-    gold, probabilities = answers.gold, answers.probabilities
-    found = {}
-    for value in texts:
-        ours = of_question == value
-        if value and ours.any():
-            figures = metrics.question_metrics(gold[ours], probabilities[ours])
-            found[value] = TagReport(texts[value], int(ours.sum()), int((gold[ours] > 0).sum()), **figures)
-    return dict(sorted(found.items(), key=lambda item: -item[1].questions))
 
 
 def _aspect_report(dataset: Dataset, column: AspectRows) -> AspectReport:

@@ -167,12 +167,10 @@ def write_errors(errors: Sequence[AnsweredQuestion], labels: Sequence[str], path
     """Write one row a mistake: question, gold label, predicted label, probabilities; an unnamed target is null."""
     from tabsa.tables.writing import write_table
 
-    column = {label: f"p_{label}" if label in (*_ERROR_COLUMNS, "probability") else label for label in labels}
-    types = dict.fromkeys(_ERROR_COLUMNS, str) | dict.fromkeys(("probability", *column.values()), float)
     rows: list[Values] = []
     for one in errors:
         question = (one.example.id, one.text, one.target.name or None, one.aspect, one.gold, one.predicted)
-        shares = {column[label]: round(share, 6) for label, share in one.probabilities.items()}
+        shares = {label: round(share, 6) for label, share in one.probabilities.items()}
         row = dict(zip(_ERROR_COLUMNS, question, strict=True))
         rows.append({**row, "probability": round(one.probability, 6), **shares})
-    return write_table(path, types, rows)
+    return write_table(path, [*_ERROR_COLUMNS, "probability", *labels], rows)

@@ -34,7 +34,7 @@ class ModelOutput:
 class Network(nn.Module):
     """A neural system for `S` seeds at once; parameters and answers carry the seeds in front."""
 
-    capturable: ClassVar[bool] = False  # whether `forward` never waits for the GPU, given `Context.live`
+    capturable: ClassVar[bool] = False  # whether `forward` never waits for the GPU
     fused: ClassVar[bool] = False  # whether the optimiser is worth a kernel of its own
 
     def __init__(self, labels: int, seeds: Sequence[int]) -> None:

@@ -21,20 +21,18 @@ class ChangedNetworkError(ModelError):
 
 
 def export(folder: ModelFolder, precision: Precision = "float32") -> Path:
-    """Write the folder's `model.onnx`, or in int8 its `model.int8.onnx`, and return its path.
+    """Write the folder's `model.onnx`, and return its path.
 
     A system with several graphs names them itself; the path is then the first one's. Raises a ChangedNetworkError where
     the network was changed, such as its memory cell, and its graph was not.
     """
     system = system_of(folder)
-    able = [name for name, other in SYSTEMS.items() if (other.int8 if precision == "int8" else other.graph)]
+    able = [name for name, other in SYSTEMS.items() if (other.open_aspects if precision == "int8" else other.graph)]
     if system.name not in able:
-        why = "cannot be exported in int8" if system.graph else "needs no graph to predict, and has none to export"
+        why = "cannot be exported in int8" if system.graph else "has no graph to export, and predicts without"
         raise ModelError(f"a '{system.name}' {why}; these can: {', '.join(able)}")
     if not find_spec("onnx"):
         raise ModelError("exporting needs the package onnx: pip install 'tabsa[train]'")
-    if not folder.weights:  # read now, because numbers that are none are refused there
-        raise ModelError(f"{folder.path} has no weights")
     system.read_options(folder)  # refuses those that no model has
     if find_spec("torch") and not system.open_aspects:  # without PyTorch nobody trained anything here
         _compare_with_network(folder, system)

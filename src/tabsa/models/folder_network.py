@@ -1,12 +1,13 @@
 """A model folder's network in PyTorch, as training had it: to go on from, to compare a graph with, or to be run itself.
 
-A folder of a network whose graph would compute something else, such as one with a memory cell of its own, has no graph:
-`NetworkSession` then runs the network, behind the few methods of an onnxruntime session that the engine calls.
+The LSTM baselines have no graph, nor has a network whose graph would compute something else, such as one with a memory
+cell of its own: `NetworkSession` runs these, behind the few methods of an onnxruntime session that the engine calls.
 """
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,31 +25,18 @@ from tabsa.nn.context import EVALUATION
 def load_model(folder: ModelFolder, words: NDArray[np.float32], targets: tuple[int, ...]) -> Model:
     """Load the folder's model as a network that reads rows of `words`; one seed."""
     config, system = folder.config, system_of(folder)
-    if not system.network:
-        raise ModelError(f"{folder.path} holds an '{config.kind}', which is no network")
     concepts = None if folder.concepts is None else torch.from_numpy(folder.concepts.matrix)
     aspects = torch.from_numpy(aspect_matrix(config.aspects, folder.vectors))
     vocabulary = Vocabulary(torch.from_numpy(words), targets, aspects, len(config.labels), concepts)
     try:
-        model: Model = system.network_class()(system.read_options(folder), vocabulary, (0,))
+        with torch.device("meta"):  # so that sizes from a stranger take no memory before the weights are there
+            model: Model = system.network_class()(system.read_options(folder), vocabulary, (0,))
+        model.load_state_dict({name: torch.tensor(array)[None] for name, array in folder.weights.items()}, assign=True)
     except ConfigError as e:  # of options that do not go together
         raise ModelError(f"{folder.path / 'config.json'}: {e}") from e
-    expected = {name: tuple(parameter.shape[1:]) for name, parameter in model.named_parameters()}
-    found = {name: array.shape for name, array in folder.weights.items()}
-    for name in [*expected, *found]:
-        if expected.get(name) != found.get(name):
-            raise ModelError(
-                f"{folder.path}: the weights do not fit config.json: '{name}' has shape {found.get(name)}, "
-                f"expected {expected.get(name)}"
-            )
-    model.load_state_dict({name: torch.from_numpy(array).unsqueeze(0) for name, array in folder.weights.items()})
+    except RuntimeError as e:
+        raise ModelError(f"{folder.path}: the weights do not fit config.json ({' '.join(str(e).split())})") from e
     return model
-
-
-class Port(NamedTuple):
-    """An input or an output."""
-
-    name: str
 
 
 class NetworkSession:
@@ -61,13 +49,15 @@ class NetworkSession:
         self.first = np.concatenate([np.zeros_like(targets[:1]), targets])
         self.model = load_model(folder, self.first, tuple(range(1, len(self.first)))).eval()
 
-    def get_inputs(self) -> list[Port]:
+    def get_inputs(self) -> list[SimpleNamespace]:
         """Name what is read."""
-        return [Port(name) for name in ("words", "lengths", "slots", *(["concepts"] if self.system.concepts else []))]
+        names = ("words", "lengths", "slots", *(["concepts"] if self.system.concepts else []))
+        return [SimpleNamespace(name=name) for name in names]
 
-    def get_outputs(self) -> list[Port]:
+    def get_outputs(self) -> list[SimpleNamespace]:
         """Name what is answered."""
-        return [Port(name) for name in ("probabilities", *(["gates", "attention"] if self.system.gates else []))]
+        names = ("probabilities", *(["gates", "attention"] if self.system.gates else []))
+        return [SimpleNamespace(name=name) for name in names]
 
     def run(self, names: Sequence[str], inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]:
         """Answer a batch."""

@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import Any, Final
 
 from tabsa.checkpoint.model_folder import ModelFolder, Precision
-from tabsa.config import build, nearest
+from tabsa.config import build
 from tabsa.encoding.answers import Engine
-from tabsa.errors import ConfigError, ModelError
+from tabsa.errors import ConfigError, ModelError, nearest
 
 _SAEIDI, _MA, _LIU = "Saeidi et al. (2016)", "Ma et al. (2018)", "Liu, Cohn and Baldwin (2018)"
 _PYTORCH: Final = "PyTorch"
@@ -26,11 +26,10 @@ class System:
     paper: str
     config: str
     network: str = ""  # a subclass of `models.base.Network`; without one it is fitted by scikit-learn
-    graph: str = ""  # builds the ONNX graph of a model folder
+    graph: str = ""  # builds the ONNX graph of a model folder; without one PyTorch runs the network
     engine: str = "tabsa.models.onnx.word_engine:WordEngine"  # runs a model folder
     concepts: bool = False  # whether it reads a table of concepts besides the words
     gates: bool = False  # whether its memory has gates to look at
-    int8: bool = False  # whether its graph can be made in int8
     open_aspects: bool = False  # whether an aspect may be any words, or one it was trained for
     needs: tuple[str, ...] = (_PYTORCH,)  # besides the package itself
 
@@ -78,7 +77,6 @@ _LSTM: Final = System(
     paper=_SAEIDI,
     config="tabsa.models.lstm.lstm_config:LSTMConfig",
     network="tabsa.models.lstm.lstm_networks:LSTMFinal",
-    graph="tabsa.models.lstm.lstm_onnx:graph",
 )
 _ENTNET: Final = System(
     name="entnet",
@@ -88,7 +86,6 @@ _ENTNET: Final = System(
     network="tabsa.models.entnet.entnet_network:EntNet",
     graph="tabsa.models.entnet.entnet_onnx:graph",
     gates=True,
-    int8=True,
 )
 _READER: Final = System(
     name="reader",
@@ -99,7 +96,6 @@ _READER: Final = System(
     network="tabsa.models.reader.reader_network:Reader",
     graph="tabsa.models.reader.reader_onnx:graph",
     engine="tabsa.models.reader.reader_engine:ReaderEngine",
-    int8=True,
     open_aspects=True,
 )
 _ALL: Final = (

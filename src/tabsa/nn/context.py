@@ -11,7 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-ScanPath = Literal["auto", "step", "packed", "fused"]
+ScanPath = Literal["auto", "step", "packed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,8 +20,7 @@ class Context:
 
     training: bool = False
     generators: Sequence[torch.Generator] | None = None  # dropout's, one a seed
-    live: tuple[int, ...] | None = None  # sentences, from the first, that each step must read, where known (`nn.scan`)
-    products: torch.dtype = torch.float32  # what a GPU computes matrix products in; states and sums are float32
+    products: torch.dtype = torch.float32  # what a reader computes matrix products in on a GPU
     path: ScanPath = "auto"  # of the memory's scan
 
     def __post_init__(self) -> None:

@@ -1,21 +1,19 @@
 """The memory's cell run over whole sentences, each over its own length.
 
 `scan` is the one entry. `scan_by_step` runs any cell: autograd through `MemoryCell.step`, word by word over the padded
-batch. The fast paths, `fast/packed.py` for a CPU and `fast/fused.py` for a GPU, serve the unchanged cell.
+batch, on a GPU as one CUDA graph (`fast/graphs.py`). `fast/packed.py` serves the unchanged cell on a CPU.
 """
 
 import warnings
 from functools import cache
-from importlib.util import find_spec
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from tabsa.nn.context import ScanPath
-from tabsa.nn.fast.fused import scan_fused
-from tabsa.nn.fast.packed import live_rows, project, scan_packed
-from tabsa.nn.memory import DelayWeights, MemoryCell, MemoryState, MemoryWeights, Words
+from tabsa.nn.fast.packed import project, scan_packed
+from tabsa.nn.memory import DelayWeights, MemoryCell, MemoryState, MemoryWeights
 
 
 class Scanned(NamedTuple):
@@ -28,43 +26,27 @@ class Scanned(NamedTuple):
 def scan(
     cell: MemoryCell,
     weights: MemoryWeights,
-    words: Tensor | Words,
+    words: Tensor,
     keys: Tensor,
     lengths: Tensor,
     *,
     nearby: Tensor | None = None,
-    live: tuple[int, ...] | None = None,
     path: ScanPath = "auto",
-    products: torch.dtype = torch.float32,
+    products: torch.dtype = torch.float32,  # noqa: ARG001  # repro/reader/contextual.py still says it
     gates: bool = True,
 ) -> Scanned:
     """Read `words` (G, B, T, d), each sentence up to its `lengths` (G, B), into chains with `keys` (G, n, d).
 
-    The memory starts as the keys and the delay as 0. `nearby` (G, B, T, n) is added inside the gate. `live` is how many
-    sentences, from the first, each step computes in a fast path, where that is known already (see `live_rows`).
-    `products` is the type that a GPU computes matrix products in; states and sums are float32. Without `gates` there
-    are none in the answer, and a GPU is spared them.
+    The memory starts as the keys and the delay as 0. `nearby` (G, B, T, n) is added inside the gate.
     """
-    if path == "auto":
-        path = _best(cell, words.table if isinstance(words, Words) else words)
-    if path != "step" and live is None:
-        live = live_rows(lengths)
-    if path == "fused" and live:
-        return Scanned(*scan_fused(weights, words, keys, lengths, nearby, products, live, gates=gates))
-    words = words.padded() if isinstance(words, Words) else words
-    if path == "step" or live is None:
+    if path == "auto":  # the packed path waits for the device, and has no gradient for words
+        packed = not words.is_cuda and not words.requires_grad and is_unchanged(cell)
+        path = "packed" if packed else "step"
+    if path == "step":
         result = scan_by_step(cell, weights, words, keys, lengths, nearby)
     else:
-        projections = project(weights, words, keys, nearby)
-        result = Scanned(*scan_packed(weights, projections, keys, lengths, live))
+        result = Scanned(*scan_packed(weights, project(weights, words, keys, nearby), keys, lengths))
     return result if gates else result._replace(gates=None)
-
-
-def _best(cell: MemoryCell, words: Tensor) -> ScanPath:
-    if words.requires_grad or not is_unchanged(cell):  # the fast paths have no gradient for words
-        return "step"
-    # Triton's kernels are float32's; PyTorch for NVIDIA GPUs comes with it.
-    return "fused" if words.is_cuda and words.dtype == torch.float32 and find_spec("triton") else "packed"
 
 
 def scan_by_step(
@@ -100,7 +82,7 @@ def is_unchanged(cell: MemoryCell) -> bool:
 @torch.inference_mode(mode=False)
 @torch.enable_grad()
 def _computes_the_step(delay: bool, extra: bool) -> bool:
-    """Compare the packed path with the cell's own step, in float64; the fused one is tested against both."""
+    """Compare the packed path with the cell's own step, in float64."""
     groups, batch, length, size, chains = 2, 5, 6, 7, 3
     generator = torch.Generator().manual_seed(1)
 

@@ -44,7 +44,6 @@ def evaluation_page(report: Report, against: Report | None = None) -> str:
         compared=rows,
         reach=max((abs(end) for _, _, one in rows for end in (*one.interval, one.difference) if end == end), default=0),
         aspects=_most(report.aspects, lambda one: sum(one.support.values())),
-        tags={tag: _most(found, lambda one: one.questions) for tag, found in report.tags.items()},
         reliability_chart=reliability_chart,
         history=[entry for entry in report.history if isinstance(entry, Mapping) and _is_number(entry.get("epoch"))],
         is_number=_is_number,

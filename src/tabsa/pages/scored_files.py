@@ -1,6 +1,5 @@
 """Scored tables: which columns hold answers, text, id and date, and the opinions of each row, in any layout."""
 
-import glob
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +31,6 @@ class ColumnNames:
     id: str | None = None
     date: str | None = None
     target: str | None = None  # of a wide table whose rows name their own
-    prefix: str | None = None  # what goes before the name of each column of answers
     day_first: bool | None = None  # 3/4/2024 is in April
 
 
@@ -56,7 +54,6 @@ class ScoredColumns:
     id: str | None
     date: str | None
     day_first: bool
-    prefix: str = ""  # of the long layout
     answers: tuple[AnswerColumn, ...] = ()  # of the wide ones
     targets: str | None = None  # of the wide layout with a row's own
 
@@ -65,46 +62,30 @@ def find_scored_columns(path: Path, rows: Sequence[Row], given: ColumnNames) -> 
     """Find what a table's columns are by its first rows; a DataError says that it has no answers, or no such column."""
     names = tuple(dict.fromkeys(name for row in rows for name in row.values))
     require_columns(path, names, (given.text, given.id, given.date, given.target))
-    prefix = _long_prefix(path, names, given)
+    is_long = {"target", "aspect", "polarity"} <= set(names)
     answers: tuple[AnswerColumn, ...] = ()
     several = False
-    if prefix is not None:
-        taken = {prefix + name for name in ("target", "aspect", "polarity", "confidence", "evidence", "row")}
+    if is_long:
+        taken = {"target", "aspect", "polarity", "confidence", "evidence", "row"}
     else:
-        answers, several = _answer_columns(path, rows, names, given)
+        answers, several = _answer_columns(path, rows, names)
         taken = {name for one in answers for name in (one.name, *one.shares.values(), one.evidence) if name}
     free = [name for name in names if name not in taken]
-    identity = given.id or next((name for name in ("id", f"{prefix or ''}row") if name in names), None)
+    identity = given.id or next((name for name in ("id", "row") if name in names), None)
     day, day_first = _date(rows, free, given)
     targets = None
     if answers and all(one.target == UNNAMED for one in answers):
         targets = given.target or _own_targets(path, rows, free, answers[0].name, several=several)
     text = given.text or guess_text_column([row.values for row in rows], (*taken, identity, day, targets))
-    layout = LONG if prefix is not None else OWN if targets else WIDE
-    return ScoredColumns(layout, text, identity, day, day_first, prefix or "", answers, targets)
-
-
-def _long_prefix(path: Path, names: Sequence[str], given: ColumnNames) -> str | None:
-    """Find what goes before `target`, `aspect` and `polarity`, where the table has all three."""
-    ends = [name.removesuffix("polarity") for name in names if name.endswith("polarity")]
-    found = [p for p in ends if f"{p}target" in names and f"{p}aspect" in names]
-    if given.prefix is not None:
-        return given.prefix if given.prefix in found else None
-    found = [p for p in found if f"{p}confidence" in names] or found
-    if len(found) > 1:
-        listed = ", ".join(repr(f"{p}polarity") for p in found)
-        raise DataError(f"{path} has more than one column of answers: {listed}", code="two_answers")
-    return found[0] if found else None
+    layout = LONG if is_long else OWN if targets else WIDE
+    return ScoredColumns(layout, text, identity, day, day_first, answers, targets)
 
 
 # ---- the wide layouts
 
 
-def _answer_columns(
-    path: Path, rows: Sequence[Row], names: Sequence[str], given: ColumnNames
-) -> tuple[tuple[AnswerColumn, ...], bool]:
+def _answer_columns(path: Path, rows: Sequence[Row], names: Sequence[str]) -> tuple[tuple[AnswerColumn, ...], bool]:
     """Find the columns of answers, and if a cell holds several."""
-    prefix = given.prefix or ""
     below: dict[str, dict[str, str]] = {}  # the columns `name/label`, by name and label
     for column in names:
         name, stroke, label = column.rpartition("/")
@@ -114,22 +95,17 @@ def _answer_columns(
         name: {label: column for label, column in found.items() if label != "evidence"} if NONE in found else {}
         for name, found in below.items()
     }
-    sizes = {n: _answers_a_cell(n, rows, _KNOWN | set(shares.get(n, {}))) for n in names if n.startswith(prefix)}
-    stems = [name[len(prefix) :] for name, size in sizes.items() if size]
+    sizes = {n: _answers_a_cell(n, rows, _KNOWN | set(shares.get(n, {}))) for n in names}
+    stems = [name for name, size in sizes.items() if size]
     if not stems:
         raise DataError(
             f"{path} holds no answers, only {list_columns([*map(repr, names)])}; {_NO_SCORE}", code="not_scored"
         )
     several = max(sizes.values()) > 1
     pairs = [stem for stem in stems if "/" in stem.strip("/")]
-    split = _split(pairs, given_prefix=given.prefix is not None) if pairs and not several else {}
+    split = _split(pairs) if pairs and not several else {}
     return tuple(
-        AnswerColumn(
-            prefix + stem,
-            *split.get(stem, (UNNAMED, stem)),
-            shares.get(prefix + stem, {}),
-            below.get(prefix + stem, {}).get("evidence"),
-        )
+        AnswerColumn(stem, *split.get(stem, (UNNAMED, stem)), shares.get(stem, {}), below.get(stem, {}).get("evidence"))
         for stem in (split or stems)
     ), several
 
@@ -147,7 +123,7 @@ def _answers_a_cell(name: str, rows: Sequence[Row], labels: frozenset[str]) -> i
     return most
 
 
-def _split(stems: Sequence[str], *, given_prefix: bool) -> dict[str, tuple[str, str]]:
+def _split(stems: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Split columns `target/aspect`, where names may hold a stroke themselves.
 
     Every target has every aspect, so of two ways to split the one in which that holds is right.
@@ -159,12 +135,7 @@ def _split(stems: Sequence[str], *, given_prefix: bool) -> dict[str, tuple[str, 
         if len(pairs) == len({t for t, _ in pairs}) * len({a for _, a in pairs}):
             parts = way
             break
-    targets = {target for target, _, _ in parts.values()}
-    heads = {target.partition("/")[0] for target in targets}
-    # `tabsa/Camden` and `tabsa/Brixton`: what all share is no part of a name, but a prefix that columns were given.
-    shared = not given_prefix and len(targets) > 1 and len(heads) == 1 and all("/" in target for target in targets)
-    cut = len(heads.pop()) + 1 if shared else 0
-    return {stem: (target[cut:], aspect) for stem, (target, _, aspect) in parts.items()}
+    return {stem: (target, aspect) for stem, (target, _, aspect) in parts.items()}
 
 
 def _own_targets(path: Path, rows: Sequence[Row], free: Sequence[str], answer: str, *, several: bool) -> str | None:
@@ -262,9 +233,9 @@ class ScoredFile:
             yield ScoredRow(as_text(identity), text if isinstance(text, str) else "", day, answers(values, columns))
 
 
-def _long(values: Values, columns: ScoredColumns) -> list[TableAnswer]:
+def _long(values: Values, _: ScoredColumns) -> list[TableAnswer]:
     target, aspect, polarity, sure, evidence = (
-        values.get(columns.prefix + name) for name in ("target", "aspect", "polarity", "confidence", "evidence")
+        values.get(name) for name in ("target", "aspect", "polarity", "confidence", "evidence")
     )
     if is_blank(polarity) or is_blank(aspect):
         return []
@@ -308,10 +279,10 @@ def _number(value: object) -> float | None:
 
 
 def find_scored_files(source: Path) -> list[Path]:
-    """List the tables of a file, a folder with all below it, or a pattern; not files of rejects and hidden ones."""
+    """List the tables of a file, or of a folder with all below it; not files of rejects and hidden ones."""
     if source.is_file():
         suffix_of(source, INPUT_SUFFIXES)
         return [source]
-    if not source.is_dir() and not glob.has_magic(str(source)):
+    if not source.is_dir():
         raise DataNotFoundError(f"no file {source}; expected a scored table, or a folder of them")
-    return tables_in(source)[1]
+    return tables_in(source)

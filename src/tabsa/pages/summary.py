@@ -252,7 +252,6 @@ class Summary:
             polarity: f"polarity {polarity}" if polarity in ("target", "aspect", *_FIGURES) else polarity
             for polarity in (*self.polarities, *((NONE,) if has_none else ()))
         }
-        types: dict[str, type] = {"target": str, "aspect": str, **dict.fromkeys(counts.values(), int), **_FIGURES}
         rows: list[dict[str, object]] = []
         for (target, aspect), cell in self.cells.items():
             tally = cell.tally
@@ -260,7 +259,9 @@ class Summary:
             figures = zip(_FIGURES, (tally.n, cell.unsure, tally.judged, *shares, tally.verdict), strict=True)
             numbers = {column: tally.counts.get(polarity, 0) for polarity, column in counts.items()}
             rows.append({"target": target or None, "aspect": aspect, **numbers, **dict(figures)})
-        return write_table(path, types, rows, escape_formulas=escape_formulas)
+        return write_table(
+            path, ["target", "aspect", *counts.values(), *_FIGURES], rows, escape_formulas=escape_formulas
+        )
 
 
 def _overall(total: Tally) -> str:

@@ -1,11 +1,10 @@
-"""Many tables of this machine as one job: a folder or a pattern in, a folder out, in a pool of processes.
+"""Many tables as one job: a folder in, a folder out, in a pool of processes or on a Ray cluster.
 
 Each table is written as it is alone (`tabsa.scoring.single`), so that what a killed process left of one is taken up by
 the next. `OUT/_job.json` has the job's identity; a table whose output is there is done.
 """
 
 import dataclasses
-import glob
 import multiprocessing
 import os
 import threading
@@ -13,7 +12,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -21,14 +20,15 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tabsa.checkpoint.model_folder import PrecisionChoice
 from tabsa.errors import ConfigError, DataError, ModelError, OutputError, TabsaError
-from tabsa.files import read_text, reason
 from tabsa.inference.predictor import Predictor, load
 from tabsa.scoring.request import Request
 from tabsa.scoring.scorer import first_columns
-from tabsa.scoring.single import rejects_file, request_identity, score_table
-from tabsa.tables.outputs import JOB, JOB_FORMAT, Counts, check_job, is_begun, is_finished, lock, write_record
-from tabsa.tables.reading import INPUT_SUFFIXES, SUFFIXES, read_rows, suffix_of, tables_in
+from tabsa.scoring.single import request_identity, score_table
+from tabsa.tables.outputs import Counts, is_begun, is_finished, read_record, rejects_file, write_record
+from tabsa.tables.reading import read_rows, tables_in
 
+_JOB: Final = "_job.json"  # in the folder of a job: its identity
+_JOB_FORMAT: Final = "tabsa score job 7"
 _NAMED: Final = 5  # of the tables that failed, in one line
 
 
@@ -39,7 +39,7 @@ class TablePair(NamedTuple):
     out: Path
 
 
-_Ended: TypeAlias = tuple[TablePair, Counts | str]  # a table, and what was done, or why it failed
+Ended: TypeAlias = tuple[TablePair, Counts | str]  # a table, and what was done, or why it failed
 
 
 class ModelChoice(NamedTuple):
@@ -73,33 +73,17 @@ class JobResult:
     failed: dict[str, str] = field(default_factory=dict)  # by table: why
 
 
-def is_many(source: str | Path) -> bool:
-    """Tell whether this names a folder, or is a pattern such as `reviews/*.csv`, rather than one table."""
-    path = Path(source)
-    return path.is_dir() or (glob.has_magic(str(source)) and not path.exists())
-
-
-def find_tables(source: Path, out: Path, form: str | None = None) -> list[TablePair]:
-    """Find the tables of a folder or a pattern (see `tables_in`), the largest first.
-
-    `form` is the format of the results, such as "csv.gz"; each table's own by default, and of a workbook CSV.
-    """
-    if form is not None and f".{form}" not in SUFFIXES:
-        known = ", ".join(suffix[1:] for suffix in SUFFIXES)
-        raise ConfigError(f"there is no format '{form}'; expected one of {known}")
+def find_tables(source: Path, out: Path) -> list[TablePair]:
+    """Find the tables of a folder (see `tables_in`), the largest first; a workbook's results are CSV."""
     source, out = source.resolve(), out.resolve()
     if source.is_relative_to(out):
         raise OutputError(f"{out} holds the input; write to another folder")
-    root, tables = tables_in(source, besides=out)
-    pairs: dict[Path, TablePair] = {}
-    for path in tables:
-        suffix = suffix_of(path, INPUT_SUFFIXES)
-        ending = f".{form}" if form else ".csv" if suffix == ".xlsx" else path.name[-len(suffix) :]
-        pair = TablePair(path, out / path.relative_to(root).with_name(path.name[: -len(suffix)] + ending))
-        if pair.out in pairs:
-            raise ConfigError(f"{pairs[pair.out].source} and {path} would both be written to {pair.out}; rename one")
-        pairs[pair.out] = pair
-    return sorted(pairs.values(), key=lambda pair: (-pair.source.stat().st_size, pair.source))
+    found = sorted(tables_in(source, besides=out), key=lambda path: (-path.stat().st_size, path))
+    ends = [".csv" if path.suffix.lower() == ".xlsx" else "" for path in found]  # after its name
+    return [
+        TablePair(path, out / path.relative_to(source).with_name(path.name + end))
+        for path, end in zip(found, ends, strict=True)
+    ]
 
 
 def score_folder(
@@ -109,40 +93,48 @@ def score_folder(
     request: Request,
     *,
     workers: int = 1,
-    form: str | None = None,
+    ray: bool = False,
+    address: str | None = None,
     resume: bool = False,
     overwrite: bool = False,
     on_table: Callable[[JobResult, str, str], None] = lambda _, __, ___: None,
 ) -> JobResult:
-    """Score all tables of a folder or a pattern (see `find_tables`) into a folder.
+    """Score all tables of a folder (see `find_tables`) into a folder.
 
-    Each of the `workers` is a process that loads the model; one is this process. `on_table` is called when a table is
-    done or failed, with the job so far, the table's name and why it failed.
+    Each of the `workers` is a process that loads the model; one is this process. With `ray` they are those of the
+    cluster at an `address`. `on_table` is called when a table is done or failed, with the job so far, the table's name
+    and why it failed.
 
     Raises:
         OutputError: some tables failed, and the others are done; or nothing can be written or resumed.
         DataError: no row of any table can be scored.
     """
-    tables = find_tables(source, out, form)
+    tables = find_tables(source, out)
     predictor = model.load()
-    identity = {**request_identity(predictor, request), "input": str(source.resolve()), "format": form}
-    with _job_folder(out, identity, resume=resume, overwrite=overwrite):
-        left = [pair for pair in tables if overwrite or not _is_done(pair)]
-        result = JobResult(len(tables), len(tables) - len(left))
-        first = tables[0].source
-        columns = first_columns(first, read_rows(first, separator=request.separator), predictor, request)
-        if columns is not None:  # all tables have the same
-            request = dataclasses.replace(request, text_column=columns.text)
-        work = TableWork(request, model, overwrite)
-        alone = ((pair, _score(pair, work, predictor)) for pair in left)
-        for pair, done in _in_pools(left, work, workers) if workers > 1 else alone:
-            name = pair.out.relative_to(out.resolve()).as_posix()
-            if isinstance(done, Counts):
-                result.counts.add(done)
-                result.done += 1
-            else:
-                result.failed[name] = done
-            on_table(result, name, result.failed.get(name, ""))
+    identity = {**request_identity(predictor, request), "input": str(source.resolve())}
+    columns = first_columns(tables[0].source, read_rows(tables[0].source), predictor, request)
+    if columns is not None:  # all tables have the same
+        request = dataclasses.replace(request, text_column=columns.text)
+    _begin_job(out, identity, resume=resume, overwrite=overwrite)
+    left = [pair for pair in tables if overwrite or not _is_done(pair)]
+    result = JobResult(len(tables), len(tables) - len(left))
+    work = TableWork(request, model, overwrite)
+    if ray:
+        from tabsa.scoring.cluster import score_on_ray
+
+        ended = score_on_ray(left, work, request_identity(predictor, request), address)
+    elif workers > 1:
+        ended = _in_pools(left, work, workers)
+    else:
+        ended = ((pair, score_pair(pair, work, predictor)) for pair in left)
+    for pair, done in ended:
+        name = pair.out.relative_to(out.resolve()).as_posix()
+        if isinstance(done, Counts):
+            result.counts.add(done)
+            result.done += 1
+        else:
+            result.failed[name] = done
+        on_table(result, name, result.failed.get(name, ""))
     if result.failed:
         shown = "; ".join(f"{name}: {why}" for name, why in sorted(result.failed.items())[:_NAMED])
         more = f"; and {len(result.failed) - _NAMED:,} more" if len(result.failed) > _NAMED else ""
@@ -153,25 +145,19 @@ def score_folder(
     return result
 
 
-@contextmanager
-def _job_folder(out: Path, identity: dict[str, Any], *, resume: bool, overwrite: bool) -> Iterator[None]:
-    """Hold the folder of a job, which is new, or that of a job with the same identity."""
-    job, made = out / JOB, not out.exists()
-    if not made and not out.is_dir():
+def _begin_job(out: Path, identity: dict[str, Any], *, resume: bool, overwrite: bool) -> None:
+    """Write down in its folder what a job is; the folder is new, or that of a job with the same identity."""
+    job = out / _JOB
+    if out.exists() and not out.is_dir():
         raise OutputError(f"{out} is a file; many tables are written to a folder")
-    record = read_text(job, OutputError) if job.exists() else None
-    check_job(record, identity, out, empty=made or not any(out.iterdir()), resume=resume, overwrite=overwrite)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with lock(out):
-            write_record(job, JOB_FORMAT, identity)
-            yield
-    except OSError as e:
-        raise OutputError(f"cannot write {out}: {reason(e)}") from e
-    finally:
-        if made and out.is_dir() and list(out.iterdir()) == [job]:  # nothing was begun
-            job.unlink()
-            out.rmdir()
+    if resume and job.exists():
+        read_record(job, _JOB_FORMAT, identity, out)
+    elif not overwrite and out.exists() and any(out.iterdir()):
+        found, code = (
+            ("a job into it was begun", "job_exists") if job.exists() else ("it is not empty", "output_exists")
+        )
+        raise OutputError(f"cannot write {out}: {found}", code=code)
+    write_record(job, _JOB_FORMAT, identity)
 
 
 def _is_done(pair: TablePair) -> bool:
@@ -179,7 +165,7 @@ def _is_done(pair: TablePair) -> bool:
     return is_finished(pair.out) and pair.out.stat().st_mtime_ns >= pair.source.stat().st_mtime_ns
 
 
-def _score(pair: TablePair, work: TableWork, predictor: Predictor) -> Counts | str:
+def score_pair(pair: TablePair, work: TableWork, predictor: Predictor) -> Counts | str:
     """Score a table, going on with what an earlier run left of it; returns the counts, or why it failed."""
     finished = pair.out.exists() or rejects_file(pair.out).exists()
     again = work.overwrite or (finished and not is_begun(pair.out))
@@ -198,7 +184,7 @@ def _score(pair: TablePair, work: TableWork, predictor: Predictor) -> Counts | s
 # ---- a pool of processes
 
 
-def _in_pools(pairs: Sequence[TablePair], work: TableWork, workers: int) -> Iterator[_Ended]:
+def _in_pools(pairs: Sequence[TablePair], work: TableWork, workers: int) -> Iterator[Ended]:
     """Score tables in processes. One that is killed breaks the pool: another takes up what is left.
 
     Tables that were being scored then are tried again alone at the end, so that one on which processes always die takes
@@ -215,7 +201,7 @@ def _in_pools(pairs: Sequence[TablePair], work: TableWork, workers: int) -> Iter
             yield pair, "its process died"
 
 
-def _in_pool(pairs: Sequence[TablePair], work: TableWork, workers: int) -> Generator[_Ended, None, list[TablePair]]:
+def _in_pool(pairs: Sequence[TablePair], work: TableWork, workers: int) -> Generator[Ended, None, list[TablePair]]:
     """Score tables in one pool; returns those that were left when it broke."""
     context = multiprocessing.get_context("spawn")  # a fork would copy the locks of onnxruntime's threads
     line, held = context.Pipe(duplex=False)  # whose other end closes with this process, however that ends
@@ -250,4 +236,4 @@ def _begin(work: TableWork, line: Connection) -> None:
 
 
 def _score_here(pair: TablePair) -> Counts | str:
-    return _score(pair, *_here)
+    return score_pair(pair, *_here)

@@ -17,13 +17,7 @@ from tabsa.tables.writing import check_table_name, write_table
 
 _DIGITS: Final = 4  # of a probability: for the eye
 # A person fills in `polarity`; the rest of a row is one's own data (`tabsa.datasets.own`), or passed over there.
-_COLUMNS: Final[dict[str, type]] = {
-    "row": int,
-    **dict.fromkeys(("text", "target", "aspect", "said"), str),
-    "probability": float,
-    "polarity": str,
-    "asked_only": bool,
-}
+_COLUMNS: Final = ("row", "text", "target", "aspect", "said", "probability", "polarity", "asked_only")
 
 
 @dataclass(slots=True)
@@ -61,8 +55,6 @@ def suggest_table(
         OutputError: the questions cannot be written.
     """
     check_table_name(out)
-    if out.is_dir():
-        raise OutputError(f"{out} is a folder; expected the name of a file")
     if out.exists() and out.resolve() == source.resolve():
         raise OutputError(f"{out} is the input; write to another file")
     if out.exists() and not overwrite:
@@ -74,8 +66,7 @@ def suggest_table(
         raise _nothing(source, counts)
     counts.texts, counts.questions = len(found), sum(len(one.questions) for one in found)
     aliases = {name: ";".join(others) for name, others in (request.targets or {}).items() if others}
-    columns = _COLUMNS | ({"aliases": str} if aliases else {})
-    write_table(out, columns, [row for one in found for row in _rows(one, aliases)])
+    write_table(out, [*_COLUMNS, *["aliases"] * bool(aliases)], [row for one in found for row in _rows(one, aliases)])
     return counts
 
 
@@ -86,7 +77,7 @@ def _texts(
     questions, columns = RowQuestions(predictor, request), None
     with open_input(source) as file:
         size = source.stat().st_size
-        for chunk in chunks(read_rows(source, file, separator=request.separator), request.chunk):
+        for chunk in chunks(read_rows(source, file), request.chunk):
             rows = [row for row in chunk if isinstance(row, Row) and is_whole(row.values)]
             counts.rows += len(chunk)
             counts.unread += len(chunk) - len(rows)
@@ -114,10 +105,6 @@ def _rows(found: Suggestion, aliases: dict[str, str]) -> Iterator[Values]:
 
 def _nothing(source: Path, counts: Suggested) -> DataError:
     """Return why there is nothing to label."""
-    if not counts.rows:
-        return DataError(f"{source} holds no rows; expected at least one text")
     if counts.silent:
         return DataError(f"none of the {counts.rows:,} rows of {source} names a target", code="no_target_named")
-    if counts.unread:
-        return DataError(f"none of the {counts.rows:,} rows of {source} has a text and a target")
-    return DataError(f"all texts of {source} are labelled already, or like ones that are")
+    return DataError(f"{source} has {counts.rows:,} rows; expected texts that are not labelled yet, and their targets")

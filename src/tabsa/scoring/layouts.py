@@ -11,7 +11,8 @@ from tabsa.scoring.request import Request, RowQuestion, TableColumns
 from tabsa.tables.reading import Values
 
 _DIGITS: Final = 6  # of a probability: more than a model's numbers are good for
-_EVIDENCE: Final = "evidence"
+_EVIDENCE, _SHARES = "evidence", "probabilities"
+_NAMES: Final[dict[str, type]] = {"target": str, "aspect": str, "polarity": str, "confidence": float}
 Opinions: TypeAlias = Sequence[PredictedOpinion]
 Sentences: TypeAlias = Mapping[tuple[str, str], str]  # those that carry opinions, by target and aspect
 
@@ -40,7 +41,7 @@ class WideLayout:
         aspects: Sequence[str],
         labels: Sequence[str],
     ) -> None:
-        self._prefix, self._aspects, self._evidence = request.prefix, aspects, request.evidence
+        self._aspects, self._evidence = aspects, request.evidence
         self._shown = tuple(labels) if request.probabilities else ()
         self._silent = {label: float(label == NONE) for label in labels}
         pairs = [(name, aspect) for name in names or (UNNAMED,) for aspect in aspects]
@@ -48,13 +49,13 @@ class WideLayout:
         cells = [cell for of_pair in none for cell in of_pair]
         self._none = dict(cells) if names is not None else None
         self.added: dict[str, type] = {name: type(value) if names is not None else str for name, value in cells}
-        self.columns = (*columns.written(), *(name for name, _ in cells))
+        self.columns = (*columns.names, *(name for name, _ in cells))
 
     def _cells(
         self, opinion: PredictedOpinion, sentences: Sentences, *, own: bool = False
     ) -> Iterator[tuple[str, object]]:
         unnamed = own or opinion.target == UNNAMED
-        name = self._prefix + (opinion.aspect if unnamed else f"{opinion.target}/{opinion.aspect}")
+        name = opinion.aspect if unnamed else f"{opinion.target}/{opinion.aspect}"
         yield name, opinion.polarity
         for label in self._shown:
             yield f"{name}/{label}", round(opinion.probabilities[label], _DIGITS)
@@ -83,28 +84,24 @@ class LongLayout:
     def __init__(
         self, request: Request, columns: TableColumns, aspects: Sequence[str], labels: Sequence[str], *, nested: bool
     ) -> None:
-        prefix = request.prefix
-        self._row = [f"{prefix}row"] if columns.id is None else []
-        self._names = [prefix + name for name in ("target", "aspect", "polarity", "confidence")]
-        self._evidence = [prefix + _EVIDENCE] if request.evidence else []
-        self._nested = f"{prefix}probabilities" if nested else None
-        self._by_label = {label: f"{prefix}probability_{label}" for label in labels}
-        shares = [self._nested] if self._nested else list(self._by_label.values())
+        self._row = ["row"] if columns.id is None else []
+        self._evidence = [_EVIDENCE] if request.evidence else []
+        self._by_label = None if nested else {label: f"probability_{label}" for label in labels}
+        shares = [_SHARES] if self._by_label is None else list(self._by_label.values())
         self.added: dict[str, type] = {
             **dict.fromkeys(self._row, int),
-            **dict(zip(self._names, (str, str, str, float), strict=True)),
+            **_NAMES,
             **dict.fromkeys(self._evidence, str),
             **dict.fromkeys(shares, float),
         }
-        # Columns that are called as ours give way, unless the request names them: those of labelled data, mostly.
-        named = {*(request.keep or ()), columns.text, columns.id}
-        self.left_out = frozenset((self.added.keys() & set(columns.written())) - named)
+        # Columns that are called as ours give way, unless they are the texts or ids: those of labelled data, mostly.
+        self.left_out = frozenset((self.added.keys() & set(columns.names)) - {columns.text, columns.id})
         if warned := sorted(self.left_out - {request.target_column}):
             which = ", ".join(map(repr, warned))
-            message = f"the table's own {which} left out, because results are called so; a prefix keeps both"
+            message = f"the table's own {which} left out, because results are called so"
             warnings.warn(message, DataWarning, stacklevel=4)
-        of_input = [name for name in columns.written() if name not in self.left_out]
-        self.columns = (*self._row, *of_input, *self._names, *self._evidence, *shares)
+        of_input = [name for name in columns.names if name not in self.left_out]
+        self.columns = (*self._row, *of_input, *_NAMES, *self._evidence, *shares)
         self._every, self._aspects = request.every, aspects
         self._silent = {label: float(label == NONE) for label in labels}
 
@@ -116,9 +113,10 @@ class LongLayout:
             if self._every or opinion.polarity != NONE:
                 shares = {label: round(p, _DIGITS) for label, p in opinion.probabilities.items()}
                 cells = (opinion.target or None, opinion.aspect, opinion.polarity, shares[opinion.polarity])
-                added: Values = dict(zip(self._names, cells, strict=True))
+                added: Values = dict(zip(_NAMES, cells, strict=True))
                 added |= dict.fromkeys(self._evidence, sentences.get((opinion.target, opinion.aspect), ""))
-                added |= {self._nested: shares} if self._nested else {self._by_label[k]: p for k, p in shares.items()}
+                by_label = self._by_label
+                added |= {by_label[k]: p for k, p in shares.items()} if by_label else {_SHARES: shares}
                 yield first | added
 
 

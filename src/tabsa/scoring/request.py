@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from tabsa.errors import ConfigError, DataError
 from tabsa.files import read_text
@@ -15,8 +14,6 @@ from tabsa.tables.fields import guess_text_column, is_blank, is_whole, list_colu
 from tabsa.tables.reading import Row, Values
 from tabsa.text.aspects import without_comment
 from tabsa.text.targets import TargetFinder
-
-_CACHED: Final = 200  # characters of names whose finder is cached for the next row
 
 
 class Layout(StrEnum):
@@ -38,13 +35,10 @@ class Request:
     aspects: Sequence[str] | None = None  # as for `Predictor.predict`; the model's own by default
     text_column: str | None = None  # by default `text`, or the column with most words
     id_column: str | None = None  # "id" by default, if there is one
-    separator: str | None = None  # of a CSV's fields; found by its first rows by default
     layout: Layout = Layout.WIDE
     probabilities: bool = False  # the wide layout has them only on request, the long one always
     every: bool = False  # the long layout has a row for `none`, too
     evidence: bool = False  # beside each opinion, the sentence that carries it
-    keep: Sequence[str] | None = None  # columns of the input to keep beside its id and text; all by default
-    prefix: str = ""  # goes before the name of each added column
     escape_formulas: bool = False  # in a CSV, text that a spreadsheet would take for a formula has an apostrophe first
     chunk: int = 1024  # rows that are read, scored and saved together
     longest_text: int = 1_000_000  # characters; a row with more is rejected
@@ -58,23 +52,17 @@ class Request:
             raise ConfigError("no target is named; name at least one")
         if self.chunk < 1:
             raise ConfigError(f"a chunk is {self.chunk} rows; expected at least 1")
-        named = (*(self.targets or ()), *(self.aspects or ()), self.prefix)
-        if broken := [name for name in named if not is_whole({"": name})]:
-            raise ConfigError(f"half a character (a lone surrogate) is in {broken[0]!r}; write it as UTF-8")
+        named = [*(self.targets or ()), *(self.aspects or ())]
+        if not is_whole(named):
+            raise ConfigError("half a character (a lone surrogate) is in a name; write it as UTF-8")
 
 
-@dataclass(frozen=True, slots=True)
-class TableColumns:
+class TableColumns(NamedTuple):
     """The table's columns, and which of them are for what."""
 
     names: tuple[str, ...]
     text: str
     id: str | None
-    selected: frozenset[str] | None = None  # those that go to the output; None is all, of later rows too
-
-    def written(self) -> list[str]:
-        """Return those that go to the output, in order."""
-        return [name for name in self.names if self.selected is None or name in self.selected]
 
 
 def find_columns(path: Path, rows: Sequence[Row], request: Request) -> TableColumns:
@@ -85,13 +73,12 @@ def find_columns(path: Path, rows: Sequence[Row], request: Request) -> TableColu
     """
     names = tuple(dict.fromkeys(name for row in rows for name in row.values))
     others = (request.id_column, request.target_column)
-    require_columns(path, names, (request.text_column, *others, *(request.keep or ())))
+    require_columns(path, names, (request.text_column, *others))
     identity = request.id_column or ("id" if "id" in names else None)
     text = request.text_column or guess_text_column([row.values for row in rows], (identity, *others))
     if text is None:
         raise DataError(f"{path} has no column 'text', only: {list_columns(names)}", code="no_text_column")
-    selected = None if request.keep is None else frozenset((text, *request.keep, *([identity] if identity else ())))
-    return TableColumns(names, text, identity, selected)
+    return TableColumns(names, text, identity)
 
 
 class RowQuestion(NamedTuple):
@@ -143,8 +130,7 @@ class RowQuestions:
             raise DataError(f"no target in {column!r}")
         if most is not None and len(names) > most:
             raise DataError(f"{len(names):,} targets in {column!r}; at most {most:,} are allowed")
-        finder = _cached_finder(names) if sum(map(len, names)) <= _CACHED else TargetFinder(names)
-        return finder.names, finder.find(text)
+        return names, TargetFinder(names).find(text)
 
 
 def is_implied(predictor: Predictor, request: Request) -> bool:
@@ -157,11 +143,6 @@ def is_implied(predictor: Predictor, request: Request) -> bool:
     if not implied and request.targets is not None and not request.targets:
         raise ConfigError("no target is named; name at least one", code="no_target")
     return implied
-
-
-@lru_cache(maxsize=256)
-def _cached_finder(names: tuple[str, ...]) -> TargetFinder:
-    return TargetFinder(names)
 
 
 def read_targets(path: Path) -> dict[str, tuple[str, ...]]:
@@ -181,8 +162,4 @@ def read_targets(path: Path) -> dict[str, tuple[str, ...]]:
         targets[names[0]] = tuple(dict.fromkeys(names[1:]))
     if not targets:
         raise DataError(f"{path} names no target; expected one name a line")
-    try:
-        TargetFinder(targets)
-    except DataError as e:
-        raise DataError(f"{path}: {e}") from e
     return targets

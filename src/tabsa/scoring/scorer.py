@@ -1,12 +1,11 @@
 """Chunks of rows to bytes of results."""
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tabsa.errors import DataError, DataWarning
+from tabsa.errors import DataError
 from tabsa.inference.predictor import Predictor
 from tabsa.inference.results import Prediction
 from tabsa.schema import NONE
@@ -18,7 +17,6 @@ from tabsa.tables.reading import BadRow, Row, Values, warn_of_guess
 from tabsa.tables.writing import ArrowEncoder, RowEncoder, dump_json
 from tabsa.text.sentences import split_sentences
 
-_MANY_COLUMNS: Final = 500
 _CHUNK_CELLS: Final = 500_000  # new ones; where the output is very wide, a chunk has fewer rows for it
 _CHUNK_CHARACTERS: Final = 4_000_000  # ends a chunk before its rows do, so that long texts do not fill the memory
 _SHOWN: Final = 2000  # characters of a line that could not be read
@@ -83,24 +81,21 @@ class Scorer:
         if columns.text not in ("text", request.text_column):
             self._on_guess(f"{self._source}: texts are taken from the column {columns.text!r}")
         if request.layout is Layout.LONG:
-            nested = self._suffix.startswith((".jsonl", ".ndjson"))
+            nested = self._suffix in (".jsonl", ".ndjson")
             self._layout = LongLayout(request, columns, self._aspects, labels, nested=nested)
         else:
             self._layout = WideLayout(request, columns, self._questions.names, self._aspects, labels)
         names, added = self._layout.columns, self._layout.added
         for name, count in Counter(names).items():
-            if not is_whole({name: ""}):
+            if not is_whole(name):
                 raise DataError(f"the name of the column {name!r} has half a character in it; write it as UTF-8")
             if count > 1:
                 raise DataError(f"the output would have two columns {name!r}", code="column_taken")
         if self._suffix == ".parquet":
-            self.encoder = ArrowEncoder(names, added, [row.values for row in rows], self._schema)
+            self.encoder = ArrowEncoder(names, added, self._schema)
         else:
             self.encoder = RowEncoder(self._suffix, names, added, escape_formulas=request.escape_formulas)
         self.settled = True
-        if len(added) > _MANY_COLUMNS:
-            message = f"{len(added):,} new columns; the long layout has a row for each opinion instead"
-            warnings.warn(message, DataWarning, stacklevel=3)
 
     def score(self, chunk: Sequence[Row | BadRow]) -> tuple[bytes, bytes, Counts]:
         """Return the results of a chunk as bytes, and the rejects."""
@@ -142,9 +137,7 @@ class Scorer:
         if isinstance(row, BadRow):
             raise row.error
         question = self._questions.of(row.values, self.table_columns.text)
-        selected, left_out = self.table_columns.selected, self._layout.left_out
-        written = (name for name in row.values if name not in left_out and (selected is None or name in selected))
-        values = {name: row.values[name] for name in written}
+        values = {name: value for name, value in row.values.items() if name not in self._layout.left_out}
         if not is_whole(values):
             raise DataError("half a character (a lone surrogate) is in the row; write it as UTF-8")
         self.encoder.check(values)

@@ -4,7 +4,9 @@ import dataclasses
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
@@ -15,8 +17,8 @@ from tabsa.files import reason
 from tabsa.inference.predictor import Predictor
 from tabsa.scoring.request import Request, is_implied
 from tabsa.scoring.scorer import Scorer, chunks
-from tabsa.tables.outputs import Counts, FileOutput, StandardOutput, working_files
-from tabsa.tables.reading import INPUT_SUFFIXES, REJECTS, arrow_schema, read_rows, suffix_of, warn_of_guess
+from tabsa.tables.outputs import Counts, FileOutput, State, rejects_file
+from tabsa.tables.reading import INPUT_SUFFIXES, arrow_schema, read_rows, suffix_of, warn_of_guess
 
 _STREAM_SUFFIX: Final = ".jsonl"  # of standard output
 
@@ -35,7 +37,6 @@ def score_table(
     predictor: Predictor,
     request: Request,
     *,
-    rejects: Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
     on_progress: Callable[[Progress], None] = lambda _: None,
@@ -43,7 +44,7 @@ def score_table(
 ) -> Progress:
     """Ask a model of every row of a table, and write its answers in the format that the name of `out` tells.
 
-    Rows that cannot be scored go to the rejects file with the reason, by default `out` with ".rejects.jsonl" after it.
+    Rows that cannot be scored go to `out` with ".rejects.jsonl" after it, with the reason.
     Memory does not grow with the table. A run that was killed is taken up with `resume`, and gives the same output as
     one that was not; `overwrite` replaces what is there, finished or not. Without `out`, JSON Lines go to standard
     output. `on_progress` is called after each chunk, `on_guess` with how the table is read, where its name is no help.
@@ -53,18 +54,16 @@ def score_table(
         OutputError: the results cannot be written, or a run cannot be resumed.
     """
     suffix = suffix_of(out) if out else _STREAM_SUFFIX
-    with (
-        open_input(source) as file,
-        _open_output(source, out, rejects, resume=resume, overwrite=overwrite) as output,
-    ):
+    with open_input(source) as file, ExitStack() as held:
         schema = arrow_schema(source) if suffix == ".parquet" else None
         scorer = Scorer(source, suffix, predictor, request, schema=schema, on_guess=on_guess)
-        status = os.fstat(file.fileno())
-        identity = {"bytes": status.st_size, "changed": status.st_mtime_ns}
-        output.begin({"input": identity, **request_identity(predictor, request)})
-        state = output.state
+        size, state, output = max(1, os.fstat(file.fileno()).st_size), State(), None
+        if out:
+            identity = {"input": [size, os.fstat(file.fileno()).st_mtime_ns], **request_identity(predictor, request)}
+            output = held.enter_context(_open_output(source, out, identity, resume=resume, overwrite=overwrite))
+            state = output.state
         resumed, scorer.begun = state.counts.rows, bool(state.output)
-        rows = read_rows(source, file, separator=request.separator, on_guess=on_guess) if not state.done else ()
+        rows = read_rows(source, file, on_guess=on_guess) if not state.done else ()
         for chunk in chunks(rows, scorer.chunk):
             scorer.settle(chunk)
             if chunk[-1].number <= state.row:
@@ -72,22 +71,21 @@ def score_table(
             answers, rejected, counts = scorer.score(chunk)
             state.row = chunk[-1].number
             state.counts.add(counts)
-            output.save(answers, rejected)
-            reached = status.st_size if file.closed else file.tell()
-            on_progress(Progress(state.counts, resumed, reached / max(1, status.st_size)))
+            if output:
+                output.save(answers, rejected)
+            else:
+                sys.stdout.buffer.write(answers)
+                sys.stdout.buffer.flush()
+            on_progress(Progress(state.counts, resumed, 1.0 if file.closed else file.tell() / size))
         if state.counts.rows == 0:
             raise DataError(f"{source} holds no rows; expected at least one text", code="no_rows", counts=state.counts)
-        output.finish()
+        if output:
+            output.finish()
     if not state.counts.scored:
-        seen = f"; see {rejects or rejects_file(out)}" if out else ""
+        seen = f"; see {rejects_file(out)}" if out else ""
         message = f"all {state.counts.rows:,} rows were rejected, the first: {state.counts.first_reason}{seen}"
         raise DataError(message, code="all_rejected", counts=state.counts)
     return Progress(state.counts, resumed, 1.0)
-
-
-def rejects_file(out: Path) -> Path:
-    """Return where rejected rows go by default."""
-    return out.with_name(out.name + REJECTS)
 
 
 def open_input(source: Path) -> BinaryIO:
@@ -103,24 +101,12 @@ def open_input(source: Path) -> BinaryIO:
         raise DataError(f"cannot read {source}: {reason(e)}") from e
 
 
-def _open_output(
-    source: Path, out: Path | None, rejects: Path | None, *, resume: bool, overwrite: bool
-) -> FileOutput | StandardOutput:
-    """Open the output; names under which the run has files of its own are refused, or one would overwrite the other."""
-    if out is None:
-        return StandardOutput(rejects, overwrite=overwrite)
-    rejects = rejects or rejects_file(out)
-    for path in (out, rejects):
-        if path.is_dir():
-            raise OutputError(f"{path} is a folder; expected the name of a file")
-        if path.resolve() == source.resolve():
-            raise OutputError(f"{path} is the input; write to another file")
-    own = [path.resolve() for path in (out, *working_files(out), rejects, working_files(rejects)[0])]
-    if len(set(own)) < len(own):
-        raise OutputError(f"{rejects} is in the way of {out} and the files beside it", code="rejects_in_the_way")
-    if source.resolve() in own:
-        raise OutputError(f"{source} is the input, and has the name of a file that grows beside {out}; rename one")
-    return FileOutput(out, rejects, resume=resume, overwrite=overwrite)
+def _open_output(source: Path, out: Path, identity: dict[str, Any], *, resume: bool, overwrite: bool) -> FileOutput:
+    if out.is_dir():
+        raise OutputError(f"{out} is a folder; expected the name of a file")
+    if source.resolve() in (out.resolve(), rejects_file(out).resolve()):
+        raise OutputError(f"{source} is the input; write to another file")
+    return FileOutput(out, identity, resume=resume, overwrite=overwrite)
 
 
 def request_identity(predictor: Predictor, request: Request) -> dict[str, Any]:
@@ -132,7 +118,6 @@ def request_identity(predictor: Predictor, request: Request) -> dict[str, Any]:
         "targets": _digest(targets),  # there may be thousands
         "aspects": predictor.choose_aspects(request.aspects),
         "implied": is_implied(predictor, request),
-        "keep": None if request.keep is None else sorted(request.keep),
     }
     identity = {"model": _digest(model), "precision": predictor.precision, "version of tabsa": __version__}
     return dict(json.loads(json.dumps(identity | dataclasses.asdict(request) | settled)))

@@ -156,7 +156,7 @@ class CorrectionRequest(_Strict):
 
 
 class FileForm(BaseModel):
-    """A table with a header: .csv, .tsv or .jsonl, as its name tells (with .gz, packed), or .xlsx."""
+    """A table with a header: .csv, .tsv or .jsonl, as its name tells, or .xlsx."""
 
     model_config = ConfigDict(extra="forbid")
     file: UploadFile
@@ -182,7 +182,6 @@ class ScoreForm(FileForm):
     aspect: list[Aspect] = Field([], description="An aspect; repeatable.", max_length=MAX_ASPECTS)
     layout: Literal["wide", "long"] = Field("wide", description="wide: a column a pair; long: a row an opinion.")
     format: Literal["csv", "jsonl"] = Field("csv", description="The format of the results.")
-    prefix: Name = Field("", description="Goes before the name of each new column.")
     probabilities: bool = Field(False, description="Add each label's probability to the wide layout, too.")
     evidence: bool = Field(False, description="Add the sentence that carries each opinion; slower on texts of several.")
     escape_formulas: bool = Field(False, description="Put an apostrophe before text that a spreadsheet would compute.")
@@ -204,4 +203,3 @@ class ReportForm(FileForm):
     text_column: Column | None = None
     id_column: Column | None = None
     target_column: Column | None = Field(None, description="Of the wide layout with a row's own targets.")
-    prefix: Name | None = None

@@ -4,11 +4,9 @@ An uploaded file lies on the disk, never whole in memory, and is read and scored
 """
 
 import asyncio
-import gzip
 import json
 import shutil
 import tempfile
-import zlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, closing
@@ -40,11 +38,10 @@ from tabsa.text.suggestions import suggest_common
 from tabsa.text.targets import parse_target
 
 _T = TypeVar("_T")
-_SUFFIXES: Final = (*TEXT_SUFFIXES, *(f"{suffix}.gz" for suffix in TEXT_SUFFIXES), ".xlsx")
+_SUFFIXES: Final = (*TEXT_SUFFIXES, ".xlsx")
 _MOST_FIELDS, _FIELD_BYTES = schema.MAX_TARGETS + schema.MAX_ASPECTS + 20, 1 << 15  # of a form
 _CHUNK: Final = 64  # rows at a time: few, because somebody watches, and others wait for the processor
 _LONGEST_ROW: Final = 100_000  # characters of a row's text; one with more is rejected
-_PART: Final = 1 << 20  # bytes to unpack of a file of which there is only the first part
 _LOOKED_AT, _SHOWN, _LONGEST_CELL = 256, 5, 2_000  # rows of a table that is looked at, and characters of a cell
 _TYPES: Final = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 # The report runs its own script and nothing else, loads nothing, and is a stranger to the service that it came from.
@@ -56,7 +53,6 @@ _REPORT_HEADERS: Final = {
 }
 # What the fields of a request can do about an error, by the error's code.
 _HINTS: Final = {
-    "column_taken": "tell the new ones apart with 'prefix'",
     "no_text_column": "name it with 'text_column'",
 }
 
@@ -128,8 +124,8 @@ class _Upload:
             raise Problem(415, "unknown_format", str(e), "file") from e
         if not service.table_places.acquire(blocking=False):
             raise busy("too many files are being worked on")
-        self._service, self._packed = service, suffix.endswith(".gz")
-        self.path = Path(f"the file{suffix.removesuffix('.gz')}")  # a name, for messages
+        self._service = service
+        self.path = Path(f"the file{suffix}")  # a name, for messages
         self.stream: IO[bytes] = file.file
         self._size = max(1, file.size or 0)
         self.notes: list[str] = []
@@ -157,28 +153,9 @@ class _Upload:
         hint = f"; {_HINTS[error.code]}" if error.code in _HINTS else ""
         return Problem(422, "bad_file", str(error).replace(str(self.path), "the file") + hint, "file")
 
-    def unpack(self, *, cut: bool = False) -> IO[bytes]:
-        """The bytes of the table, in a thread; of the first part of a packed one, the first part."""
-        if not self._packed:
-            return self.stream
-        most, unpacked = _PART if cut else self._service.settings.max_upload_bytes, tempfile.TemporaryFile()  # noqa: SIM115
-        try:
-            with gzip.open(self.stream) as packed:
-                while (piece := packed.read1(_PART)) and unpacked.tell() <= most:
-                    unpacked.write(piece)
-        except (EOFError, OSError, zlib.error) as e:
-            if not (cut and isinstance(e, EOFError)):
-                raise DataError(f"{self.path} is not a whole gzip file: {e}") from e
-        self._size = unpacked.tell()
-        if self._size > most and not cut:
-            raise Problem(413, "too_large", f"the file has more than {most:,} bytes, unpacked", "file")
-        unpacked.seek(0)
-        self.stream = unpacked
-        return unpacked
-
-    def rows(self, *, cut: bool = False) -> Iterator[Row | BadRow]:
+    def rows(self) -> Iterator[Row | BadRow]:
         """The rows of the table."""
-        return read_rows(self.path, self.unpack(cut=cut), on_guess=self.notes.append)
+        return read_rows(self.path, self.stream, on_guess=self.notes.append)
 
     @property
     def note(self) -> str | None:
@@ -199,7 +176,7 @@ class _Upload:
 
 
 def _look(upload: _Upload, form: schema.ColumnsForm) -> dict[str, Any]:
-    good = (row.values.items() for row in islice(upload.rows(cut=form.cut), _LOOKED_AT) if isinstance(row, Row))
+    good = (row.values.items() for row in islice(upload.rows(), _LOOKED_AT) if isinstance(row, Row))
     rows = [{name: as_text(value) for name, value in values} for values in good]
     rows = rows[:-1] if form.cut and 1 < len(rows) < _LOOKED_AT else rows  # the last may be broken
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -242,7 +219,7 @@ def _score_request(form: schema.ScoreForm, predictor: Predictor) -> ScoreRequest
     implied = predictor.implied if form.implied is None else form.implied
     if not targets and form.target_column is None and not implied:
         raise Problem(422, "invalid", "give either 'targets', names to look for in every row, or 'target_column'")
-    same = {"target_column", "text_column", "id_column", "probabilities", "evidence", "prefix", "escape_formulas"}
+    same = {"target_column", "text_column", "id_column", "probabilities", "evidence", "escape_formulas"}
     return ScoreRequest(
         **form.model_dump(include=same),
         targets=dict(targets) if form.target_column is None else None,
@@ -313,13 +290,11 @@ def _line(event: str, **fields: object) -> bytes:
 
 
 def _report(upload: _Upload, form: schema.ReportForm) -> str:
-    names = ColumnNames(
-        text=form.text_column, id=form.id_column, date=form.date_column, target=form.target_column, prefix=form.prefix
-    )
+    names = ColumnNames(text=form.text_column, id=form.id_column, date=form.date_column, target=form.target_column)
     with tempfile.TemporaryDirectory(prefix="tabsa-") as folder:
         path = Path(folder) / upload.path
         with path.open("wb") as out:
-            shutil.copyfileobj(upload.unpack(), out)
+            shutil.copyfileobj(upload.stream, out)
         try:
             return report_page(summarise(path, title=form.title or form.file.filename or "", columns=names))
         except TabsaError as e:

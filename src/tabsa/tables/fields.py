@@ -10,41 +10,24 @@ from typing import Final, TypeVar
 from tabsa.errors import DataError
 
 _Kind = TypeVar("_Kind")
-TORN: Final = "torn_line"  # the code of an error: an object begins, and breaks off
-_WORDS: Final = {
-    str: "text",
-    list: "a list",
-    dict: "an object",
-    bool: "true or false",
-    type(None): "null",
-    int: "a number",
-    float: "a number",
-}
+_WORDS: Final[dict[type, str]] = {str: "text", list: "a list", dict: "an object", int: "a number"}
 
 
 def parse_json(text: str, where: str) -> object:
     """Return the JSON value, or raise one clear line saying where it is broken."""
     try:
         return json.loads(text)
-    except json.JSONDecodeError as e:
-        line = f"line {e.lineno} " if "\n" in text.strip() else ""
-        torn = e.pos >= len(text.rstrip()) or e.msg.startswith("Unterminated string")
-        code = TORN if torn and text.lstrip().startswith("{") else ""
-        raise DataError(f"{where} is not JSON: {e.msg} ({line}column {e.colno})", code=code) from e
-    except (ValueError, RecursionError) as e:  # a number of thousands of digits; lists in lists in lists
-        raise DataError(f"{where} is not usable JSON: {e}") from e
+    except (ValueError, RecursionError) as e:  # also a number of thousands of digits, and lists in lists in lists
+        raise DataError(f"{where} is not JSON: {e}") from e
 
 
-def is_whole(values: Mapping[str, object]) -> bool:
-    """Tell whether no half of a character (a lone surrogate) is in a row, which no file or page can hold."""
-    for piece in (*values, *values.values()):
-        written = json.dumps(piece, ensure_ascii=False, default=str) if isinstance(piece, list | dict) else piece
-        if isinstance(written, str) and not written.isascii():
-            try:
-                written.encode()
-            except UnicodeEncodeError:
-                return False
-    return True
+def is_whole(value: object) -> bool:
+    """Tell whether no half of a character (a lone surrogate), which no file or page can hold, is in a text or a row."""
+    written = json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return written.isascii() or bool(written.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def is_blank(value: object) -> bool:
@@ -57,7 +40,7 @@ def is_blank(value: object) -> bool:
 def members(record: object, where: str) -> Mapping[str, object]:
     """Return the record, which must be an object."""
     if not isinstance(record, Mapping):
-        raise DataError(f"{where} is {_word(record)}; expected an object")
+        raise DataError(f"{where} is {record!r:.60}; expected an object")
     return record
 
 
@@ -68,14 +51,10 @@ def member(record: object, key: str, kind: type[_Kind], where: str) -> _Kind:
         raise DataError(f"{where} has no {key!r}; it has {', '.join(map(repr, fields)) or 'nothing'}")
     value = fields[key]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise DataError(f"{where}: {key!r} is {_word(value)}; expected {_WORDS[kind]}")
-    if not is_whole({"": value}):
+        raise DataError(f"{where}: {key!r} is {value!r:.60}; expected {_WORDS[kind]}")
+    if not is_whole(value):
         raise DataError(f"{where}: {key!r} holds half a character (a lone surrogate); write it as UTF-8 or as a pair")
     return value
-
-
-def _word(value: object) -> str:
-    return _WORDS.get(type(value), f"a {type(value).__name__}")
 
 
 def require_columns(path: Path | str, names: Collection[str], wanted: Iterable[str | None]) -> None:
@@ -88,7 +67,7 @@ def require_columns(path: Path | str, names: Collection[str], wanted: Iterable[s
             missing.append(f"{name!r} (did you mean {folded[near[0]]!r}?)" if near else repr(name))
     if missing:
         listed = f"column{'s' * (len(missing) > 1)} {', '.join(missing)}"
-        raise DataError(f"{path} has no {listed}; it has {list_columns(names)}", code="unknown_column")
+        raise DataError(f"{path} has no {listed}; it has {list_columns(names)}", code="no_column")
 
 
 def guess_text_column(rows: Sequence[Mapping[str, object]], taken: Collection[str | None] = ()) -> str | None:

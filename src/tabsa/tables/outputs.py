@@ -1,6 +1,6 @@
 """The output of a run while it grows, and how a run that was stopped goes on.
 
-    OUT.part         the output so far                  REJECTS.part    the rejects so far
+    OUT.part         the output so far                  OUT.rejects.jsonl.part    the rejects so far
     OUT.state.json   the run's identity, and after which row how long those two were
 
 After each chunk both parts reach the disk, and then the state does, by rename. Whatever happens in between, cutting
@@ -10,20 +10,18 @@ the parts back to the lengths in the state undoes it. A state that says `done` l
 import glob
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from tabsa.errors import OutputError
 from tabsa.files import read_text, reason, replacing
+from tabsa.tables.reading import REJECTS
 from tabsa.tables.writing import finish_file
 
-FORMAT: Final = "tabsa score 5"
-JOB: Final = "_job.json"  # in the folder of a job of many tables or parts: its identity
-JOB_FORMAT: Final = "tabsa score job 6"
+FORMAT: Final = "tabsa score 6"
 
 
 @dataclass(slots=True)
@@ -56,58 +54,51 @@ class State:
 
 
 class FileOutput(ExitStack):
-    """An output and its rejects, which get their names when they are complete.
+    """An output and its rejects, which get their names when they are complete; `state` tells how far it is.
 
-    `resume` goes on with the run that is there, if there is one; `overwrite` replaces what is there, finished or not.
+    `resume` goes on with a run of the same identity, if there is one; `overwrite` replaces what is there.
     """
 
-    def __init__(self, out: Path, rejects: Path, *, resume: bool = False, overwrite: bool = False) -> None:
+    def __init__(self, out: Path, identity: dict[str, Any], *, resume: bool, overwrite: bool) -> None:
         super().__init__()
-        self.out, self.rejects, self.state, self._resume = out, rejects, State(), resume
-        self._part, self._state_path = working_files(out)
-        self._rejects_part = working_files(rejects)[0]
-        self._identity: dict[str, Any] = {}
+        self.out, self.rejects, self.state = out, rejects_file(out), State()
+        self._identity, self._resume = identity, resume
+        self._part, self._state_path = _working_files(out)
+        self._rejects_part = _working_files(self.rejects)[0]
         self._files: tuple[BinaryIO, ...] = ()
         begun = is_begun(out)
         if begun and not (resume or overwrite):
             raise OutputError(f"a run into {out} was stopped before its end", code="job_exists")
-        for path in (out, rejects):
+        for path in (out, self.rejects):
             if path.exists() and not (begun or overwrite):
-                found = "exists, and there is no stopped run to resume" if resume else "exists"
-                raise OutputError(f"{path} {found}", code="output_exists")
+                why = "exists, and there is no stopped run to resume" if resume else "exists"
+                raise OutputError(f"{path} {why}", code="output_exists")
+        if resume and self._state_path.exists():
+            found = read_record(self._state_path, FORMAT, identity, self.out)
+            self.state = State(**(found | {"counts": Counts(**found["counts"])}))
 
-    def begin(self, identity: dict[str, Any]) -> None:
-        """Start, or take up a run of the same identity; `state` tells how far it is."""
-        self._identity = identity | {"rejects": os.path.relpath(self.rejects, self.out.parent)}
+    def _open(self) -> None:
+        """Open the parts as the state has them, at the first use: where nothing is saved, nobody gets empty ones."""
+        if self._files or self.state.done:
+            return
         with _trouble(self.out):
-            for folder in (self.out.parent, self.rejects.parent):
-                folder.mkdir(parents=True, exist_ok=True)
-            if self._resume and self._state_path.exists():
-                found = read_record(read_text(self._state_path, OutputError), FORMAT, self._identity, self.out)
-                self.state = State(**(found | {"counts": Counts(**found["counts"])}))
-            if not self.state.done:
-                self.callback(self._remove_unsaved)
-                part = self.enter_context(self._part.open("ab"))
-                _hold(part.fileno(), self.out)
-                self._files = (part, self.enter_context(self._rejects_part.open("ab")))
+            self.out.parent.mkdir(parents=True, exist_ok=True)
+            part = self.enter_context(self._part.open("ab"))
+            _hold(part.fileno(), self.out)
+            self._files = (part, self.enter_context(self._rejects_part.open("ab")))
+            if not self._resume:
+                self._state_path.unlink(missing_ok=True)
             for path in (self._state_path, self.out):  # what a killed run was about to rename
                 for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
                     left.unlink(missing_ok=True)
-            if not self._resume:
-                self._state_path.unlink(missing_ok=True)
-            for file, length in zip(self._files, (self.state.output, self.state.rejects), strict=False):
+            for file, length in zip(self._files, (self.state.output, self.state.rejects), strict=True):
                 if os.fstat(file.fileno()).st_size < length:
                     raise OutputError(f"{file.name} is shorter than its state says", code="job_unusable")
                 file.truncate(length)
 
-    def _remove_unsaved(self) -> None:
-        """Remove the parts where nothing was saved that a run could go on from."""
-        if self._files and not self._state_path.exists():
-            for path in (self._part, self._rejects_part):
-                path.unlink(missing_ok=True)
-
     def save(self, output: bytes, rejects: bytes) -> None:
         """Append the results of a chunk; `state` counts its rows already."""
+        self._open()
         with _trouble(self.out):
             for file, data in zip(self._files, (output, rejects), strict=True):
                 if data:
@@ -123,6 +114,7 @@ class FileOutput(ExitStack):
 
         Can be done again, however far it came.
         """
+        self._open()
         self.state.done = True
         self._write_state()
         for file in self._files:
@@ -144,36 +136,14 @@ class FileOutput(ExitStack):
         write_record(self._state_path, FORMAT, self._identity, **asdict(self.state))
 
 
-class StandardOutput(ExitStack):
-    """Standard output, which cannot be resumed; the rejects go to a file if one is named."""
-
-    def __init__(self, rejects: Path | None, *, overwrite: bool) -> None:
-        super().__init__()
-        self.state = State()
-        self._files: dict[str | Path, IO[bytes]] = {"to standard output": sys.stdout.buffer}
-        if rejects is not None:
-            if rejects.exists() and not overwrite:
-                raise OutputError(f"{rejects} exists", code="output_exists")
-            with _trouble(rejects):  # unbuffered: closing would write again what a full disk did not take
-                self._files[rejects] = self.enter_context(rejects.open("wb", buffering=0))
-
-    def begin(self, identity: dict[str, Any]) -> None:
-        """Start."""
-
-    def save(self, output: bytes, rejects: bytes) -> None:
-        """Write the results of a chunk."""
-        for (name, file), data in zip(self._files.items(), (output, rejects), strict=False):
-            with _trouble(name):
-                file.write(data)
-                file.flush()
-
-    def finish(self) -> None:
-        """End."""
+def rejects_file(out: Path) -> Path:
+    """Return where an output's rejected rows go."""
+    return out.with_name(out.name + REJECTS)
 
 
 def is_begun(out: Path) -> bool:
     """Tell whether a run into an output was stopped before its end."""
-    return any(path.exists() for path in working_files(out))
+    return any(path.exists() for path in _working_files(out))
 
 
 def is_finished(out: Path) -> bool:
@@ -181,7 +151,7 @@ def is_finished(out: Path) -> bool:
     return out.exists() and not is_begun(out)
 
 
-def working_files(out: Path) -> tuple[Path, Path]:
+def _working_files(out: Path) -> tuple[Path, Path]:
     """Return what lies beside an output while it grows: its part and its state."""
     return out.with_name(f"{out.name}.part"), out.with_name(f"{out.name}.state.json")
 
@@ -192,42 +162,20 @@ def write_record(path: Path, form: str, identity: Mapping[str, Any], **content: 
         json.dump({"format": form, "identity": identity, **content}, stream, indent=2)
 
 
-def read_record(text: str | bytes, form: str, identity: Mapping[str, Any], out: object) -> dict[str, Any]:
-    """Parse what `write_record` wrote, less its format and identity; one of another version or identity is refused."""
+def read_record(path: Path, form: str, identity: Mapping[str, Any], out: Path) -> dict[str, Any]:
+    """Read what `write_record` wrote, less its format and identity; one of another version or identity is refused."""
     try:
-        content = dict(json.loads(text))
+        content = dict(json.loads(read_text(path, OutputError)))
         found, before = content.pop("format"), dict(content.pop("identity"))
-    except (ValueError, TypeError, KeyError) as e:
-        raise OutputError(f"cannot resume {out}: its record is damaged", code="job_unusable") from e
+    except (ValueError, TypeError, KeyError):
+        found, before = None, {}
     if found != form:
-        raise OutputError(f"cannot resume {out}: it is of another version of tabsa", code="job_unusable")
+        raise OutputError(f"cannot resume {out}: its record is of another version, or damaged", code="job_unusable")
     for name, value in identity.items():
         if before.get(name) != value:
             why = f"{name!r} is not what it was when the run began"
             raise OutputError(f"cannot resume {out}: {why}", code="job_differs")
     return content
-
-
-def check_job(
-    record: str | bytes | None, identity: Mapping[str, Any], out: object, *, empty: bool, resume: bool, overwrite: bool
-) -> None:
-    """Refuse to write a job into a folder that has something in it, such as the `record` of another job."""
-    if record is not None and resume:
-        read_record(record, JOB_FORMAT, identity, out)
-    elif not (empty or overwrite):
-        found, code = ("a job into it was begun", "job_exists") if record else ("it is not empty", "output_exists")
-        raise OutputError(f"cannot write {out}: {found}", code=code)
-
-
-@contextmanager
-def lock(folder: Path) -> Iterator[None]:
-    """Hold a folder, so that no other run writes into it."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        _hold(handle, folder)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _hold(handle: int, out: Path) -> None:
@@ -243,11 +191,9 @@ def _hold(handle: int, out: Path) -> None:
 
 
 @contextmanager
-def _trouble(what: Path | str) -> Iterator[None]:
-    """Make one clear line of what the system says, but of a pipe that nobody reads any more: who read had enough."""
+def _trouble(out: Path) -> Iterator[None]:
+    """Make one clear line of what the system says."""
     try:
         yield
-    except BrokenPipeError:
-        raise
     except OSError as e:
-        raise OutputError(f"cannot write {what}: {reason(e)}") from e
+        raise OutputError(f"cannot write {out}: {reason(e)}") from e

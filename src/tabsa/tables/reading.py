@@ -1,26 +1,23 @@
-"""Rows of a user's table, one at a time and at constant memory: CSV, TSV, JSON Lines (each also .gz), Parquet, Excel.
+"""Rows of a user's table, one at a time and at constant memory: CSV, TSV, JSON Lines, Parquet, Excel.
 
     for row in read_rows(Path("reviews.csv")):    # Row, or BadRow where one cannot be read
         row.number, row.values
 
-A file of text is UTF-8, UTF-16 with its mark, or else Windows-1252; its separator is the one that gives the rows as
-many fields as the header has. What a file's name does not say is reported to `on_guess`, by default in a `DataWarning`.
+A file of text is UTF-8, or a CSV Windows-1252; its separator is the one that gives the rows as many fields as the
+header has. What a file's name does not say is reported to `on_guess`, by default in a `DataWarning`.
 """
 
 import codecs
 import csv
-import glob
-import gzip
 import io
 import json
 import math
 import re
 import warnings
 import zipfile
-import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from datetime import date, datetime, time
 from itertools import count
 from pathlib import Path
@@ -28,28 +25,25 @@ from typing import IO, Any, Final, NamedTuple, TypeAlias
 
 from tabsa.errors import DataError, DataNotFoundError, DataWarning, first_line
 from tabsa.files import reason
-from tabsa.tables.fields import TORN, parse_json
+from tabsa.tables.fields import parse_json
 
 TEXT_SUFFIXES: Final = (".csv", ".tsv", ".jsonl", ".ndjson")
-SUFFIXES: Final = (*TEXT_SUFFIXES, *(f"{suffix}.gz" for suffix in TEXT_SUFFIXES), ".parquet")  # that are written
+SUFFIXES: Final = (*TEXT_SUFFIXES, ".parquet")  # that are written
 INPUT_SUFFIXES: Final = (*SUFFIXES, ".xlsx")  # that are read
 REJECTS: Final = ".rejects.jsonl"  # after the name of a scored table: the rows that could not be scored
 
 Values: TypeAlias = dict[str, object]
 Binary: TypeAlias = IO[bytes]
+OnGuess: TypeAlias = Callable[[str], None]
 
-_ENCODINGS: Final = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "cp1252": "Windows-1252"}
 _SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_HEAD: Final = 1 << 16  # bytes by which a separator is found
-_BLOCK: Final = 1 << 20
-_SEARCHED: Final = 256  # blocks in which the first letter beyond ASCII is looked for
+_HEAD: Final = 1 << 18  # bytes by which encoding and separator are found
 _LONGEST: Final = 10_000_000  # characters: no text is as long, but a quote left open or a file without line ends is
 _LARGEST_WORKBOOK: Final = 1 << 30  # bytes, unpacked: a workbook is a zip archive
 _MOST_ROWS: Final = 1 << 20  # as many as Excel has; a file may claim more
 _BATCH: Final = 1024  # rows of Parquet that are read together
-_OTHER_KINDS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"%PDF-", b"PAR1", b"\x1f\x8b", b"\xff\xfe\0\0", b"\0\0")
+_OTHER_KINDS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"%PDF-", b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff")
 _UNDECODED: Final = re.compile("[\udc80-\udcff]")  # the mark of "surrogateescape" for bytes that are not text
-_SEPARATOR_LINE: Final = re.compile(r'"?sep=([^\w\s"]|\t)"?[ \t;,]*(\r\n|\r|\n|$)', re.IGNORECASE)
 
 
 class Row(NamedTuple):
@@ -73,80 +67,52 @@ def warn_of_guess(note: str) -> None:
     warnings.warn(note, DataWarning, stacklevel=3)
 
 
-def read_rows(
-    path: Path,
-    stream: Binary | None = None,
-    *,
-    separator: str | None = None,
-    on_guess: Callable[[str], None] = warn_of_guess,
-) -> Iterator[Row | BadRow]:
+def read_rows(path: Path, stream: Binary | None = None, *, on_guess: OnGuess = warn_of_guess) -> Iterator[Row | BadRow]:
     """Read a table's rows; those that cannot be read come in their places as a `BadRow`.
 
     Where its bytes are open already, as `stream`, `path` is only a name. A DataError says that the file cannot be read
-    at all: another kind of file, a broken archive, a header with a name twice.
+    at all: another kind of file, a header with a name twice.
     """
     suffix = suffix_of(path, INPUT_SUFFIXES)
+    readers = {".csv": _csv_rows, ".tsv": _csv_rows, ".parquet": _parquet_rows, ".xlsx": _workbook_rows}
     try:
         with path.open("rb") if stream is None else nullcontext(stream) as file:
-            if suffix == ".parquet":
-                yield from parquet_rows(path, file)
-            elif suffix == ".xlsx":
-                yield from _workbook_rows(path, file, on_guess)
-            else:
-                unpacked: Any = gzip.GzipFile(fileobj=file) if suffix.endswith(".gz") else nullcontext(file)
-                with unpacked as binary:
-                    yield from _text_rows(path, binary, suffix.removesuffix(".gz"), separator, on_guess)
-    except UnicodeDecodeError as e:
-        raise DataError(f"{path} is not UTF-16 text; save it as UTF-8") from e
-    except (gzip.BadGzipFile, EOFError, zlib.error) as e:
-        raise DataError(f"{path} is not a whole gzip file: {e}") from e
+            yield from readers.get(suffix, _json_rows)(path, file, on_guess)
     except OSError as e:
         raise DataError(f"cannot read {path}: {reason(e)}") from e
 
 
-def read_good_rows(path: Path, *, on_torn: Callable[[str], None] | None = None) -> Iterator[Row]:
-    """Read a table's rows, and raise the error of the first that cannot be read.
-
-    A line of JSON that breaks off, as where a program died while it wrote, is reported to `on_torn` and left out.
-    """
+def read_good_rows(path: Path) -> Iterator[Row]:
+    """Read a table's rows, and raise the error of the first that cannot be read."""
     for row in read_rows(path):
-        if isinstance(row, Row):
-            yield row
-        elif on_torn is not None and row.error.code == TORN:
-            on_torn(f"{path} line {row.number}")
-        else:
+        if isinstance(row, BadRow):
             raise row.error
+        yield row
 
 
-def tables_in(source: Path, besides: Path | None = None) -> tuple[Path, list[Path]]:
-    """Return a folder and its tables with all below it, or the tables of a pattern (`**` is any number of folders).
+def tables_in(folder: Path, besides: Path | None = None) -> list[Path]:
+    """Return the tables of a folder with all below it.
 
     Names that begin with `_`, `.` or `~$` are not tables, nor are files of rejects, nor is what lies in `besides`.
     """
-    root, pattern = source, "**/*"
-    if not source.is_dir():
-        parts = source.absolute().parts
-        first = next((n for n, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
-        root, pattern = Path(*parts[:first]), "/".join(parts[first:])
     found = [
         path
-        for path in sorted(root.glob(pattern))
+        for path in sorted(folder.rglob("*"))
         if path.name.lower().endswith(INPUT_SUFFIXES)
         and not path.name.endswith(REJECTS)
-        and not any(part.startswith(("_", ".", "~$")) for part in path.relative_to(root).parts)
+        and not any(part.startswith(("_", ".", "~$")) for part in path.relative_to(folder).parts)
         and not (besides and path.is_relative_to(besides))
         and path.is_file()
     ]
     if not found:
-        raise DataNotFoundError(f"no table in {source}; expected files ending in one of {', '.join(INPUT_SUFFIXES)}")
-    return root, found
+        raise DataNotFoundError(f"no table in {folder}; expected files ending in one of {', '.join(INPUT_SUFFIXES)}")
+    return found
 
 
 def suffix_of(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
     """Return the one of `suffixes` that the file's name ends with."""
-    for suffix in suffixes:
-        if path.name.lower().endswith(suffix):
-            return suffix
+    if path.suffix.lower() in suffixes:
+        return path.suffix.lower()
     advice = "; save a spreadsheet as .xlsx, or as CSV UTF-8" if ".xlsx" in suffixes else ""
     raise DataError(f"cannot tell the format of {path} by its name; expected one of {', '.join(suffixes)}{advice}")
 
@@ -162,7 +128,7 @@ def as_text(value: object) -> str:
     return str(value)
 
 
-def header_of(names: Iterable[str], path: Path) -> list[str]:
+def _header_of(names: Iterable[str], path: Path) -> list[str]:
     """Return the names of columns without spaces around them; a name that is there twice is refused."""
     header = [name.strip() for name in names]
     if repeated := [name for name, times in Counter(header).items() if times > 1]:
@@ -173,143 +139,104 @@ def header_of(names: Iterable[str], path: Path) -> list[str]:
 # ---- files of text
 
 
-def _text_rows(
-    path: Path, binary: Binary, suffix: str, separator: str | None, on_guess: Callable[[str], None]
-) -> Iterator[Row | BadRow]:
-    """Read a file as text; bytes that are none leave a mark, of "surrogateescape", which UTF-16 does not know."""
-    expected = {".csv": ",", ".tsv": "\t"}.get(suffix)
-    head = binary.read(_HEAD)
-    codec = _find_codec(path, head, binary, western=expected is not None)
-    binary.seek(0)
-    guessed = [_ENCODINGS[codec]] if codec != "utf-8-sig" else []
-    errors = "strict" if codec == "utf-16" else "surrogateescape"
-    with io.TextIOWrapper(binary, encoding=codec, errors=errors, newline="") as text:
-        if expected is None:
-            rows = _json_rows(text, path)
-        else:
-            start = codecs.getincrementaldecoder(codec)("replace").decode(head)
-            written = _SEPARATOR_LINE.match(start)  # as spreadsheets write it
-            found = written[1] if written else separator or _find_separator(start, expected, whole=len(head) < _HEAD)
-            if found not in (expected, separator):
-                guessed.append(f"separated by {_SEPARATORS.get(found, repr(found))}")
-            text.read(written.end() if written else 0)
-            rows = _csv_rows(text, path, found, _ENCODINGS[codec], first=2 if written else 1)
-        if guessed:
-            on_guess(f"{path}: read as {', '.join(guessed)}")
-        yield from rows
+def _is_undecoded(text: str) -> bool:
+    return not text.isascii() and _UNDECODED.search(text) is not None
 
 
-def _find_codec(path: Path, head: bytes, binary: Binary, *, western: bool) -> str:
-    """Return the encoding of a file by its first letters beyond ASCII; with `western` it may be Windows-1252.
-
-    It is where these bytes are mostly not UTF-8: a few bad rows do not make a file Windows-1252.
-    """
-    if head.startswith(_OTHER_KINDS):
-        raise DataError(f"{path} is not text, but another kind of file; save it as CSV UTF-8, a workbook as .xlsx")
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    letters, searched = head, 0
-    with suppress(EOFError, zlib.error):  # it breaks off further on, which its reader will find
-        while western and letters and letters.isascii() and searched < _SEARCHED:
-            letters, searched = binary.read(_BLOCK), searched + 1
-    text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(letters)
-    wrong = len(_UNDECODED.findall(text))
-    windows = western and 2 * wrong > sum(not character.isascii() for character in text)
-    return "cp1252" if windows else "utf-8-sig"
-
-
-def _find_separator(head: str, expected: str, *, whole: bool) -> str:
+def _find_separator(start: str, expected: str) -> str:
     """Return the separator that gives most rows the header's number of fields, and of those the one with most fields.
 
     `csv.Sniffer` takes apostrophes for quotes, fails on 4% of random tables, and needs seconds for some 64 kB.
     """
 
     def fit(separator: str) -> tuple[float, int]:
-        widths: list[int] = []
-        try:
-            reader = csv.reader(io.StringIO(head, newline=""), delimiter=separator, strict=True)
-            for cells in reader:
-                widths += [len(cells)] if cells else []
-            widths = widths if whole else widths[:-1]  # the last row may be cut
-        except csv.Error:
-            widths += [0] if whole else []
-        if not widths or widths[0] < 2:
-            return 0, 0
-        first, *others = widths
-        return (others.count(first) / len(others) if others else 1.0), first
+        rows = csv.reader(io.StringIO(start, newline=""), delimiter=separator)
+        first, *others = [len(cells) for cells in rows if cells] or [0]
+        return (others.count(first) / len(others) if others else 1.0, first) if first > 1 else (0.0, 0)
 
     fits = {separator: fit(separator) for separator in dict.fromkeys((expected, *_SEPARATORS))}
     best = max(fits, key=lambda separator: fits[separator])
     return best if fits[best] > (0.5, 1) else expected
 
 
-def _csv_rows(text: IO[str], path: Path, separator: str, encoding: str, *, first: int) -> Iterator[Row | BadRow]:
+def _csv_rows(path: Path, binary: Binary, on_guess: OnGuess) -> Iterator[Row | BadRow]:
+    """Read rows of text; it is Windows-1252 where its bytes beyond ASCII are mostly not UTF-8."""
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST))
+    head, expected = binary.read(_HEAD), "\t" if path.suffix.lower() == ".tsv" else ","
+    if head.startswith(_OTHER_KINDS):
+        raise DataError(f"{path} is not text, but another kind of file; save it as CSV UTF-8, a workbook as .xlsx")
+    binary.seek(0)
+    start = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape").decode(head)
+    western = 2 * len(_UNDECODED.findall(start)) > sum(not character.isascii() for character in start)
+    codec, encoding = ("cp1252", "Windows-1252") if western else ("utf-8-sig", "UTF-8")
+    separator = _find_separator(start, expected)
+    guessed = [encoding] * western + [f"separated by {_SEPARATORS[separator]}"] * (separator != expected)
+    if guessed:
+        on_guess(f"{path}: read as {', '.join(guessed)}")
+    header: list[str] = []
+    with io.TextIOWrapper(binary, encoding=codec, errors="surrogateescape", newline="") as text:
+        for number, (cells, broken) in enumerate(_records(text, separator), start=1):
+            where = f"{path} row {number}"
+            wrong = ""
+            if broken:
+                wrong = (
+                    f': {broken}; put a text that holds quotes or line ends in quotes, and write "" for a quote in it'
+                )
+            elif not cells:
+                continue
+            elif _is_undecoded("".join(cells)):  # one look at a row is cheaper than one at each cell
+                wrong = f" is not {encoding} text; save it as UTF-8"
+            elif header and len(cells) != len(header):
+                wrong = f" has {len(cells)} fields; the header has {len(header)}"
+            if wrong and not header:
+                raise DataError(where + wrong)
+            if wrong:
+                yield BadRow(number, DataError(where + wrong), cells[0] if broken else cells)
+            elif not header:
+                header = _header_of(cells, path)
+            else:
+                yield Row(where, dict(zip(header, cells, strict=True)), number)
+
+
+def _records(text: IO[str], separator: str) -> Iterator[tuple[list[str], csv.Error | None]]:
+    """Cut a CSV into rows of fields; of one that is no row, the first line and what is wrong with it.
+
+    A quote that is left open takes in line after line until something gives it away: all but the first are read again.
+    """
     lines: list[str] = []  # of a row
-    again: deque[str] = deque()  # those that are to be read once more
-    line_number, header = first, list[str]()
+    again: deque[str] = deque()
 
     def next_lines() -> Iterator[str]:
         while line := again.popleft() if again else text.readline(_LONGEST + 1):
             lines.append(line)
             yield line
 
-    reader = csv.reader(next_lines(), delimiter=separator, strict=True)
-    for number in count(1):
-        line_number += len(lines)
-        lines.clear()
+    while True:
         try:
-            cells = next(reader, None)
-        except csv.Error as e:
-            advice = 'put a text that holds quotes or line ends in quotes, and write "" for a quote in it'
-            error = DataError(f"{path} line {line_number}: {e}; {advice}")
-            if not header:
-                raise error from e
-            # A quote that is left open takes in line after line until something gives it away: only its first is bad.
-            again.extendleft(reversed(lines[1:]))
-            del lines[1:]
-            reader = csv.reader(next_lines(), delimiter=separator, strict=True)
-            yield BadRow(number, error, lines[0])
-            continue
-        if cells is None:
+            for cells in csv.reader(next_lines(), delimiter=separator, strict=True):
+                lines.clear()
+                yield cells, None
             return
-        if not cells:
-            continue
-        where = f"{path} row {number}"
-        broken = _undecoded("".join(cells))  # one look at a row is cheaper than one at each cell
-        if not header:
-            if broken:
-                raise DataError(f"{path} is not {encoding} text (in its header); save it as UTF-8")
-            header = header_of(cells, path)
-        elif broken:
-            yield BadRow(number, DataError(f"{where} is not {encoding} text; save it as UTF-8"), cells)
-        elif len(cells) != len(header):
-            yield BadRow(number, DataError(f"{where} has {len(cells)} fields; the header has {len(header)}"), cells)
-        else:
-            yield Row(where, dict(zip(header, cells, strict=True)), number)
+        except csv.Error as e:
+            again.extendleft(reversed(lines[1:]))
+            first = lines[:1]
+            lines.clear()
+            yield first, e
 
 
-def _json_rows(text: IO[str], path: Path) -> Iterator[Row | BadRow]:
-    for number, line in enumerate(iter(lambda: text.readline(_LONGEST + 1), ""), start=1):
-        if not line.strip():
-            continue
-        where = f"{path} line {number}"
-        try:
-            if len(line) > _LONGEST:
-                raise DataError(f"{where} is longer than {_LONGEST:,} characters; write one JSON object a line")
-            values = parse_json(line, where)
-            if _undecoded(line):
-                raise DataError(f"{where} is not UTF-8 text; save it as UTF-8")
-            if not isinstance(values, dict):
-                raise DataError(f"{where} is not a JSON object; write one JSON object a line")
-        except DataError as e:
-            yield BadRow(number, e, line)
-        else:
-            yield Row(where, values, number)
-
-
-def _undecoded(text: str) -> bool:
-    return not text.isascii() and _UNDECODED.search(text) is not None
+def _json_rows(path: Path, binary: Binary, _: OnGuess) -> Iterator[Row | BadRow]:
+    with io.TextIOWrapper(binary, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
+        for number, line in enumerate(iter(lambda: text.readline(_LONGEST), ""), start=1):
+            where = f"{path} line {number}"
+            try:
+                if not line.strip():
+                    continue
+                values = parse_json(line, where)
+                if _is_undecoded(line) or not isinstance(values, dict):
+                    raise DataError(f"{where} is not a JSON object in UTF-8; write one a line")
+                yield Row(where, values, number)
+            except DataError as e:
+                yield BadRow(number, e, line)
 
 
 # ---- Parquet, by pyarrow
@@ -334,14 +261,14 @@ def arrow_schema(path: Path) -> Any:
     return None
 
 
-def parquet_rows(path: Path, file: Binary) -> Iterator[Row]:
+def _parquet_rows(path: Path, file: Binary, _: OnGuess) -> Iterator[Row]:
     """Read the rows, with their values as Python has them."""
     with _parquet_file(path, file) as table:
-        header_of(table.schema_arrow.names, path)
-        number = 0
+        _header_of(table.schema_arrow.names, path)
+        numbers = count(1)
         for batch in table.iter_batches(batch_size=_BATCH):
             for values in batch.to_pylist():
-                number += 1
+                number = next(numbers)
                 yield Row(f"{path} row {number}", values, number)
 
 
@@ -360,11 +287,10 @@ def _parquet_file(path: Path, source: Binary | Path) -> Iterator[Any]:
 # ---- workbooks, by openpyxl
 
 
-def _workbook_rows(path: Path, file: Binary, on_guess: Callable[[str], None]) -> Iterator[Row | BadRow]:
-    """Read the rows of the first visible sheet, everything as text; a column without a name has its letters."""
+def _workbook_rows(path: Path, file: Binary, on_guess: OnGuess) -> Iterator[Row]:
+    """Read the rows of the first visible sheet, everything as text; columns without a name are left out."""
     try:
         import openpyxl  # type: ignore[import-untyped]
-        from openpyxl.utils import get_column_letter  # type: ignore[import-untyped]
     except ImportError as e:
         raise DataError(f"reading {path} needs openpyxl; install it with `pip install 'tabsa[tables]'`") from e
     try:
@@ -374,28 +300,18 @@ def _workbook_rows(path: Path, file: Binary, on_guess: Callable[[str], None]) ->
         with warnings.catch_warnings(action="ignore"):  # of styles and extensions that it does not know
             book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
-        if not sheets:
-            raise DataError(f"{path} has no sheet with rows")
         if len(sheets) > 1:
             on_guess(f"{path}: read its first sheet, '{sheets[0].title}'; it has {len(sheets)}")
         sheets[0].reset_dimensions()  # a sheet may claim others than it has
-        header: list[str] = []
+        header: dict[int, str] = {}
         for number, cells in enumerate(sheets[0].iter_rows(max_row=_MOST_ROWS, values_only=True), start=1):
-            values = [_cell_text(cell) for cell in cells]
-            while values and not values[-1]:
-                values.pop()
-            if not values:
-                continue
-            if not header:
-                names = [name.strip() or f"column {get_column_letter(n)}" for n, name in enumerate(values, start=1)]
-                header = header_of(names, path)
-            elif len(values) > len(header):
-                column = get_column_letter(len(values))
-                error = DataError(f"{path} row {number} has a value in column {column}, which has no name")
-                yield BadRow(number, error, values)
-            else:
-                values += [""] * (len(header) - len(values))
-                yield Row(f"{path} row {number}", dict(zip(header, values, strict=True)), number)
+            values = dict(enumerate(map(_cell_text, cells)))
+            if header and any(values.values()):
+                shown: Values = {name: values.get(place, "") for place, name in header.items()}
+                yield Row(f"{path} row {number}", shown, number)
+            elif not header:
+                header = {place: name.strip() for place, name in values.items() if name.strip()}
+                _header_of(header.values(), path)
     except (DataError, OSError):
         raise
     except Exception as e:  # a damaged file shows itself in whatever openpyxl does with it

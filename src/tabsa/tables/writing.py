@@ -6,58 +6,51 @@ numbers stay numbers.
 """
 
 import csv
-import gzip
 import json
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
 from tabsa.errors import DataError, OutputError, first_line
 from tabsa.files import replacing
-from tabsa.tables.reading import SUFFIXES, Binary, Values, as_text, require_pyarrow, suffix_of
+from tabsa.tables.reading import TEXT_SUFFIXES, Values, as_text, suffix_of
 
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _ROW_GROUP_BYTES: Final = 16_000_000  # in memory; a row group of Parquet is written when it has as much
-_WORDS: Final = {bool: "true or false", int: "a whole number", float: "a number"}
 _NUMBER: Final = re.compile(r"[+-]?(?:\d[\d,]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?%?")
 
 
 class RowEncoder:
-    """Encodes rows as CSV, TSV or JSON Lines, also packed; `added` are those columns that are not the input's."""
+    """Encodes rows as CSV, TSV or JSON Lines; `added` are those columns that are not the input's."""
 
     def __init__(
-        self, suffix: str, columns: Sequence[str], added: Mapping[str, type], *, escape_formulas: bool = False
+        self, suffix: str, columns: Sequence[str], added: Collection[str], *, escape_formulas: bool = False
     ) -> None:
-        self._kind, self._packed, self._escape = suffix.removesuffix(".gz"), suffix.endswith(".gz"), escape_formulas
-        self._columns, self._added, self._own = tuple(columns), added, frozenset(columns) - added.keys()
+        self._separator, self._escape = {".csv": ",", ".tsv": "\t"}.get(suffix), escape_formulas
+        self._columns, self._added = tuple(columns), frozenset(added)
+        # Those that an input row may have; None is any, of JSON Lines.
+        self._own = None if suffix in (".jsonl", ".ndjson") else frozenset(columns) - self._added
 
     def check(self, values: Values) -> None:
-        """Raise a DataError where an input row's values cannot be written."""
-        lines = self._kind in (".jsonl", ".ndjson")  # in which each row has the columns it has
+        """Raise a DataError where an input row has a column that cannot be written."""
         for name in values:
-            if lines and name in self._added:
-                raise DataError(f"the row has a column {name!r} already; tell the new one apart by a prefix")
-            if not lines and name not in self._own:
-                raise DataError(f"the row has a column {name!r}, which the first rows have not; write a .jsonl")
+            if name in self._added or (self._own is not None and name not in self._own):
+                raise DataError(f"the row has a column {name!r}, which the first rows have not")
 
     def encode(self, rows: Sequence[Values], *, first: bool) -> bytes:
         """Return the bytes to append for these rows; `first` where nothing has been written."""
+        if not self._separator:
+            return "".join(f"{dump_json(row)}\n" for row in rows).encode()
+        # Were the writer told to end lines in \n, Python 3.11 would leave a field with \r in it without quotes.
         lines: list[str] = []
-        if self._kind in (".csv", ".tsv"):
-            # Were the writer told to end lines in \n, Python 3.11 would leave a field with \r in it without quotes.
-            sink: Any = SimpleNamespace(write=lambda line: lines.append(line.removesuffix("\r\n") + "\n"))
-            writer = csv.writer(sink, delimiter="," if self._kind == ".csv" else "\t")
-            if first:
-                writer.writerow([self._cell(name) for name in self._columns])
-            writer.writerows([self._cell(row.get(name)) for name in self._columns] for row in rows)
-        else:
-            lines += [f"{dump_json(row)}\n" for row in rows]
-        data = "".join(lines).encode()
-        # Each chunk of a gzip file is a member of its own, so that the file can be cut after it.
-        return gzip.compress(data, mtime=0) if self._packed and (data or first) else data
+        sink: Any = SimpleNamespace(write=lambda line: lines.append(line.removesuffix("\r\n") + "\n"))
+        writer = csv.writer(sink, delimiter=self._separator)
+        if first:
+            writer.writerow([self._cell(name) for name in self._columns])
+        writer.writerows([self._cell(row.get(name)) for name in self._columns] for row in rows)
+        return "".join(lines).encode()
 
     def _cell(self, value: object) -> str:
         text = as_text(value)
@@ -68,36 +61,23 @@ class ArrowEncoder(RowEncoder):
     """Encodes rows as batches of an Arrow stream, which can be cut after any batch, and becomes Parquet at the end.
 
     A Parquet file has its table of contents at the end, so that one whose writer was killed is lost. Types are those of
-    the input's Arrow schema, where it has one, or else told by its first rows.
+    the input's Arrow schema, where it has one, or else text.
     """
 
-    def __init__(
-        self, columns: Sequence[str], added: Mapping[str, type], rows: Sequence[Values] = (), schema: Any = None
-    ) -> None:
+    def __init__(self, columns: Sequence[str], added: Mapping[str, type], schema: Any = None) -> None:
         import pyarrow
 
         super().__init__(".parquet", columns, added)
-        self._types = {name: added.get(name) or _type(name, rows, schema) for name in columns}
-        arrow = {bool: pyarrow.bool_(), int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string()}
-        self._schema = pyarrow.schema([(name, arrow.get(kind, kind)) for name, kind in self._types.items()])
-
-    def check(self, values: Values) -> None:
-        """Raise a DataError where a value does not fit a type that was judged by other rows; anything fits text."""
-        super().check(values)
-        for name, value in values.items():
-            kind = self._types[name]
-            if kind not in _WORDS or value is None:
-                continue
-            fits = type(value) is kind or (kind is float and type(value) is int)
-            if not fits or (type(value) is int and not -(2**63) <= value < 2**63):
-                raise DataError(f"{name!r} is {as_text(value)[:40]!r}; expected {_WORDS[kind]}, as in the first rows")
+        arrow = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string()}
+        types = {name: arrow[added[name]] if name in added else _type(name, schema) for name in columns}
+        self._schema = pyarrow.schema([(name, kind or pyarrow.string()) for name, kind in types.items()])
+        self._texts = frozenset(name for name, kind in types.items() if kind is None)
 
     def encode(self, rows: Sequence[Values], *, first: bool) -> bytes:
         """Return the bytes to append to an Arrow stream for these rows."""
         import pyarrow
 
-        texts = {name for name, kind in self._types.items() if kind is str}
-        cells = [{n: as_text(v) if n in texts and v is not None else v for n, v in row.items()} for row in rows]
+        cells = [{n: as_text(v) if n in self._texts and v is not None else v for n, v in row.items()} for row in rows]
         try:
             batch = pyarrow.RecordBatch.from_pylist(cells, schema=self._schema).serialize() if rows else b""
         except pyarrow.ArrowException as e:
@@ -105,38 +85,10 @@ class ArrowEncoder(RowEncoder):
         return bytes(self._schema.serialize() if first else b"") + bytes(batch)
 
 
-def _type(name: str, rows: Sequence[Values], schema: Any) -> Any:
-    """Return the type of a column: the schema's, or by the rows that of true or false, of numbers, or text."""
-    if schema is not None:
-        kind = schema.field(name).type
-        return getattr(kind, "value_type", kind) if str(kind).startswith("dictionary") else kind  # a way to store them
-    found = {type(value) for row in rows if (value := row.get(name)) is not None}
-    found = {float} if found == {float, int} else found
-    return found.pop() if len(found) == 1 and found <= _WORDS.keys() else str
-
-
-def stream_to_parquet(source: Binary | bytes, sink: Binary) -> None:
-    """Write an Arrow stream's rows as a Parquet file."""
-    import pyarrow.parquet
-
-    try:
-        with (
-            pyarrow.ipc.open_stream(source) as batches,
-            pyarrow.parquet.ParquetWriter(sink, batches.schema) as writer,
-        ):
-            while group := list(_row_group(batches)):
-                writer.write_table(pyarrow.Table.from_batches(group), row_group_size=2**31 - 1)
-    except pyarrow.ArrowException as e:
-        raise OutputError(f"cannot write Parquet: {first_line(e)}") from e
-
-
-def _row_group(batches: Iterator[Any]) -> Iterator[Any]:
-    size = 0
-    for batch in batches:
-        yield batch
-        size += batch.nbytes
-        if size >= _ROW_GROUP_BYTES:
-            return
+def _type(name: str, schema: Any) -> Any:
+    """Return the type of a column of the input, less the way to store it; None where it is of text."""
+    kind = None if schema is None else schema.field(name).type
+    return getattr(kind, "value_type", kind) if str(kind).startswith("dictionary") else kind
 
 
 def escape_formula(text: str) -> str:
@@ -149,46 +101,54 @@ def dump_json(value: object) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
     except ValueError:
-        return json.dumps(_finite(value), ensure_ascii=False, default=str)
-
-
-def _finite(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        plain = json.loads(json.dumps(value, default=str), parse_constant=lambda _: None)
+        return json.dumps(plain, ensure_ascii=False)
 
 
 def finish_file(part: Path, out: Path) -> None:
-    """Make the output of all that was appended to `part`."""
+    """Make the output of all that was appended to `part`: of an Arrow stream a Parquet file."""
     if suffix_of(out) != ".parquet":
         part.replace(out)
         return
-    with part.open("rb") as source, replacing(out, "wb") as sink:
-        stream_to_parquet(source, sink)
+    import pyarrow.parquet
+
+    try:
+        with (
+            part.open("rb") as source,
+            pyarrow.ipc.open_stream(source) as batches,
+            replacing(out, "wb") as sink,
+            pyarrow.parquet.ParquetWriter(sink, batches.schema) as writer,
+        ):
+            while group := list(_row_group(batches)):
+                writer.write_table(pyarrow.Table.from_batches(group), row_group_size=2**31 - 1)
+    except pyarrow.ArrowException as e:
+        raise OutputError(f"cannot write Parquet: {first_line(e)}") from e
     part.unlink()
+
+
+def _row_group(batches: Iterator[Any]) -> Iterator[Any]:
+    size = 0
+    for batch in batches:
+        yield batch
+        size += batch.nbytes
+        if size >= _ROW_GROUP_BYTES:
+            return
 
 
 def check_table_name(path: str | Path) -> Path:
     """Return the path, if `write_table` can write it: worth asking before a long computation."""
     path = Path(path)
-    if not path.name.lower().endswith(SUFFIXES):
-        raise OutputError(f"cannot write '{path}'; expected a name that ends in {', '.join(SUFFIXES)}")
-    if suffix_of(path) == ".parquet":
-        require_pyarrow(path)
+    if path.suffix.lower() not in TEXT_SUFFIXES:
+        raise OutputError(f"cannot write '{path}'; expected a name that ends in {', '.join(TEXT_SUFFIXES)}")
     return path
 
 
 def write_table(
-    path: str | Path, types: Mapping[str, type], rows: Sequence[Values], *, escape_formulas: bool = False
+    path: str | Path, columns: Iterable[str], rows: Sequence[Values], *, escape_formulas: bool = False
 ) -> Path:
-    """Write a small table with these columns, all of it or nothing, in the format that its name tells."""
+    """Write a small table with these columns, all of it or nothing, in the format of text that its name tells."""
     path = check_table_name(path)
+    encoder = RowEncoder(suffix_of(path), tuple(columns), (), escape_formulas=escape_formulas)
     with replacing(path, "wb") as sink:
-        if suffix_of(path) == ".parquet":
-            stream_to_parquet(ArrowEncoder(list(types), types).encode(rows, first=True), sink)
-        else:
-            encoder = RowEncoder(suffix_of(path), list(types), types, escape_formulas=escape_formulas)
-            sink.write(encoder.encode(rows, first=True))
+        sink.write(encoder.encode(rows, first=True))
     return path

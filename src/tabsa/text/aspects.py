@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 from unicodedata import category
 
-from tabsa.errors import DataError, unknown_name
+from tabsa.errors import DataError
 from tabsa.files import read_text
 
 LONGEST_ASPECT: Final = 100  # characters
@@ -28,13 +28,6 @@ EVERYDAY: Final = LISTS["everyday"]
 _COMMENT = re.compile(r"(?:^|\s)#(?:\s.*)?$|^\s*#.*$")
 
 
-def named_aspects(name: str) -> tuple[str, ...]:
-    """Return the list of that name, such as "places"."""
-    if name not in LISTS:
-        raise unknown_name("list of aspects", name, LISTS)
-    return LISTS[name]
-
-
 def clean_aspects(aspects: Iterable[object]) -> tuple[str, ...]:
     """Return wordings without needless white space, each once, in order; a one-line DataError for what is none."""
     cleaned = tuple(dict.fromkeys(clean_aspect(aspect) for aspect in aspects))
@@ -49,8 +42,7 @@ def clean_aspect(aspect: object) -> str:
         raise DataError(f"an aspect is of type {type(aspect).__name__}; expected words, such as 'battery life'")
     words = " ".join(aspect.split())
     if len(words) > LONGEST_ASPECT:
-        shown = f"'{words[:30]}…'"
-        raise DataError(f"the aspect {shown} has {len(words):,} characters; expected at most {LONGEST_ASPECT}")
+        raise DataError(f"the aspect '{words[:30]}…' is too long; expected at most {LONGEST_ASPECT} characters")
     if not any(character.isalnum() for character in words):
         raise DataError(f"the aspect {aspect!r} has no word in it; expected words, such as 'battery life'")
     if any(category(character) in ("Cc", "Cs") for character in words):
@@ -61,35 +53,21 @@ def clean_aspect(aspect: object) -> str:
 def aspects_in(written: str) -> tuple[str, ...]:
     """Return the aspects that `places`, `my-aspects.txt` and `price, battery life` stand for.
 
-    A list of that name goes first, then a file, then the wordings themselves with commas between them. A single word
-    that is nearly a list's name, or looks like a file's, is refused: it is a slip more often than an aspect.
+    A list of that name goes first, then a file with one a line, where a `#` starts a comment, then the wordings with
+    commas between them. What is nearly a list's name, or looks like a file's, is a slip more often than an aspect.
     """
     name = written.strip()
     if name in LISTS:
         return LISTS[name]
     with suppress(OSError, ValueError):  # too long to be a file's name, or with a null character in it
         if Path(name).is_file():
-            return read_aspects(Path(name))
-    wordings = [part.strip() for part in name.split(",") if part.strip()]
-    if len(wordings) == 1:
-        if wordings[0].lower().endswith(".txt"):
-            raise DataError(f"no file {wordings[0]}; expected one with an aspect a line")
-        if near := get_close_matches(wordings[0].lower(), LISTS, n=1, cutoff=0.8):
-            raise DataError(
-                f"there is no list of aspects '{wordings[0]}'; did you mean '{near[0]}'?", code="no_aspect_list"
-            )
-    return clean_aspects(wordings)
-
-
-def read_aspects(path: Path) -> tuple[str, ...]:
-    """Read the aspects of a file, one a line, where a `#` starts a comment."""
-    lines = [bare for line in read_text(path).splitlines() if (bare := without_comment(line).strip())]
-    if not lines:
-        raise DataError(f"{path} names no aspect; expected one a line")
-    try:
-        return clean_aspects(lines)
-    except DataError as e:
-        raise DataError(f"{path}: {e}") from e
+            lines = (without_comment(line) for line in read_text(Path(name)).splitlines())
+            return clean_aspects(line for line in lines if line.strip())
+    if name.lower().endswith(".txt"):
+        raise DataError(f"no file {name}; expected one with an aspect a line")
+    if near := get_close_matches(name.lower(), LISTS, n=1, cutoff=0.8):
+        raise DataError(f"there is no list of aspects '{name}'; did you mean '{near[0]}'?", code="no_aspect_list")
+    return clean_aspects(part for part in name.split(",") if part.strip())
 
 
 def without_comment(line: str) -> str:

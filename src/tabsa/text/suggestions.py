@@ -33,13 +33,12 @@ _VERBS: Final = word_set(
 _MODEL: Final = re.compile(r"\d{1,4}(?:[-.]\d{1,4})?[a-zA-Z]{0,2}|[B-HJ-Z]")
 _NO_MODEL: Final = re.compile(r"(?:19|20)\d\d|\d+(?:st|nd|rd|th|am|pm|km|kg|k|m)")
 _COUNTED: Final = word_set(
-    "year years month months week weeks day days night nights hour hours hrs minute minutes mins min second seconds "
-    "time times bed beds bedroom bedrooms room rooms person people star stars mile miles metre metres meter meters km "
-    "kg pound pounds euro euros dollar dollars quid grand percent % to or out ago"
+    "year month week day night hour hr minute min second time bed bedroom room person people star mile metre meter km "
+    "kg pound euro dollar quid grand percent % to or out ago"
 )
 _TITLES: Final = word_set("st. mr. mrs. ms. dr. prof. mt.")
 # Capitals that name nobody: pronouns, and what opens sentences.
-_NEVER: Final = word_set(
+_NEVER: Final = _VERBS | word_set(
     "i i'm i've i'd i'll ok okay lol btw imo imho asap faq tv diy uk eu usa pm am mon tue wed thu fri sat sun monday "
     "tuesday wednesday thursday friday saturday sunday january february march april may june july august september "
     "october november december christmas easter a an the this that these those there here it its he she we you they my "
@@ -51,8 +50,7 @@ _NEVER: Final = word_set(
     "someone anything anyone people place places area areas rent rents price prices house houses housing flat flats "
     "transport traffic crime safety parking shops shopping food nightlife schools life living location good great nice "
     "lovely bad cheap expensive quiet noisy safe dangerous avoid try go going get getting love loved hate hated "
-    "is are was were do does did has have had can could will would should don't doesn't didn't isn't "
-    "aren't wasn't hi hello hey thanks thank please sorry honestly personally"
+    "are don't doesn't didn't aren't hi hello hey thanks thank please sorry honestly personally"
 )
 
 
@@ -83,17 +81,13 @@ def suggest_common(texts: Sequence[str], most: int = _MOST) -> list[tuple[str, i
     Where there are many texts, a name that only one of them has is left out.
     """
     found = Counter(name for text in texts for name, _ in suggest(text))
-    likely: list[str] = []
-    for name, _ in found.most_common(4 * most):
+    likely: dict[str, int] = {}
+    for name, count in found.most_common(4 * most):
         with suppress(DataError):  # it is another's name in other letters (`CAMDEN`)
             TargetFinder([*likely, name])
-            likely.append(name)
-    finder = TargetFinder(likely)
-    # Counted anew: a name that opens a sentence is surely one where another text has it elsewhere.
-    counts = Counter(target.name for text in texts for target in finder.find(text) if target.mentions)
+            likely[name] = count
     least = 2 if len(texts) >= _MANY else 1
-    ranked = sorted(likely, key=lambda name: -counts[name])
-    return [(name, counts[name]) for name in ranked if counts[name] >= least][:most]
+    return [(name, count) for name, count in likely.items() if count >= least][:most]
 
 
 def _sentences(text: str, tokens: Sequence[Token]) -> list[list[Token]]:
@@ -135,7 +129,9 @@ def _is_model(sentence: Sequence[Token], place: int) -> bool:
         return False
     word = sentence[place].text
     following = sentence[place + 1].text.lower() if place + 1 < len(sentence) else ""
-    return bool(_MODEL.fullmatch(word)) and not _NO_MODEL.fullmatch(word) and following not in _COUNTED
+    return (
+        bool(_MODEL.fullmatch(word)) and not _NO_MODEL.fullmatch(word) and following.removesuffix("s") not in _COUNTED
+    )
 
 
 def _joins(sentence: Sequence[Token], last: int, place: int) -> bool:

@@ -6,7 +6,7 @@ Our own, because thousands of names are found in one pass over a text, whatever 
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from tabsa.errors import DataError
 from tabsa.schema import Span, Target
@@ -40,17 +40,8 @@ _ALIKE: Final = str.maketrans(
     | dict.fromkeys("‐‑‒–—―−", "-")
 )
 _GAP: Final = " "
+_Node: TypeAlias = dict[str, Any]  # where each next unit leads, and under "" the index of the name that ends here
 _WRITTEN: Final = re.compile(r"\\([\\=,;])|(.)", re.DOTALL)  # one character, which a backslash may go before
-
-
-class _Node:
-    """A step of the trie: where each next unit leads, and the index of the name that ends here."""
-
-    __slots__ = ("index", "next")
-
-    def __init__(self) -> None:
-        self.next: dict[str, _Node] = {}
-        self.index: int | None = None
 
 
 class TargetFinder:
@@ -72,23 +63,20 @@ class TargetFinder:
             raise DataError(f"names must be a list of strings, not one string: give [{names!r}]")
         aliases = dict(names) if isinstance(names, Mapping) else None
         self.names: tuple[str, ...] = tuple(names)
-        self._root = _Node()
+        self._root: _Node = {}
         plurals: list[tuple[list[str], int]] = []
         for index, name in enumerate(self.names):
             others = aliases[name] if aliases else ()
             if isinstance(others, str):
                 raise DataError(f"aliases of {name!r} must be a list of strings, not one string: give [{others!r}]")
             for alias in (name, *others):
-                if not isinstance(alias, str):
-                    raise DataError(f"the name of a target must be a string, not {alias!r}")
                 units, _ = _units(alias.strip())
                 if not units:
                     raise DataError(f"the name {alias!r} of a target is empty: give it at least one visible character")
                 self._add(units, index, alias)
                 plurals += [(plural, index) for plural in _plurals(units)]
         for units, index in plurals:  # last, because a name that is spelt like another's plural goes first
-            end = self._walk(units)
-            end.index = index if end.index is None else end.index
+            self._walk(units).setdefault("", index)
 
     def find(self, text: str) -> tuple[Target, ...]:
         """Return the targets that a text mentions, in the order of the names, each with all its mentions."""
@@ -96,35 +84,31 @@ class TargetFinder:
         mentions: dict[int, list[Span]] = {}
         free = 0  # units before it belong to a mention
         for at, unit in enumerate(folded):
-            node = self._root.next.get(unit)
+            node: _Node | None = self._root.get(unit)
             if node is None or at < free:
                 continue
             index, reached = None, at
             while node is not None:
                 reached += 1
-                if node.index is not None:
-                    index, free = node.index, reached
-                node = node.next.get(folded[reached]) if reached < len(folded) else None
+                if "" in node:
+                    index, free = node[""], reached
+                node = node.get(folded[reached]) if reached < len(folded) else None
             if index is not None:
                 mentions.setdefault(index, []).append(Span(spans[at][0], spans[free - 1][1]))
         return tuple(Target(self.names[index], tuple(mentions[index])) for index in sorted(mentions))
 
     def _add(self, units: list[str], index: int, alias: str) -> None:
-        end = self._walk(units)
-        if end.index is not None and end.index != index:
-            first, second = self.names[end.index], self.names[index]
-            if first == second:
-                raise DataError(f"the target {first!r} is given twice: give it once")
+        first, second = self._walk(units).setdefault("", index), index
+        if first != second:
             raise DataError(
-                f"{alias!r} stands for two targets, {first!r} and {second!r}: give each its own names "
-                "(case, accents, spaces and dashes do not tell names apart)"
+                f"{alias!r} stands for two targets, {self.names[first]!r} and {self.names[second]!r}: give each its "
+                "own names (case, accents, spaces and dashes do not tell names apart)"
             )
-        end.index = index
 
     def _walk(self, units: list[str]) -> _Node:
         node = self._root
         for unit in units:
-            node = node.next.setdefault(unit, _Node())
+            node = node.setdefault(unit, {})
         return node
 
 

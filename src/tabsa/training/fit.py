@@ -20,7 +20,7 @@ from tabsa.encoding.arrays import Encoded
 from tabsa.errors import ConfigError
 from tabsa.schema import Dataset
 from tabsa.training.augmentation import JOINTS, compose, first_readings, joined, near_words, replace_words
-from tabsa.training.callbacks import Callback, TensorBoard
+from tabsa.training.callbacks import Callback
 from tabsa.training.question_training import ReaderTrainer, build_reader, write_reader
 from tabsa.training.run_config import RunConfig, teachers_config
 from tabsa.training.run_folder import Fitted, FittedRow, Run, RunFolder
@@ -57,7 +57,7 @@ def fit(
         from tabsa.training.logistic_regression import fit_folder
 
         return fit_folder(config, out, run)
-    run = replace(run, device=choose_device(device), callbacks=(TensorBoard(), *callbacks))
+    run = replace(run, device=choose_device(device))
     if config.fine_tuning.base:
         from tabsa.training.fine_tuning import fine_tune
 
@@ -75,7 +75,7 @@ def fit(
         folder = write_result(out, config, prepared, vocabulary, numbers, trainer.progress, trainer.best)
         about = "random word vectors: name better ones in vectors.file"
         if config.vectors.file:
-            about = f"{100 * vocabulary.coverage['known_tokens']:.1f}% of the words known"
+            about = f"{100 * vocabulary.known_tokens:.1f}% of the words known"
     warn_of(trainer.prepared.notes)
     progress = trainer.progress
     rows = map(FittedRow, map(str, numbers), progress.best_epoch, progress.best_figures)

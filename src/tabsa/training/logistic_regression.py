@@ -4,26 +4,23 @@ The training split alone decides the features, their weighting and, for a given 
 The dev split chooses that strength, and the one number that moves the border of `none` (`models.linear`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.datasets.checking import any_named, mostly_implied, notes_on, warn_of
 from tabsa.encoding.answers import softmax
 from tabsa.encoding.arrays import UNLABELLED, combine_readings, gold_labels, passage_labels, readings
-from tabsa.errors import ConfigError, TabsaError
-from tabsa.evaluation.metrics import FAMILIES
+from tabsa.errors import TabsaError
 from tabsa.evaluation.report import Report, evaluate
-from tabsa.models.linear.linear_features import Decision, FeatureSpace, LRConfig, SparseRows, Tagger, passage_ngrams
+from tabsa.models.linear.linear_features import FeatureSpace, LRConfig, SparseRows, Tagger, passage_ngrams
 from tabsa.models.linear.linear_model import LinearEngine, LinearModel, tagger_for, write_model
 from tabsa.schema import Dataset
-from tabsa.training.loop import class_weights, figures_of, selected
+from tabsa.training.loop import class_weights, figures_of, plain, selected
 from tabsa.training.model_card import model_card
 from tabsa.training.run_config import RunConfig, Selection
 from tabsa.training.run_folder import Fitted, FittedRow, Run, RunFolder
@@ -34,25 +31,14 @@ _TOLERANCE: Final = 1e-8  # of scikit-learn's gradient: logits are then within 1
 # Tried from 0 outwards, so that of equally good ones the smallest change wins.
 _BIASES: Final = tuple(sorted((round(0.1 * step, 1) for step in range(-60, 61)), key=abs))
 
-OnStep: TypeAlias = Callable[[str, float], None]  # what is being done, and how far all of it is, from 0 to 1
-
-
-class Trial(NamedTuple):
-    """One strength of regularisation on dev, under the decision that the configuration names."""
-
-    c: float
-    none_bias: float
-    score: float
-
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A fitted model, how its C was chosen, and what it is worth on dev under either decision."""
+    """A fitted model, the C that was chosen for it, and what it is worth on dev."""
 
     model: LinearModel
-    best: Trial
-    trials: tuple[Trial, ...]
-    reports: dict[Decision, Report]
+    c: float
+    report: Report
 
 
 @dataclass(frozen=True)
@@ -73,22 +59,29 @@ class _Features:
 
 def fit_folder(config: RunConfig, out: Path, run: Run) -> Fitted:
     """Fit, and write the model folder; it has no seeds, and resuming it is fitting it again."""
-    try:
-        run.call("on_step", "reading", 0.0)
-        train, dev = datasets(config, run.data_dir)
-        tagger, length = tagger_for(config.model, run.data_dir), config.data.max_length
-        on_step = partial(run.call, "on_step")
-        fitted = fit_datasets(config.model, train, dev, tagger, length, config.training.select, on_step)
-    finally:
-        run.call("on_steps_end")
+    train, dev = datasets(config, run.data_dir)
+    data, options = config.data, config.model
+    tagger = tagger_for(options, run.data_dir)
+    fitted = fit_datasets(options, train, dev, tagger, data.max_length, config.training.select)
     folder = RunFolder(out / "run")
     folder.config.unlink(missing_ok=True)
     folder.start(config, (config.training.seed,))
-    written = write_fitted(out, config, fitted, implied=mostly_implied(train), named=any_named(train))
-    rows = (FittedRow(name, None, {"sun": one.sun, "ma": one.ma}) for name, one in fitted.reports.items())
+    model, figures = fitted.model, {"sun": fitted.report.sun, "ma": fitted.report.ma}
+    count, bias = len(model.space.ngrams), model.none_bias
+    metrics: dict[str, Any] = {"data": data.name, "split": data.dev, "dev": plain(figures)}
+    metrics |= {"c": fitted.c, "none_bias": bias, "features": count}
+    lengths = f"{options.word_ngrams} of words, {options.pos_ngrams} of tags, {options.char_ngrams} of characters"
+    facts = [
+        f"aspects: {', '.join(model.aspects)}",
+        f"features: {count:,} n-grams, the longest {lengths}",
+        f"words behind a negation that are read as negated: {options.negation}",
+        f"C: {fitted.c:g}, and {bias:g} added to the logit of `none`: the best {config.training.select} on {data.dev}",
+    ]
+    implied = mostly_implied(train)
+    card = model_card(config, model.labels, facts, figures, implied=implied)
+    written = write_model(out, model, metrics, card, implied=implied, named=any_named(train))
     warn_of((*notes_on(train, start=True), *notes_on(dev)))
-    about = f"{len(fitted.model.space.ngrams):,} n-grams, C {fitted.best.c:g} and {config.model.decision} kept"
-    return Fitted(written, tuple(rows), about)
+    return Fitted(written, (FittedRow(data.dev, None, figures),), f"{count:,} n-grams, C {fitted.c:g} kept")
 
 
 def fit_datasets(
@@ -98,38 +91,25 @@ def fit_datasets(
     tagger: Tagger | None = None,
     max_length: int = 0,
     select: Selection = "mean",
-    on_step: OnStep = lambda *_: None,
 ) -> FittedModel:
     """Fit on `train`, choose on `dev`; both have the same aspects and labels."""
-    if not config.c:
-        raise ConfigError("'model.c' is empty; expected at least one number")
     strengths = sorted(set(config.c))
     learnt, judged = (_features(data, config, tagger, max_length) for data in (train, dev))
     space = FeatureSpace.of(learnt.ngrams, config)
-    if not space.ngrams:
-        raise ConfigError(f"{train.name} {train.split} has no n-gram to learn from")
     rows, dev_rows = space.encode(learnt.ngrams), space.encode(judged.ngrams)
     shape = (len(strengths), len(space.ngrams), len(train.aspects), len(train.labels))
     weights, intercepts = np.zeros(shape, np.float32), np.full((shape[0], *shape[2:]), _NEVER, np.float32)
-    for aspect, name in enumerate(train.aspects):
-        on_step(name, aspect / len(train.aspects))
+    for aspect in range(len(train.aspects)):
         fits = _regressions(rows, learnt.labels[:, aspect], strengths, len(space.ngrams), config.class_power)
         for n, (classes, slopes, starts) in enumerate(fits):
             weights[n][:, aspect, classes], intercepts[n, aspect, classes] = slopes, starts
-    models, trials = [], []
+    found = []
     for c, of_c, own in zip(strengths, weights, intercepts, strict=True):
-        models.append(LinearModel(space, of_c, own, train.aspects, train.labels, max_length))
-        trials.append(Trial(c, *choose_bias(models[-1].logits(dev_rows), judged, select, config.decision)))
-    on_step("choosing", 1.0)
-    best = max(range(len(trials)), key=lambda n: trials[n].score)
-    logits = models[best].logits(dev_rows)
-    biases: dict[Decision, float] = {"argmax": 0.0, "threshold": choose_bias(logits, judged, select, "threshold")[0]}
-    return FittedModel(
-        replace(models[best], none_bias=trials[best].none_bias),
-        trials[best],
-        tuple(trials),
-        {name: evaluate(dev, judged.probabilities(logits, bias), bootstrap=0) for name, bias in biases.items()},
-    )
+        model = LinearModel(space, of_c, own, train.aspects, train.labels, max_length)
+        bias, score = choose_bias(model.logits(dev_rows), judged, select)
+        found.append((score, c, replace(model, none_bias=bias)))
+    _, c, model = max(found, key=lambda one: one[0])
+    return FittedModel(model, c, evaluate(dev, judged.probabilities(model.logits(dev_rows)), bootstrap=0))
 
 
 def probabilities_of(model: LinearModel, data: Dataset, data_dir: Path | None = None) -> NDArray[np.float64]:
@@ -185,42 +165,10 @@ def _regressions(
         yield classes, slopes, starts
 
 
-def choose_bias(
-    logits: NDArray[np.float64], judged: _Features, select: Selection, decision: Decision
-) -> tuple[float, float]:
-    """The number to add to the logits of `none` for the best score on dev, and that score; with `argmax`, 0."""
+def choose_bias(logits: NDArray[np.float64], judged: _Features, select: Selection) -> tuple[float, float]:
+    """The number to add to the logits of `none` for the best score on dev, and that score."""
 
     def score(bias: float) -> float:
         return selected(figures_of(judged.gold, judged.probabilities(logits, bias)), select)
 
-    scores = [(bias, score(bias)) for bias in (_BIASES if decision == "threshold" else (0.0,))]
-    return max(scores, key=lambda pair: pair[1])
-
-
-def write_fitted(path: Path, config: RunConfig, fitted: FittedModel, *, implied: bool, named: bool) -> ModelFolder:
-    """Write the model folder; its metrics hold the dev report of either decision, by name."""
-    model, options, data = fitted.model, fitted.model.config, config.data
-    reports = {name: report.to_dict() for name, report in fitted.reports.items()}
-    metrics: dict[str, Any] = {
-        "data": data.name,
-        "split": data.dev,
-        "decision": options.decision,
-        "c": fitted.best.c,
-        "none_bias": fitted.best.none_bias,
-        "features": len(model.space.ngrams),
-        "dev": {family: reports[options.decision][family] for family in FAMILIES},
-        "decisions": reports,
-        "trials": [trial._asdict() for trial in fitted.trials],
-    }
-    lengths = f"{options.word_ngrams} of words, {options.pos_ngrams} of tags, {options.char_ngrams} of characters"
-    facts = [
-        f"aspects: {', '.join(model.aspects)}",
-        f"features: {len(model.space.ngrams):,} n-grams",
-        f"longest n-gram: {lengths}",
-        f"words behind a negation that are read as negated: {options.negation}",
-        f"C: {fitted.best.c:g}, selected by {config.training.select} on {data.dev}",
-        f"decision: {options.decision}, which adds {model.none_bias:g} to the logit of `none`",
-    ]
-    figures = {f"{name}, {f}": getattr(report, f) for name, report in fitted.reports.items() for f in FAMILIES}
-    card = model_card(config, model.labels, facts, figures, implied=implied)
-    return write_model(path, model, metrics, card, implied=implied, named=named)
+    return max(((bias, score(bias)) for bias in _BIASES), key=lambda pair: pair[1])

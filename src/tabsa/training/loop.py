@@ -12,7 +12,7 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -38,12 +38,13 @@ POOL = 16  # batches that are sorted by length together
 class TrainingProgress:
     """The state of a run: everything besides tensors that resuming needs."""
 
-    epoch: int  # finished
-    update: int
     best: list[float]  # a seed's best score
     best_epoch: list[int]
     best_figures: list[Figures]
-    stopped: list[bool]
+    stopped: list[bool] = field(default_factory=list)
+    epoch: int = 0  # finished
+    update: int = 0
+    history: list[dict[str, Any]] = field(default_factory=list)  # validations, a line of metrics.jsonl each
 
     def best_seed(self) -> int:
         """The number of the seed that is best on dev."""
@@ -87,7 +88,7 @@ class Loop(ABC, Generic[Batch]):
     def __init__(self, config: RunConfig, model: Network, seeds: Sequence[int], device: str = "cpu") -> None:
         self.config, self.seeds, self.device = config, tuple(seeds), torch.device(device)
         training = config.training
-        # bf16 is the recurrence's and the encoder's; the few other products are as precise as that is.
+        # bf16 is the readers' encoder's; all other products are TF32 then.
         torch.backends.cuda.matmul.allow_tf32 = training.precision != "float32"
         torch.backends.cudnn.allow_tf32 = training.precision != "float32"
         if training.threads:
@@ -103,7 +104,7 @@ class Loop(ABC, Generic[Batch]):
         self.draws = [torch.Generator(self.device) for _ in seeds]
         self.seed_generators()
         count = len(seeds)
-        self.progress = TrainingProgress(0, 0, [-1.0] * count, [0] * count, [{} for _ in seeds], [False] * count)
+        self.progress = TrainingProgress([-1.0] * count, [0] * count, [{} for _ in seeds], [False] * count)
         self.best = self.weights()
         self.ema = self.weights() if training.ema else {}
         self.limit = 0  # updates after which a run ends, whatever its epochs; 0: none

@@ -18,12 +18,11 @@ class FTRL(torch.optim.Optimizer):
     """Follow the regularised leader, proximal (McMahan et al., 2013), with no L1 or L2 term.
 
     n' = n + g^2
-    z' = z + g - (sqrt(n') / rate' - sqrt(n) / rate) * w
-    w' = -rate' * z' / sqrt(n')
+    z' = z + g - (sqrt(n') / rate - sqrt(n) / rate) * w
+    w' = -rate * z' / sqrt(n')
 
-    A rate that changes keeps the weights where they are. With z = 0 at the start, as TensorFlow has it
-    (`keep_start=False`), the first step wipes the initial weights almost to 0. With z = -sqrt(n) / rate * w
-    (`keep_start=True`) it starts from them.
+    With z = 0 at the start, as TensorFlow has it (`keep_start=False`), the first step wipes the initial weights almost
+    to 0. With z = -sqrt(n) / rate * w (`keep_start=True`) it starts from them.
     """
 
     def __init__(self, parameters: Iterable[Tensor] | Iterable[dict[str, Any]], lr: float, *, keep_start: bool) -> None:
@@ -44,11 +43,10 @@ class FTRL(torch.optim.Optimizer):
             if not (state := self.state[parameter]):
                 state["squares"] = torch.full_like(parameter, START)
                 state["linear"] = parameter * (-(START**0.5) / rate) if keep_start else torch.zeros_like(parameter)
-                state["rate"] = rate.clone()
-        squares, linear, rates = ([self.state[p][name] for p in parameters] for name in ("squares", "linear", "rate"))
+        squares, linear = ([self.state[p][name] for p in parameters] for name in ("squares", "linear"))
         gradients = [p.grad for p in parameters if p.grad is not None]
         before = torch._foreach_sqrt(squares)
-        torch._foreach_div_(before, rates[0])  # they are all the same
+        torch._foreach_div_(before, rate)
         torch._foreach_addcmul_(squares, gradients, gradients)
         roots = torch._foreach_sqrt(squares)
         change = torch._foreach_div(roots, rate)
@@ -56,7 +54,6 @@ class FTRL(torch.optim.Optimizer):
         torch._foreach_mul_(change, parameters)
         torch._foreach_add_(linear, gradients)
         torch._foreach_sub_(linear, change)
-        torch._foreach_copy_(rates, [rate] * len(rates))
         new = torch._foreach_div(linear, roots)
         torch._foreach_mul_(new, -rate)
         torch._foreach_copy_(parameters, new)

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from tabsa.checkpoint.model_folder import DEFAULT
-from tabsa.config import build, nearest, option, override, read_toml
+from tabsa.config import build, option, override, read_toml
 from tabsa.datasets.loading import named_columns
 from tabsa.datasets.own import frame_dataset
 from tabsa.datasets.records import Columns
 from tabsa.embeddings.packing import Storage
-from tabsa.errors import ConfigError, DataNotFoundError
+from tabsa.errors import ConfigError, DataNotFoundError, nearest
 from tabsa.models.registry import SYSTEMS, System
 from tabsa.schema import Dataset
 
@@ -93,7 +93,9 @@ class TrainingConfig:
     )
     bias_share: float = option(1.0, "with `classes`, what is left of the biases; less: more is found", low=0, high=1)
     patience: int = option(0, "early stopping: validations without a better one; 0: never", low=0)
-    precision: Literal["float32", "tf32", "bf16"] = option("float32", "of a GPU's products; sums are float32")
+    precision: Literal["float32", "tf32", "bf16"] = option(
+        "float32", "of a GPU's products, sums are float32; bf16 is for readers, and tf32 elsewhere"
+    )
     seed: int = option(1, "the first seed; several take the numbers after it", low=0, high=2**31)
     threads: int = option(0, "CPU threads; 0: as many as there are cores", low=0, high=1024)
 
@@ -147,7 +149,6 @@ class RunConfig:
         return SYSTEMS[self.kind]
 
 
-_LEAST_PIECES: Final = 16
 _SECTIONS: Final[dict[str, type[Any]]] = {field.name: type(field.default) for field in fields(RunConfig)[2:]}
 # Options of fine-tuning that a configuration leaves open, by what happens to the encoder.
 _TUNED: Final[dict[str, dict[str, dict[str, Any]]]] = {
@@ -193,8 +194,6 @@ def run_config(values: dict[str, Any]) -> RunConfig:
     for name in ("epochs", "batch_size"):
         if not getattr(config.training, name) and not config.fine_tuning.base:
             raise ConfigError(f"'training.{name}' is 0, which is for fine-tuning; expected at least 1")
-    if config.system.open_aspects and 0 < config.data.max_length < _LEAST_PIECES:
-        raise ConfigError(f"'data.max_length' is {config.data.max_length}; a reader needs {_LEAST_PIECES} word pieces")
     if config.training.select == "opinion_f1" and not config.system.open_aspects:
         raise ConfigError(f"'training.select' is 'opinion_f1', which is for readers, and 'kind' is '{kind}'")
     if config.augmentation.composed and (config.data.targets < 2 or config.system.concepts):

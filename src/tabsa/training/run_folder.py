@@ -1,9 +1,8 @@
 """A run on its way, and its folder, so that a kill at any moment loses at most the work since a validation.
 
-config.toml            the run, every option written out
-metrics.jsonl          one line a validation
-last.safetensors       everything needed to go on: weights, the best ones so far, optimiser, generators, progress
-events.out.tfevents.*  the same figures for TensorBoard, where it is installed
+config.toml       the run, every option written out
+metrics.jsonl     one line a validation
+last.safetensors  everything needed to go on: weights, the best ones so far, optimiser, generators, progress
 """
 
 import json
@@ -33,7 +32,7 @@ _FORMAT = "tabsa run 1"
 
 @dataclass(frozen=True)
 class FittedRow:
-    """Dev figures of one seed, or of one decision of a system without seeds; none where it diverged."""
+    """Dev figures of one seed, or of a system without seeds; none where it diverged."""
 
     name: str
     epoch: int | None
@@ -110,31 +109,17 @@ class RunFolder:
         unlike = difference(read_toml(self.config), tomllib.loads(_described(trainer.config, trainer.seeds)))
         if unlike:
             raise OutputError(f"{self.path} holds another run ({unlike})", code="another_run")
-        if self.last.exists():
-            self._restore(trainer)
-        lines = [json.dumps(line) + "\n" for line in self.validations() if line["epoch"] <= trainer.progress.epoch]
-        with replacing(self.metrics) as stream:  # without the epochs that will be trained again
-            stream.writelines(lines)
-        return None
+        return self._restore(trainer) if self.last.exists() else None
 
     def validations(self) -> list[dict[str, Any]]:
-        """The lines of metrics.jsonl, up to one that was cut short."""
-        found: list[dict[str, Any]] = []
-        for line in read_text(self.metrics, ModelError).splitlines() if self.metrics.exists() else ():
-            try:
-                found.append(json.loads(line))
-            except json.JSONDecodeError:
-                break
-        return found
+        """The lines of metrics.jsonl."""
+        return [json.loads(line) for line in read_text(self.metrics).splitlines()] if self.metrics.exists() else []
 
     def save(self, trainer: Loop[Any], validation: Validation) -> None:
         """Record a validation; the state is written last, so that a kill in between repeats the epoch."""
-        line = json.dumps(validation.to_dict(), allow_nan=False)
-        try:
-            with self.metrics.open("a", encoding="utf-8") as stream:
-                stream.write(line + "\n")
-        except OSError as e:
-            raise OutputError(f"cannot write in {self.path}: {reason(e)}") from e
+        trainer.progress.history.append(validation.to_dict())
+        with replacing(self.metrics) as text:
+            text.writelines(json.dumps(line, allow_nan=False) + "\n" for line in trainer.progress.history)
         parts: dict[str, Mapping[str, Tensor]] = {
             "model": dict(trainer.model.named_parameters()),
             "best": trainer.best,
@@ -166,9 +151,6 @@ class RunFolder:
             raise ModelError(f"cannot read {self.last}: {reason(e)}") from e
         except SafetensorError as e:
             raise ModelError(f"{self.last} is damaged ({e})", code="no_resume") from e
-        shapes = {name: tensor.shape for name, tensor in trainer.model.named_parameters()}
-        if any({name: own.shape for name, own in parts[part].items()} != shapes for part in ("model", "best")):
-            raise ModelError(f"{self.last} is the state of another model than this run's", code="no_resume")
         trainer.put(parts["model"])
         trainer.best, trainer.ema = parts["best"], parts["ema"]
         optimisers.unpack(trainer.optimiser, parts["optimiser"])

@@ -16,15 +16,13 @@ from tabsa.embeddings.concepts import ConceptTable, load_concepts
 from tabsa.embeddings.fallbacks import candidates
 from tabsa.embeddings.glove import read_vectors
 from tabsa.embeddings.packing import rounded
-from tabsa.embeddings.vectors import WordVectors, align, coverage, hashed_vectors, lookup
+from tabsa.embeddings.vectors import WordVectors, align, hashed_vectors, known_share, lookup
 from tabsa.encoding.arrays import PADDING, Encoded, count_words, encode
 from tabsa.encoding.target_words import aspect_matrix, target_word
 from tabsa.errors import DataError
 from tabsa.schema import Dataset
 from tabsa.training.augmentation import JOINTS, compose
 from tabsa.training.run_config import RunConfig
-
-_MOST_LABELS = 1 + int(np.iinfo(np.int8).max)  # what `Encoded.labels` can tell apart
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class FolderVocabulary:
     """The word vectors and concepts that a model folder takes along, and how well they cover the data."""
 
     vectors: WordVectors
-    coverage: dict[str, Any]
+    known_tokens: float  # the share of the data's words that have a vector which is not random
     concepts: ConceptTable | None = None
 
 
@@ -105,7 +103,7 @@ def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") 
     if test:
         prepared = _with_test(prepared, config, split(config, test, train, data_dir), concepts, data_dir)
     texts = {word: count for word, count in counts.items() if word not in tokens}
-    return prepared, FolderVocabulary(vectors, coverage(table, texts), concepts)
+    return prepared, FolderVocabulary(vectors, known_share(table, texts), concepts)
 
 
 def _with_test(
@@ -133,8 +131,6 @@ def datasets(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset
         more = load(data.more, "all", aspects=train.aspects, columns=data.own_columns)
         _check_polarities(more, train, f"'data.more' ({more.name})", train.name)
         train = replace(train, examples=(*train.examples, *more.examples))
-    if len(train.labels) > _MOST_LABELS:
-        raise DataError(f"{train.name} has {len(train.labels) - 1} polarities; expected at most {_MOST_LABELS - 1}")
     return train, split(config, data.dev, train, data_dir)
 
 

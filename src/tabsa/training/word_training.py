@@ -14,7 +14,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -28,9 +28,8 @@ from tabsa.errors import DataError
 from tabsa.evaluation.calibration import Calibration, calibration_error, fit_calibration
 from tabsa.models.base import Model, ModelOutput, Vocabulary
 from tabsa.models.export import ChangedNetworkError, export
-from tabsa.nn.context import EVALUATION, ScanPath
+from tabsa.nn.context import EVALUATION
 from tabsa.nn.fast.graphs import Batch, Graphs
-from tabsa.nn.fast.packed import live_rows
 from tabsa.training.loop import (
     POOL,
     Figures,
@@ -142,7 +141,6 @@ class Trainer(Loop[Sequence[Drawn]]):
         super().__init__(config, build_model(config, prepared, seeds), seeds, device)
         self.prepared = prepared
         training, train = config.training, prepared.train
-        self.scan_path: ScanPath = "auto"  # which benchmarks compare
         self.samplers = [Sampler(train, training.balance, training.batch_size, seed=seed) for seed in self.seeds]
         self.texts, self.updates = len(train), self.samplers[0].updates
         self.tokens = torch.from_numpy(train.tokens).to(self.device, torch.long)
@@ -170,15 +168,14 @@ class Trainer(Loop[Sequence[Drawn]]):
         rows = torch.from_numpy(np.stack([d.rows for d in drawn]))  # (S, B)
         labels = self._send(torch.from_numpy(np.stack([d.labels for d in drawn]).astype(np.int64)))
         lengths = self.lengths[rows]
-        live = live_rows(lengths)
-        rows = self._send(rows)
-        tokens, *concepts = (words[rows, : len(live)] for words in (self.tokens, self.concepts) if words is not None)
+        longest, rows = int(lengths.max()), self._send(rows)
+        tokens, *concepts = (words[rows, :longest] for words in (self.tokens, self.concepts) if words is not None)
         soft = None if self.soft_labels is None else self.soft_labels[rows]
         if self.config.training.shuffle_targets:
             slots = self.drawn_slots(labels)
             tokens, labels = self.with_slots(tokens, slots), moved(labels, slots)
             soft = None if soft is None else moved(soft, slots)
-        return Batch(tokens, self._send(lengths), labels, concepts[0] if concepts else None, live, soft)
+        return Batch(tokens, self._send(lengths), labels, concepts[0] if concepts else None, soft)
 
     def _send(self, tensor: Tensor) -> Tensor:
         """To the device, without waiting for what it is doing."""
@@ -188,7 +185,7 @@ class Trainer(Loop[Sequence[Drawn]]):
 
     def learn_batch(self, batch: Batch) -> Tensor:
         """Change the weights by what a batch says; returns the losses (S,)."""
-        answer = self.model(*batch.inputs, context=self.context(live=batch.live, path=self.scan_path))
+        answer = self.model(*batch.inputs, context=self.context())
         losses = cross_entropy(answer.logits, batch.labels, self.class_weights, batch.soft_labels)
         return self.step(losses, answer.penalty)
 
@@ -272,10 +269,8 @@ def write_result(
     if compact:
         weights = {name: tensor.half().float() for name, tensor in weights.items()}
     fitted, errors, dev = _measured(config, prepared, weights)
-    concepts = _concept_facts(prepared, vocabulary)
     metrics = progress.metrics(config, seeds, dev)
-    metrics |= {"calibration": dataclasses.asdict(fitted) | errors}
-    metrics |= {"coverage": vocabulary.coverage, "concepts": concepts}
+    metrics |= {"calibration": dataclasses.asdict(fitted) | errors, "known_tokens": vocabulary.known_tokens}
     model_config = ModelConfig(
         kind=config.kind,
         model=dataclasses.asdict(config.model),
@@ -294,16 +289,15 @@ def write_result(
         f"word vectors: {config.vectors.file or 'random'}",
         f"selected by: {config.training.select} on {config.data.dev}, epoch {metrics['epoch']}, seed {seeds[best]}",
     ]
-    if concepts is not None:
-        name = (concepts["source"] or {"name": "a table without a name"})["name"]
-        share = f"{100 * concepts['known_tokens']:.1f}% of the training words"
-        facts.append(f"concepts: {name} ({concepts['concepts']:,}), at {share}")
+    if vocabulary.concepts is not None and vocabulary.concepts.source is not None:
+        facts.append(f"concepts: {vocabulary.concepts.source.name} ({len(vocabulary.concepts):,})")
     card = model_card(config, prepared.labels, facts, dev, implied=prepared.implied)
     arrays = {name: tensor[0].numpy().astype(np.float16 if compact else np.float32) for name, tensor in weights.items()}
     storage = config.vectors.storage
     folder = write_folder(path, model_config, arrays, vocabulary.vectors, metrics, card, vocabulary.concepts, storage)
-    with suppress(ChangedNetworkError):  # then the network itself is run
-        export(folder)
+    if config.system.graph:
+        with suppress(ChangedNetworkError):  # then the network itself is run
+            export(folder)
     return folder
 
 
@@ -321,12 +315,3 @@ def _measured(
         "error_after": calibration_error(dev.gold[labelled], after[labelled]),
     }
     return fitted, errors, figures_of(dev.gold, after)
-
-
-def _concept_facts(prepared: Prepared, vocabulary: FolderVocabulary) -> dict[str, Any] | None:
-    """The concepts that a model was trained with, and the share of the training words that have one."""
-    if vocabulary.concepts is None or prepared.train.concepts is None:
-        return None
-    share = int(np.count_nonzero(prepared.train.concepts)) / max(1, int(prepared.train.lengths.sum()))
-    source = dataclasses.asdict(vocabulary.concepts.source) if vocabulary.concepts.source else None
-    return {"source": source, "concepts": len(vocabulary.concepts), "known_tokens": share}

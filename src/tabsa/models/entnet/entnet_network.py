@@ -11,7 +11,7 @@ from tabsa.models.base import Model, ModelOutput, Vocabulary
 from tabsa.models.entnet.entnet_config import EntNetConfig
 from tabsa.nn.attention import mentions, neighbours
 from tabsa.nn.context import Context, constant, dropout, mask, normal, parameter, side_by_side, xavier
-from tabsa.nn.memory import DelayWeights, MemoryCell, MemoryWeights, Words, prelu
+from tabsa.nn.memory import DelayWeights, MemoryCell, MemoryWeights, prelu
 from tabsa.nn.scan import reverse, scan
 
 _KEY_SCALE: Final = 0.1  # standard deviation of a free key at the start
@@ -84,13 +84,14 @@ class EntNet(Model):
         ways, batch = len(readings), tokens.shape[1]
         shape = (1, batch, self.words.shape[1])  # one for both directions and all words of a sentence
         dropped = mask(self.config.input_dropout, context, shape=shape, device=tokens.device)
-        factor = None if dropped is None else dropped.expand(-1, ways, -1, -1).flatten(0, 1)
-        words = Words(self.words, torch.stack(readings, dim=1).flatten(0, 1), factor)
+        words = self.words[torch.stack(readings, dim=1).flatten(0, 1)]  # (S x directions, B, T, d)
+        if dropped is not None:
+            words = words * dropped.expand(-1, ways, -1, -1).flatten(0, 1).unsqueeze(2)
         keys = self.keys().unsqueeze(1).expand(-1, ways, -1, -1).flatten(0, 1)
         group_lengths = lengths.unsqueeze(1).expand(-1, ways, -1).flatten(0, 1)
         result = scan(
-            self.cell, self.weights(), words, keys, group_lengths, nearby=self.nearby(tokens, lengths),
-            live=context.live, path=context.path, products=context.products, gates=not context.training,
+            self.cell, self.weights(), words, keys, group_lengths,
+            nearby=self.nearby(tokens, lengths), path=context.path, gates=not context.training,
         )  # fmt: skip
         memory = result.memory.view(-1, ways, *result.memory.shape[1:]).sum(1)
         if result.gates is None:
@@ -117,7 +118,6 @@ class EntNet(Model):
 
     def forward(self, tokens: Tensor, lengths: Tensor, *, context: Context) -> ModelOutput:
         """Read, attend to the chains for every question, classify."""
-        context.check(tokens.device)
         memory, gates = self.read(tokens, lengths, context)
         seeds, batch, _, d = memory.shape
         attention = self.attention()  # (S, K, A, n)

@@ -18,17 +18,14 @@ from onnx import TensorProto
 from tabsa.checkpoint.model_folder import ModelFolder, Precision
 from tabsa.embeddings.vectors import lookup
 from tabsa.encoding.target_words import aspect_matrix, target_word
-from tabsa.models.onnx.graph_builder import Array, Arrays, Graph, Products, biased_weights
+from tabsa.models.onnx.graph_builder import Array, Arrays, Graph
 
 Options = Mapping[str, Any]
 
 
-def graph(folder: ModelFolder, precision: Precision, *, half: bool) -> onnx.ModelProto:
-    """Build the graph of a model folder; `half` stores constants in float16.
-
-    `precision` is that of the products in the readings, nearly all the work.
-    """
-    config, weights, options = folder.config, biased_weights(folder), folder.config.model
+def graph(folder: ModelFolder, precision: Precision, *, half: bool) -> onnx.ModelProto:  # noqa: ARG001 (float32 is all)
+    """Build the graph of a model folder; `half` stores constants in float16."""
+    config, weights, options = folder.config, folder.weights, folder.config.model
     target_vectors = lookup([target_word(slot) for slot in range(config.targets)], folder.vectors).matrix
     aspect_vectors, temperature = aspect_matrix(config.aspects, folder.vectors), config.temperature
     tied = target_vectors if options["keys"] != "free" else target_vectors[:0]
@@ -37,7 +34,7 @@ def graph(folder: ModelFolder, precision: Precision, *, half: bool) -> onnx.Mode
     g = Graph("entnet", half=half)
     words = g.input("words", ["batch", "length", d])
     lengths = g.input("lengths", ["batch"], TensorProto.INT64)
-    memory, gates = _read(Products(g, precision), options, weights, keys, words, lengths)
+    memory, gates = _read(g, options, weights, keys, words, lengths)
     attention = _attention(options, weights, keys, target_vectors, aspect_vectors)  # (K, A, n)
     count, aspects, _ = attention.shape
     # The product first: there are more questions than chains.
@@ -46,8 +43,8 @@ def graph(folder: ModelFolder, precision: Precision, *, half: bool) -> onnx.Mode
     hidden = g.op("Add", g.reshape(hidden, -1, count, aspects, d), g.constant(aspect_vectors))
     hidden = g.prelu(hidden, weights["slope"][-1])
     logits = g.op("MatMul", hidden, g.constant(weights["output"] / temperature))
-    if "output_bias" in weights:  # a calibration's: the model itself has none
-        logits = g.op("Add", logits, g.constant(weights["output_bias"] / temperature))
+    if config.bias:
+        logits = g.op("Add", logits, g.constant(np.asarray(config.bias, np.float32)))
     labels, ways = weights["output"].shape[1], len(weights["memory"])
     g.output(g.op("Softmax", logits, axis=-1), "probabilities", ["batch", count, aspects, labels])
     g.output(gates, "gates", ["batch", ways, "length", chains])
@@ -65,9 +62,9 @@ def _attention(options: Options, weights: Arrays, keys: Array, targets: Array, a
     return np.asarray(scores / scores.sum(-1, keepdims=True), np.float32)
 
 
-def _read(by: Products, options: Options, weights: Arrays, keys: Array, words: str, lengths: str) -> tuple[str, str]:
+def _read(g: Graph, options: Options, weights: Arrays, keys: Array, words: str, lengths: str) -> tuple[str, str]:
     """Add both readings: memories summed, (B, n, d), and gates, (B, directions, T, n)."""
-    g, (chains, d) = by.g, keys.shape
+    chains, d = keys.shape
     timed = g.op("Transpose", words, perm=[1, 0, 2])  # (T, B, d)
     length = g.op("Squeeze", g.op("Shape", words, start=1, end=2))
     steps = g.op("Range", g.constant(0), length, g.constant(1))
@@ -95,7 +92,7 @@ def _read(by: Products, options: Options, weights: Arrays, keys: Array, words: s
             nearby = turned(nearby) if backward else nearby
         own = {name: weights[name][way] for name in weights if name in _STEP or name.startswith("delay_")}
         own["slope"] = weights["slope"][way if len(weights["slope"]) > 1 else 0]
-        memory, gate = _scan(by, own, keys, reading, going, nearby, start, normalise=options["normalise"])
+        memory, gate = _scan(g, own, keys, reading, going, nearby, start, normalise=options["normalise"])
         memories.append(memory)
         gate = turned(gate) if backward else gate
         gates.append(g.insert(g.op("Transpose", gate, perm=[1, 0, 2]), 1))  # (B, 1, T, n)
@@ -107,23 +104,22 @@ _STEP = ("memory", "key", "word", "bias")  # besides the slope and the delay's, 
 
 
 def _scan(
-    by: Products, weights: Arrays, keys: Array, words: str, going: str, nearby: str, start: str, *, normalise: bool
+    g: Graph, weights: Arrays, keys: Array, words: str, going: str, nearby: str, start: str, *, normalise: bool
 ) -> tuple[str, str]:
     """Add one reading of `words` (T, B, d): the memory at the end, (R, d), and the gates, (T, B, n)."""
-    g = by.g
-    candidate = by.times(by.rows(words), weights["word"])
+    candidate = g.op("MatMul", words, g.constant(weights["word"]))
     by_key = keys @ weights["key"] + weights.get("bias", 0)  # V k, (n, d)
     candidate = g.reshape(g.op("Add", g.insert(candidate, 2), g.constant(by_key)), 0, -1, keys.shape[1])
     given = g.op("MatMul", words, g.constant(keys.T))  # (T, B, n)
     given = g.op("Add", given, nearby) if nearby else given
     states = [start, g.op("Mul", start, g.constant(0.0))] if "delay_new" in weights else [start]
-    body = _step(weights, keys, by.precision, half=g.half, normalise=normalise)
+    body = _step(weights, keys, half=g.half, normalise=normalise)
     inputs = [words, candidate, going, given]
     results = g.ops("Scan", len(states) + 1, *states, *inputs, body=body.proto(), num_scan_inputs=len(inputs))
     return results[0], results[-1]
 
 
-def _step(weights: Arrays, keys: Array, precision: Precision, *, half: bool, normalise: bool) -> Graph:
+def _step(weights: Arrays, keys: Array, *, half: bool, normalise: bool) -> Graph:
     """Build `nn.memory.MemoryCell` as the body of a Scan: states first, then one word's inputs.
 
     `memory` and with a delay `delay` (R, d); `word` (B, d), `candidate` V k + W w (R, d), `going` (B, 1), whether the
@@ -133,7 +129,6 @@ def _step(weights: Arrays, keys: Array, precision: Precision, *, half: bool, nor
     chains, d = keys.shape
     delayed = "delay_new" in weights
     g = Graph("step", half=half)
-    by = Products(g, precision)
     memory = g.input("memory", ["rows", d])
     past = g.input("delay", ["rows", d]) if delayed else ""
     word = g.input("word", ["batch", d])
@@ -141,9 +136,9 @@ def _step(weights: Arrays, keys: Array, precision: Precision, *, half: bool, nor
     going = g.input("going", ["batch", 1], TensorProto.BOOL)
     given = g.input("given", ["batch", chains])
 
-    raw = by.times(by.rows(memory), weights["memory"], candidate)
+    raw = g.op("Gemm", memory, g.constant(weights["memory"]), candidate)
     proposal = g.prelu(raw, weights["slope"])
-    delay = _gru(g, weights, by, proposal, past) if delayed else ""
+    delay = _gru(g, weights, proposal, past) if delayed else ""
     content = g.op("MatMul", g.reshape(memory, -1, chains, d), g.insert(word, 2))  # (B, n, 1)
     logit = g.op("Add", g.op("Squeeze", content, g.constant([2])), given)
     if delayed:
@@ -153,7 +148,8 @@ def _step(weights: Arrays, keys: Array, precision: Precision, *, half: bool, nor
     new = g.op("Add", memory, g.op("Mul", g.reshape(gate, -1, 1), proposal))
     if normalise:
         # By the norm; by 1 where that is 0, or the sentence has ended.
-        norm = g.reshape(g.op("Sqrt", g.total(g.op("Mul", new, new), 1)), -1, chains)
+        square = g.op("ReduceSum", g.op("Mul", new, new), g.constant([1]), keepdims=0)
+        norm = g.reshape(g.op("Sqrt", square), -1, chains)
         divides = g.op("And", going, g.op("Greater", norm, g.constant(0.0)))
         new = g.op("Div", new, g.reshape(g.op("Where", divides, norm, g.constant(1.0)), -1, 1))
     g.output(new, "new_memory", ["rows", d])
@@ -163,16 +159,18 @@ def _step(weights: Arrays, keys: Array, precision: Precision, *, half: bool, nor
     return g
 
 
-def _gru(g: Graph, weights: Arrays, by: Products, proposal: str, past: str) -> str:
-    """Add `nn.memory.gru`; every number of a delay is between -1 and 1, because it starts at 0."""
+def _gru(g: Graph, weights: Arrays, proposal: str, past: str) -> str:
+    """Add `nn.memory.gru`."""
     inputs, gates, bias = weights["delay_inputs"], weights["delay_gates"], weights["delay_bias"]
-    read, remembered = by.rows(proposal), by.rows(past, within=1.0)
+
+    def times(rows: str, matrix: Array, plus: str) -> str:
+        return g.op("Gemm", rows, g.constant(matrix), plus)
 
     def opened(part: int) -> str:
-        from_past = by.times(remembered, gates[part], bias[part])
-        return g.op("Sigmoid", by.times(read, inputs[part], from_past))
+        from_past = times(past, gates[part], g.constant(bias[part]))
+        return g.op("Sigmoid", times(proposal, inputs[part], from_past))
 
     reset, update = opened(0), opened(1)
-    from_past = by.times(by.rows(g.op("Mul", reset, past), within=1.0), weights["delay_new"], bias[2])
-    new = g.op("Tanh", by.times(read, inputs[2], from_past))
+    from_past = times(g.op("Mul", reset, past), weights["delay_new"], g.constant(bias[2]))
+    new = g.op("Tanh", times(proposal, inputs[2], from_past))
     return g.op("Add", new, g.op("Mul", update, g.op("Sub", past, new)))

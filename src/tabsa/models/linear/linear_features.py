@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,11 @@ Tagger: TypeAlias = Callable[[Sequence[str]], list[str]]
 """Gives the tag of each token of a text."""
 
 KIND: Final = "lr"
-Decision = Literal["argmax", "threshold"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LRConfig:
-    """The features, the fitting of the regressions, and when a pair counts as having an opinion.
+    """The features, and the fitting of the regressions.
 
     The defaults are the best of those tried on Sentihood's dev split that use tags, as the published system does.
     """
@@ -47,7 +46,6 @@ class LRConfig:
         (1.0, 3.0, 10.0, 30.0), "inverse strengths of regularisation to choose from on dev", low=1e-9
     )
     class_power: float = option(1.0, "a class weighs 1 / frequency ** this; 0: all the same", low=0, high=1)
-    decision: Decision = option("threshold", "argmax: the likeliest label; threshold: `none` moved to suit dev")
 
 
 _WORDS: Final = "not n't no never nothing nobody none nor neither nowhere without"

@@ -118,7 +118,7 @@ _FILE: Final = "nltk_data/taggers/averaged_perceptron_tagger_eng/averaged_percep
 
 
 def tagger_for(config: LRConfig, data_dir: Path | None = None) -> Tagger | None:
-    """Load NLTK's English tagger, from our data or NLTK's own folders; None for a model that reads words only."""
+    """Load NLTK's English tagger from a data folder; None for a model that reads words only."""
     if not config.pos_ngrams:
         return None
     try:
@@ -128,11 +128,8 @@ def tagger_for(config: LRConfig, data_dir: Path | None = None) -> Tagger | None:
     try:
         # Read here and handed over, because NLTK refuses to open files outside its own folders.
         tagger = PerceptronTagger.decode_json_obj([_read(part, data_dir) for part in ("weights", "tagdict", "classes")])
-    except DataNotFoundError as absent:
-        try:
-            tagger = PerceptronTagger()
-        except LookupError:
-            raise DataNotFoundError(str(absent), code="no_tagger") from absent
+    except DataNotFoundError as e:
+        raise DataNotFoundError(str(e), code="no_tagger") from e
     return lambda words: [tag for _, tag in tagger.tag(list(words))]
 
 
@@ -150,8 +147,6 @@ class LinearEngine(Engine):
     at_once = sys.maxsize  # it knows the question's target, and any others
 
     def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:  # noqa: ARG002
-        if precision != "float32":
-            raise ModelError(f"{folder.path} holds an '{folder.config.kind}', which has no precision but float32")
         self.folder = folder
 
     @cached_property

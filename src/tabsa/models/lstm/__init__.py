@@ -1,1 +1,1 @@
-"""The LSTM baselines of Saeidi et al. (2016) and Ma et al. (2018): configuration, networks, ONNX graph."""
+"""The LSTM baselines of Saeidi et al. (2016) and Ma et al. (2018): configuration, networks."""

@@ -141,10 +141,7 @@ class SenticLSTM(LSTMTASA):
         size, concept_size = vocabulary.words.shape[1], vocabulary.concepts.shape[1]
         self.reader = SenticBiLSTM(starts, size, concept_size, self.config.units)
 
-    def forward(
-        self, tokens: Tensor, lengths: Tensor, concepts: Tensor | None = None, *, context: Context
-    ) -> ModelOutput:
-        """Read, attend, classify; `concepts` (S, B, T) are rows of the concept table, none given: no word has one."""
-        rows = torch.zeros_like(tokens) if concepts is None else concepts
-        states = self.reader(self.marked(tokens, context), self.concept_vectors[rows], lengths)
+    def forward(self, tokens: Tensor, lengths: Tensor, concepts: Tensor, *, context: Context) -> ModelOutput:  # type: ignore[override]
+        """Read, attend, classify; `concepts` (S, B, T) are rows of the concept table."""
+        states = self.reader(self.marked(tokens, context), self.concept_vectors[concepts], lengths)
         return self.answer(tokens, lengths, states, context)

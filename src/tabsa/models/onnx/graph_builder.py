@@ -1,21 +1,16 @@
 """A small builder of ONNX graphs: operators as method calls that return the names of their results.
 
 Written out by hand rather than traced, because the memory's scan then keeps its batch and length dynamic and does no
-more than it must; see docs/architecture.md. Rows are multiplied with a weight matrix in float32 or in int8, where both
-sides are rounded to steps: a matrix to 127 of them in each of its columns, a row of numbers to 255. The steps of a row
-depend on that row alone, so what is read beside a sentence does not change its answer. Sums are exact.
+more than it must; see docs/architecture.md.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-
-from tabsa.checkpoint.model_folder import ModelFolder, Precision
-from tabsa.checkpoint.weight_storage import pack_columns
 
 _OPSET = 18
 Array: TypeAlias = NDArray[Any]
@@ -106,10 +101,6 @@ class Graph:
         """New dimensions of size 1."""
         return self.op("Unsqueeze", value, self.constant(axes))
 
-    def total(self, value: str, *axes: int, keep: bool = False) -> str:
-        """The sum along axes."""
-        return self.op("ReduceSum", value, self.constant(axes), keepdims=int(keep))
-
     def prelu(self, value: str, slope: Array) -> str:
         """The parametric ReLU."""
         if (slope <= 1).all():
@@ -134,66 +125,3 @@ class Graph:
         del model.graph.input[own:]
         model.graph.initializer.extend(self.outside)
         return model
-
-
-_STEPS = 127  # on each side of zero in a row
-_ZERO = 128  # what stands for zero in a row: processors multiply rows without a sign by columns with one
-_TINY = 1e-6  # the largest number of a row of zeros
-
-
-class Rows(NamedTuple):
-    """Rows of numbers, (..., d), as a product reads them."""
-
-    values: str
-    step: str | float = 1.0  # of each row, (..., 1), or of all
-
-
-class Products:
-    """Products of rows with matrices in a precision.
-
-    In float32 onnxruntime packs each matrix once, which it does only for matrices of two dimensions. In int8 it has an
-    operator of its own, because ONNX has none that multiplies so and gives float32.
-    """
-
-    def __init__(self, g: Graph, precision: Precision) -> None:
-        self.g, self.precision, self.int8 = g, precision, precision == "int8"
-
-    def rows(self, values: str, *, within: float | None = None) -> Rows:
-        """Make rows ready: in int8 rounded to steps of a row's largest number, or of `within`, which none exceeds."""
-        g, zero = self.g, np.array(_ZERO, np.uint8)
-        if not self.int8:
-            return Rows(values)
-        if within is not None:
-            step = np.array(within / _STEPS, np.float32)
-            return Rows(g.op("QuantizeLinear", values, g.raw(step), g.raw(zero)), float(step))
-        zeros = g.raw(zero)
-        largest = g.op("ReduceMax", g.op("Abs", values), g.constant([-1]), keepdims=1)
-        steps = g.op("Mul", g.op("Max", largest, g.constant(_TINY)), g.constant(1 / _STEPS))
-        return Rows(g.op("QuantizeLinear", g.op("Div", values, steps), g.raw(np.array(1, np.float32)), zeros), steps)
-
-    def times(self, rows: Rows, matrix: Array, plus: str | Array | None = None) -> str:
-        """Multiply rows with a matrix, (..., d) by (d, e), plus a row or as many; with `plus`, of two dimensions."""
-        g = self.g
-        if not self.int8:
-            added = [] if plus is None else [plus if isinstance(plus, str) else g.constant(plus)]
-            return g.op("Gemm" if added else "MatMul", rows.values, g.constant(matrix), *added)
-        rounded, steps = pack_columns(matrix)
-        of_all = isinstance(rows.step, float)
-        factors = (np.array(rows.step if of_all else 1, np.float32), steps)
-        inputs = [rows.values, g.raw(rounded), *map(g.raw, factors), g.raw(np.array(_ZERO, np.uint8))]
-        if of_all and isinstance(plus, np.ndarray):
-            return g.op("MatMulIntegerToFloat", *inputs, "", g.raw(plus.astype(np.float32)), domain="com.microsoft")
-        product = g.op("MatMulIntegerToFloat", *inputs, domain="com.microsoft")
-        product = g.op("Mul", product, rows.step) if isinstance(rows.step, str) else product
-        if plus is None:
-            return product
-        return g.op("Add", product, plus if isinstance(plus, str) else g.constant(plus))
-
-
-def biased_weights(folder: ModelFolder) -> dict[str, Any]:
-    """Return the weights, the calibration's bias among those of the last layer; graphs divide by the temperature."""
-    weights, config = dict(folder.weights), folder.config
-    if config.bias:
-        own = weights.get("output_bias", np.zeros(len(config.labels), np.float32))
-        weights["output_bias"] = own + np.float32(config.temperature) * np.asarray(config.bias, np.float32)
-    return weights

@@ -1,4 +1,4 @@
-"""A model folder's graph run by onnxruntime on batches of passages, each read once."""
+"""A model folder's graph run by onnxruntime, or its network by PyTorch, on batches of passages, each read once."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint.checksums import export_command
 from tabsa.checkpoint.model_folder import GRAPHS, ModelFolder, Precision
 from tabsa.embeddings.vectors import lookup
 from tabsa.encoding.answers import AspectsOfEach, Engine, PassageAnswer, aspect_columns
@@ -18,6 +17,7 @@ from tabsa.encoding.passages import passages as cut_passages
 from tabsa.encoding.target_words import neighbours, passage_words
 from tabsa.errors import ModelError
 from tabsa.models.onnx.session import batches_of, cores, in_batches, open_session, running, shares
+from tabsa.models.registry import system_of
 from tabsa.schema import Target
 from tabsa.text.tokens import Token
 
@@ -25,10 +25,8 @@ from tabsa.text.tokens import Token
 _MOST_TOKENS, _LEAST_TOKENS = 1024, 256
 _LEAST_ROWS = 8  # of a batch, where there are as many of like length for each thread
 _UNKNOWN, _END = -1, -2  # in place of a word's row: it has none; the passage has ended
-# Words outside the vectors whose fallbacks are cached: so many, and none that is long.
-_REMEMBERED, _LONGEST_REMEMBERED = 10_000, 40
+_REMEMBERED = 2_000  # words outside the vectors whose fallbacks are cached
 _COMPANY = Passage(0, 1, (Token(".", 0, 1),), ())  # read with a passage that would be read alone
-_OFFERED = {"words", "lengths", "slots", "neighbours", "concepts"}  # what a graph may read; all read the first two
 
 
 class WordEngine(Engine):
@@ -37,22 +35,23 @@ class WordEngine(Engine):
     def __init__(self, folder: ModelFolder, threads: int = 0, precision: Precision = "float32") -> None:
         self.folder, self.path = folder, folder.path / GRAPHS[precision]
         self.threads, self.at_once = threads or cores(), folder.config.targets
-        self._fallback = lru_cache(_REMEMBERED)(self._unknown)
+        # A vector for a word that the model does not know, as training found it.
+        self._fallback = lru_cache(_REMEMBERED)(lambda word: lookup([word], folder.vectors).matrix[0])
 
     @cached_property
     def session(self) -> Any:
         """The onnxruntime session, made at first use, or the network where the folder was made without a graph."""
         folder, name = self.folder, self.path.name
-        if name != GRAPHS["float32"] or self.path.exists() or folder.files.lists(name):
+        if name != GRAPHS["float32"] and not self.path.exists():
+            raise ModelError(f"{folder.path} has no {name}; of models of words only `places` has one: take float32")
+        if self.path.exists():
             return open_session(folder, name, self._fits)
         if not find_spec("torch"):
-            raise ModelError(
-                f"{folder.path} has no {name}: make it with `{export_command(folder.path, name)}`, or have PyTorch run "
-                f"its network; both need pip install 'tabsa[train]'"
-            )
+            raise ModelError(f"{folder.path} has no {name}, so PyTorch runs its network: pip install 'tabsa[train]'")
         from tabsa.models.folder_network import NetworkSession
 
-        warnings.warn(f"{folder.path} has no graph: PyTorch runs its network, which is slower", stacklevel=2)
+        if system_of(folder).graph:
+            warnings.warn(f"{folder.path} has no graph: PyTorch runs its network, which is slower", stacklevel=2)
         return NetworkSession(folder)
 
     def _fits(self, session: Any) -> bool:
@@ -61,9 +60,8 @@ class WordEngine(Engine):
         inputs = {value.name: list(value.shape) for value in session.get_inputs()}
         outputs = {value.name: list(value.shape) for value in session.get_outputs()}
         return (
-            {"words", "lengths"} <= set(inputs) <= _OFFERED
+            {"words", "lengths"} <= set(inputs) <= {"words", "lengths", "neighbours"}
             and inputs["words"][2:] == [vectors.dim]
-            and ("concepts" not in inputs or self.folder.concepts is not None)
             and outputs.get("probabilities", [])[1:] == [config.targets, len(config.aspects), len(config.labels)]
             and len(vectors) > 0
         )
@@ -117,14 +115,8 @@ class WordEngine(Engine):
         vectors = known.matrix.take(rows, axis=0, mode="clip")
         vectors[rows == _END] = 0
         for passage, place in np.argwhere(rows == _UNKNOWN).tolist():
-            word = passages[passage][place]
-            vectors[passage, place] = (self._fallback if len(word) <= _LONGEST_REMEMBERED else self._unknown)(word)
+            vectors[passage, place] = self._fallback(passages[passage][place])
         return vectors
-
-    def _unknown(self, word: str) -> NDArray[np.float32]:
-        """Find a vector for a word the model does not know, as training did."""
-        vector: NDArray[np.float32] = lookup([word], self.folder.vectors).matrix[0]
-        return vector
 
     def cut(self, text: str, targets: Sequence[Target]) -> Iterator[Passage]:
         """Cut a text into passages of the words that the model was trained with, for the targets it knows at a time."""

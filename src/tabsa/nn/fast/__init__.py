@@ -1,1 +1,1 @@
-"""Fast paths behind the plain layers: packed (CPU), fused (GPU, Triton), and an update as one CUDA graph."""
+"""Fast paths behind the plain layers: packed (CPU), and an update as one CUDA graph."""

@@ -38,11 +38,12 @@ def project(weights: MemoryWeights, words: Tensor, keys: Tensor, nearby: Tensor 
 
 
 def scan_packed(
-    weights: MemoryWeights, projections: Projections, keys: Tensor, lengths: Tensor, live: tuple[int, ...]
+    weights: MemoryWeights, projections: Projections, keys: Tensor, lengths: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Read a batch; returns the last memory (G, B, n, d) and the gates (G, B, T, n); `live` is as for `scan`."""
+    """Read a batch; returns the last memory (G, B, n, d) and the gates (G, B, T, n)."""
+    settings = lengths, weights.normalise, _live_rows(lengths)
     result: tuple[Tensor, Tensor] = _PackedScan.apply(  # type: ignore[no-untyped-call]
-        (lengths, weights.normalise, live), keys, *projections, weights.memory, weights.slope, *(weights.delay or ())
+        settings, keys, *projections, weights.memory, weights.slope, *(weights.delay or ())
     )
     return result
 
@@ -54,7 +55,7 @@ def _records(live: tuple[int, ...]) -> tuple[list[slice], list[slice]]:
     return [slice(start, end) for start, end in pairwise(first)], [slice(0, 0), *before]
 
 
-def live_rows(lengths: Tensor) -> tuple[int, ...]:
+def _live_rows(lengths: Tensor) -> tuple[int, ...]:
     """Count the sentences that each step computes: up to the last, of any group, that is longer; (G, B) -> steps."""
     longest = lengths.amax(0).cpu()  # (B,)
     steps = torch.arange(int(longest.max()) if len(longest) else 0).unsqueeze(1)

@@ -110,7 +110,7 @@ export function attachFile({ state, implied, say, found, problem, walk }) {
     try {
       const answer = await call("v1/score", { method: "POST", body, signal: controller.signal });
       const scored = await collect(answer, progress);
-      const result = new File(scored.parts, `${file.name.replace(/(\.\w+)(\.gz)?$/, "")}-scored.${format}`);
+      const result = new File(scored.parts, `${file.name.replace(/\.\w+$/, "")}-scored.${format}`);
       drawScored({ ...scored, result, file, choices });
     } catch (error) {
       if (isAbort(error)) return;
