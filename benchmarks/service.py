@@ -162,7 +162,7 @@ def compare(seconds: float, bert_python: str | None, folder: str) -> None:
     cores = os.cpu_count() or 1
     commands = {
         "tabsa": ours(),
-        "tabsa-unbatched": ours("--set", "batch_texts=1"),
+        "tabsa-unbatched": ours("--set", "batch_work=1"),
         "tabsa-workers": ours("--workers", str(cores)),
     }
     if bert_python:

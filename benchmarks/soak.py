@@ -31,8 +31,6 @@ RESULTS = Path(__file__).parent / "results" / "soak.json"
 WORKERS, CLIENTS, MOST_RATIO, MOST_GROWTH = 2, 4, 5.0, 0.1
 KINDS = (
     "fill and leave",
-    "slow bodies",
-    "slow heads",
     "endless head",
     "nonsense",
     "hundred targets",

@@ -121,7 +121,7 @@ def test_a_key_is_asked_for_where_there_is_one(make_client: Any, path: str) -> N
 
 def test_without_the_key_there_are_the_page_and_the_health(make_client: Any, client: TestClient) -> None:
     keyed = make_client(api_key=KEY)
-    for path in ("/", "/static/app.js", "/healthz", "/readyz", "/openapi.json"):
+    for path in ("/", "/static/app.js", "/healthz", "/openapi.json"):
         assert keyed.get(path).status_code == 200, path
     error_of(keyed.post("/v1/predict", json=body()), 401)
     error_of(keyed.post("/v1/score", content=b"x" * 10_000_000), 401)  # before a byte of it is read

@@ -1,4 +1,4 @@
-"""Clients on a wire: silent, slow, endless, gone; and a stop, a kill, several workers."""
+"""Clients on a wire: endless, too many, gone; and a stop, a kill, several workers."""
 
 import asyncio
 import json
@@ -13,7 +13,6 @@ import pytest
 
 from service_client import NAMES, http, http_answer, serving
 from tabsa.inference.predictor import Predictor
-from tabsa.serve.guard import MAX_HEAD_BYTES
 
 GOOD = http({"text": "Camden is cheap", "targets": NAMES})
 
@@ -32,75 +31,23 @@ async def said_to(place: tuple[str, int], *pieces: bytes) -> bytes:
         writer.close()
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        b"GET / HTTP/1.1\r\nX-A: " + b"a" * 2 * MAX_HEAD_BYTES,
-        b"GET /" + b"a" * 2 * MAX_HEAD_BYTES,
-        b"X: a\r\n" * 20_000,
-    ],
-    ids=["a field", "an address", "many fields"],
-)
+@pytest.mark.parametrize("head", [b"X-A: " + b"a" * 200_000, b"X: a\r\n" * 50_000], ids=["a long field", "many fields"])
 def test_an_endless_head_is_cut(settings: Any, head: bytes) -> None:
-    first = b"GET / HTTP/1.1\r\n" if head.startswith(b"X:") else b""
     with serving(settings()) as (place, _):
-        assert asyncio.run(said_to(place, first, head)).split(b"\r\n")[0] in (b"HTTP/1.1 431 ", b"")
-        endless = http({}, more="Transfer-Encoding: chunked\r\n").partition(b"Content-Length")[0] + b"\r\n"
-        trailers = [b"0\r\n", *[b"X-A: " + b"a" * 8000 + b"\r\n"] * 20]
-        assert b" 200 " not in asyncio.run(said_to(place, endless, *trailers))
+        assert asyncio.run(said_to(place, b"GET / HTTP/1.1\r\n", head))[:12] in (b"HTTP/1.1 400", b"")
 
 
-def test_silent_and_slow_clients_are_let_go(settings: Any) -> None:
-    with serving(settings(read_timeout=0.3)) as (place, _):
+def test_more_connections_than_allowed_are_refused(settings: Any) -> None:
+    with serving(settings(max_connections=4)) as (place, _):
 
-        async def slow() -> list[bytes]:
-            head = GOOD.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
-            return await asyncio.gather(
-                said_to(place),  # nothing at all
-                said_to(place, b"GET / HT"),  # half a head
-                said_to(place, head),  # no body
-                said_to(place, head + b'{"text":'),
-                said_to(place, GOOD),  # an answer, and silence
-            )
+        async def crowd() -> bytes:
+            opened = [await asyncio.open_connection(*place) for _ in range(4)]
+            refused = await said_to(place, GOOD)
+            for _, writer in opened:
+                writer.close()
+            return refused
 
-        nothing, half, *bodies, answered = asyncio.run(slow())
-    assert (nothing, half) == (b"", b"")
-    assert all(b" 408 " in body and b"too_slow" in body and b"connection: close" in body for body in bodies)
-    assert b" 200 OK" in answered
-
-
-def test_connections_that_wait_for_their_clients_keep_nobody_out(settings: Any) -> None:
-    """Silent ones, and those whose bodies do not come; the oldest gives way to the newest."""
-    with serving(settings(max_connections=8)) as (place, _):
-
-        async def crowd() -> tuple[int, bytes]:
-            opened = [await asyncio.open_connection(*place) for _ in range(20)]
-            for _, writer in opened[::2]:
-                writer.write(GOOD[:-1])
-            reader, writer = await asyncio.open_connection(*place)
-            writer.write(GOOD)
-            status, _, _ = await asyncio.wait_for(http_answer(reader), 30)
-            first = await asyncio.wait_for(opened[0][0].read(), 30)
-            for _, one in [*opened, (reader, writer)]:
-                one.close()
-            return status, first
-
-        assert asyncio.run(crowd()) == (200, b"")
-
-
-def test_requests_sent_ahead_are_answered_in_order_and_bounded(settings: Any, predictor: Predictor) -> None:
-    texts = [f"Camden is number {n}" for n in range(5)]
-    with serving(settings()) as (place, _):
-
-        async def ahead() -> list[Any]:
-            reader, writer = await asyncio.open_connection(*place)
-            writer.write(b"".join(http({"text": text, "targets": NAMES}) for text in texts))
-            found = [json.loads((await http_answer(reader))[2])["opinions"] for _ in texts]
-            writer.close()
-            return found
-
-        assert asyncio.run(ahead()) == [predictor.predict(text, NAMES).to_dict()["opinions"] for text in texts]
-        assert b" 400 " in asyncio.run(said_to(place, GOOD * 50))
+        assert asyncio.run(crowd()).startswith(b"HTTP/1.1 503")
 
 
 @pytest.mark.parametrize("sent", [GOOD, GOOD[:-5], GOOD[:30]], ids=["all of it", "half a body", "half a head"])
@@ -225,12 +172,3 @@ def test_a_killed_worker_loses_no_request_but_its_own(serve: Any, predictor: Pre
     service.wait_for("startup complete", 3)  # another took its place
     assert len(workers_of(service.process.pid)) == 2
     assert cut <= 40
-
-
-def test_addresses_of_a_proxy_count_only_where_it_is_named(serve: Any) -> None:
-    forwarded = http({"text": "Camden", "targets": NAMES}, more="X-Forwarded-For: 203.0.113.9\r\nConnection: close\r\n")
-    for options, address in ((("--set", 'proxies=["127.0.0.1"]'), "203.0.113.9"), ((), "127.0.0.1")):
-        service = serve("--access-log", *options)
-        assert b" 200 OK" in asyncio.run(said_to(service.place, forwarded))
-        service.wait_for("/v1/predict")
-        assert next(line for line in service.log if "/v1/predict" in line).split("-")[0].split()[-1].startswith(address)

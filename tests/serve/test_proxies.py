@@ -45,7 +45,7 @@ def running(*command: str) -> Iterator[subprocess.Popen[bytes]]:
 @pytest.fixture
 def service(serve: Any) -> int:
     """The port of a service that believes the proxy."""
-    port: int = serve("--allow-host", "tabsa.example", "--set", 'proxies=["127.0.0.1"]').place[1]
+    port: int = serve("--allow-host", "tabsa.example").place[1]
     return port
 
 

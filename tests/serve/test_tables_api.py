@@ -1,6 +1,7 @@
 """A table by `/v1/columns`, `/v1/score` and `/v1/report`: what `tabsa score` and `tabsa report` make of it."""
 
 import io
+import itertools
 import json
 import threading
 from pathlib import Path
@@ -10,11 +11,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from service_client import REVIEWS, csv_table, error_of, post_table
+from tabsa.errors import DataError
 from tabsa.inference.predictor import Predictor
 from tabsa.pages.counting import summarise
 from tabsa.pages.report_page import report_page
 from tabsa.scoring.request import Layout, Request
 from tabsa.scoring.single import score_table
+from tabsa.tables.reading import read_rows
 
 FORMULAS = csv_table([("1", "=Camden is dear"), ("2", "Camden is cheap")])
 
@@ -134,14 +137,20 @@ def test_what_is_wrong_is_told_before_the_answer_begins(
 
 
 def test_files_have_limits(make_client: Any) -> None:
-    client = make_client(max_upload_bytes=20_000, max_rows=100)
-    many = csv_table([(str(n), "Camden") for n in range(101)])
-    *rows, last = events(post_table(client, many, events="true"))
-    assert (rows[-1]["counts"]["scored"], last["event"]) == (64, "error")
-    assert (last["error"]["code"], last["error"]["field"]) == ("bad_file", "file")
-    assert last["error"]["message"] == "the file has more than 100 rows; send it in parts"
-    assert len(post_table(client, many).text.splitlines()) == 1 + 64  # the answer breaks off
+    client = make_client(max_upload_bytes=20_000)
     error_of(post_table(client, b"text\n" + b"a" * 2_000_000), 413)
+
+
+def test_a_file_that_cannot_be_read_on(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def torn(path: Path, *_: Any, **__: Any) -> Any:
+        yield from itertools.islice(read_rows(path, io.BytesIO(csv_table(REVIEWS * 40))), 100)
+        raise DataError(f"{path} is damaged")
+
+    monkeypatch.setattr("tabsa.serve.tables.read_rows", torn)
+    *rows, last = events(post_table(client, events="true"))
+    assert (rows[-1]["counts"]["scored"], last["event"]) == (64, "error")
+    assert last["error"] == {"code": "bad_file", "message": "the file is damaged", "field": "file"}
+    assert len(post_table(client).text.splitlines()) == 1 + 64  # the answer breaks off
 
 
 def test_only_so_many_files_are_worked_on_at_a_time(make_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:

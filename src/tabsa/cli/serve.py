@@ -16,7 +16,7 @@ from tabsa.files import read_text
 
 _KEY = "TABSA_API_KEY"
 _KEY_FILE = "TABSA_API_KEY_FILE"
-_NEEDED = ("fastapi", "httptools", "uvicorn", "python_multipart")
+_NEEDED = ("fastapi", "uvicorn", "python_multipart")
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 

@@ -1,17 +1,15 @@
 """The app, every part put together, and what runs it: uvicorn's server, or its supervisor of several workers."""
 
 import functools
-import os
 import socket
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import uvicorn
-from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi import Depends, FastAPI
 from fastapi.responses import FileResponse
 from fastapi.security import HTTPBearer
 from fastapi.staticfiles import StaticFiles
@@ -25,22 +23,18 @@ from tabsa.errors import ConfigError
 from tabsa.files import reason
 from tabsa.models.onnx.session import cores
 from tabsa.serve import opinions, tables
-from tabsa.serve.guard import Connection, Guard
-from tabsa.serve.opinions import Service, TheService
+from tabsa.serve.guard import Guard
+from tabsa.serve.opinions import Service
 from tabsa.serve.problems import ERRORS, handle_problems
 from tabsa.serve.settings import Settings
 
 PAGE: Final = Path(__file__).parent / "page"
 STYLE: Final = Path(tabsa.pages.__file__).parent / "style.css"
-_EXIT_SECONDS: Final = 3  # for a thread that still computes when all else has ended
-_WRITE_SECONDS: Final = 60  # that a client may take nothing of an answer
+_IDLE_SECONDS: Final = 130  # longer than a proxy holds a connection, lest it send on one that is being closed
 
 
-def create_app(settings: Settings | None = None, *, exit_seconds: float | None = None) -> FastAPI:
-    """The service as an ASGI app; the model is loaded when it starts.
-
-    With `exit_seconds`, the process ends so long after the app, even where a thread still computes.
-    """
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The service as an ASGI app; the model is loaded when it starts."""
     settings = settings or Settings()
 
     @asynccontextmanager
@@ -50,10 +44,6 @@ def create_app(settings: Settings | None = None, *, exit_seconds: float | None =
             yield
         finally:
             service.close()
-            if exit_seconds is not None:
-                timer = threading.Timer(exit_seconds, os._exit, (0,))
-                timer.daemon = True
-                timer.start()
 
     # FastAPI's pages of documentation load scripts from elsewhere.
     app = FastAPI(title="tabsa", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
@@ -62,9 +52,9 @@ def create_app(settings: Settings | None = None, *, exit_seconds: float | None =
     keyed = [Depends(HTTPBearer(auto_error=False))] if settings.api_key else []
     app.include_router(opinions.router, tags=["opinions"], dependencies=keyed, responses=ERRORS)
     app.include_router(tables.router, tags=["tables"], dependencies=keyed, responses=ERRORS)
-    app.include_router(_health, tags=["health"], responses=ERRORS)
-    for address, file in (("/", PAGE / "index.html"), ("/static/base.css", STYLE)):  # the style that all pages share
-        app.add_route(address, _file(file))
+    app.add_api_route("/healthz", healthz, tags=["health"], responses=ERRORS)
+    app.add_route("/", lambda _: FileResponse(PAGE / "index.html"))
+    app.add_route("/static/base.css", lambda _: FileResponse(STYLE))  # which all pages share
     app.mount("/static", StaticFiles(directory=PAGE), name="static")
     app.add_middleware(Guard, settings=settings)
     if settings.cors_origins:  # around the guard: browsers send no key when they inquire, and read its refusals too
@@ -78,27 +68,9 @@ def create_app(settings: Settings | None = None, *, exit_seconds: float | None =
     return app
 
 
-def _file(path: Path) -> Callable[[Request], Awaitable[Response]]:
-    async def give(_: Request) -> Response:
-        return FileResponse(path)
-
-    return give
-
-
-_health = APIRouter()
-
-
-@_health.get("/healthz")
 async def healthz() -> dict[str, str]:
     """Answer while the process is there."""
     return {"status": "ok"}
-
-
-@_health.get("/readyz")
-async def readyz(service: TheService) -> dict[str, str]:
-    """Answer 200 where a request would be taken now."""
-    service.batcher.check()
-    return {"status": "ready"}
 
 
 def run(
@@ -109,17 +81,17 @@ def run(
         if workers > 1:
             settings = replace(settings, threads=settings.threads or max(1, cores() // workers))
         config = uvicorn.Config(
-            functools.partial(create_app, settings, exit_seconds=_EXIT_SECONDS),
+            functools.partial(create_app, settings),
             factory=True,
             workers=workers,
+            timeout_worker_healthcheck=60,  # a worker on a busy machine is longer than the usual 5 seconds in starting
             access_log=access_log,
             server_header=False,
-            http=Connection,
+            proxy_headers=False,  # nothing here depends on a client's address
+            http="h11",  # which bounds the head of a request
             ws="none",
-            proxy_headers=bool(settings.proxies),
-            forwarded_allow_ips=list(settings.proxies),
             limit_concurrency=settings.max_connections,
-            timeout_keep_alive=settings.read_timeout,  # type: ignore[arg-type]  # a float does as well
+            timeout_keep_alive=_IDLE_SECONDS,
             timeout_graceful_shutdown=settings.shutdown_seconds,
         )
         on_listening(f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}")
@@ -137,6 +109,4 @@ def _listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as e:
         why = reason(e) if isinstance(e, OSError) else str(e)
         raise ConfigError(f"cannot listen on {host}, port {port}: {why}", code="cannot_listen") from e
-    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: ends a connection whose other side takes nothing
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _WRITE_SECONDS)
     return listener

@@ -148,7 +148,7 @@ class Batcher:
                 self._changed.wait_for(lambda: self._requests or self._stopped)
                 if self._stopped:
                     return
-            if several and len(self._requests) < self._settings.batch_texts:
+            if several:
                 time.sleep(_WINDOW_SECONDS)
             parts = self._take()
             several = len(parts) > 1
@@ -164,18 +164,16 @@ class Batcher:
             if self._oldest_first:
                 order = [*self._requests[:1], *order]
         most = left = self._settings.batch_work
-        taken, texts = list[_Part](), set[int]()
+        taken: list[_Part] = []
         for request in order:
             try:
                 while request.next is not None:
                     work, part = request.next
-                    crowded = part is not None and len(texts | {id(part.answer)}) > self._settings.batch_texts
-                    if left < most and (work > left or crowded):
+                    if work > left and left < most:
                         return taken
                     left -= work
                     if part is not None:
                         taken.append(part)
-                        texts.add(id(part.answer))
                         request.reading += 1
                     request.next = next(request.pieces, None)
                 request.end()

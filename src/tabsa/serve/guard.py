@@ -1,4 +1,4 @@
-"""What stands before the app: the connection, and the middleware that checks each request and its answer.
+"""What stands before the app: the middleware that checks each request and its answer.
 
 A web page can give this machine any name that its owner likes (DNS rebinding), and can send a form to any address
 (cross-site request forgery). Browsers tell of both: by the name that they address, and by where the page came from.
@@ -8,22 +8,16 @@ import asyncio
 import ipaddress
 import logging
 import secrets
-import time
-from typing import Any, ClassVar, Final
+from typing import Final
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tabsa.serve.problems import Problem, busy
 from tabsa.serve.schema import MAX_BODY_BYTES
 from tabsa.serve.settings import Settings
 
-MAX_HEAD_BYTES: Final = 32_768
-_AHEAD: Final = 16  # requests that may be sent before the first is answered
-_LEAST_PACE: Final = 1024  # bytes of a body a second
-_MOST_BUFFERED: Final = 64 * MAX_BODY_BYTES  # of bodies that are not whole yet, all together
 _HEADERS: Final = {
     "content-security-policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
     "frame-ancestors 'none'; frame-src 'self'; form-action 'self'",
@@ -34,90 +28,20 @@ _HEADERS: Final = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-_HEALTH: Final = frozenset({"/healthz", "/readyz"})
-_OPEN: Final = _HEALTH | {"/", "/openapi.json"}  # without a key, as are the page's own files
+_HEALTH: Final = "/healthz"
+_OPEN: Final = frozenset({_HEALTH, "/", "/openapi.json"})  # without a key, as are the page's own files
 _FILES: Final = frozenset({"/v1/columns", "/v1/score", "/v1/report"})  # whose bodies are read piece by piece
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_CLOSE: Final = {"Connection": "close"}
 _log = logging.getLogger("uvicorn.error")
 
 
-class Connection(HttpToolsProtocol):
-    """uvicorn's connection, which takes heads of any size, waits without end for the first, and counts silent clients.
-
-    This one closes itself where a head is too large, or not whole `timeout_keep_alive` seconds after the last answer.
-    Of more than `limit_concurrency`, the one that has waited longest for its client is closed.
-    """
-
-    _waiting: ClassVar[dict["Connection", None]] = {}  # for their clients, the oldest first
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._most, self.limit_concurrency = self.limit_concurrency, None
-        self._in_head, self._vain = False, 0  # bytes since something came of them
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """See asyncio."""
-        super().connection_made(transport)
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
-        self._waiting[self], self._in_head = None, True
-        if self._most is not None and len(self.connections) > self._most:
-            next(iter(self._waiting)).transport.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio."""
-        self._waiting.pop(self, None)
-        self._in_head = False
-        self._unset_keepalive_if_required()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        """See asyncio."""
-        self._vain += len(data)
-        super().data_received(data)
-        if self._vain > MAX_HEAD_BYTES and not self.transport.is_closing():
-            self.transport.write(b"HTTP/1.1 431 \r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
-            self.transport.close()
-
-    def on_headers_complete(self) -> None:
-        """See httptools."""
-        self._in_head, self._vain = False, 0
-        self._unset_keepalive_if_required()
-        if len(self.pipeline) >= _AHEAD:
-            raise ValueError("too many requests before an answer")  # of which the parser makes a 400
-        super().on_headers_complete()
-
-    def on_body(self, body: bytes) -> None:
-        """See httptools."""
-        self._vain = 0
-        super().on_body(body)
-
-    def on_message_complete(self) -> None:
-        """See httptools."""
-        self._vain = 0
-        self._waiting.pop(self, None)
-        super().on_message_complete()
-
-    def on_response_complete(self) -> None:
-        """See uvicorn."""
-        super().on_response_complete()
-        if self.timeout_keep_alive_task is not None:  # else the client sent the next request ahead
-            self._waiting[self], self._in_head = None, True
-
-    def _unset_keepalive_if_required(self) -> None:
-        """Let the time run on while a head arrives."""
-        if not self._in_head:
-            super()._unset_keepalive_if_required()
-
-
 class Guard:
-    """Checks a request, reads its body, and cancels its work where the client leaves."""
+    """Checks a request, bounds its body, and cancels its work where the client leaves."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._settings = app, settings
         self._names = frozenset(name.lower() for name in settings.allowed_hosts)
         self._origins = frozenset(settings.cors_origins)
-        self._buffered = 0  # bytes of bodies that are not whole yet
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -126,13 +50,10 @@ class Guard:
             return
         path = scope["path"]
         limit = MAX_BODY_BYTES + (self._settings.max_upload_bytes if path in _FILES else 0)
-        exchange = _Exchange(path, receive, send, limit, self._settings.read_timeout)
+        exchange = _Exchange(path, receive, send, limit)
         try:
             self._check(path, scope["method"], Headers(scope=scope), limit)
-            if path not in _FILES:
-                await self._read_whole(exchange)
-            if not exchange.gone:
-                await self._app(scope, exchange.receive, exchange.send)
+            await self._app(scope, exchange.receive, exchange.send)
         except asyncio.CancelledError:  # the client left, or the service stops
             if not (exchange.gone or exchange.status):
                 await busy("the service is stopping").response()(scope, exchange.receive, exchange.send)
@@ -149,23 +70,10 @@ class Guard:
         finally:
             exchange.close()
 
-    async def _read_whole(self, exchange: "_Exchange") -> None:
-        """Read a body of JSON before the app is called: what still arrives holds nothing but its bytes."""
-        pieces: list[bytes] = []
-        try:
-            while not (exchange.whole or exchange.gone):
-                pieces.append((await exchange.receive()).get("body", b""))
-                self._buffered += len(pieces[-1])
-                if self._buffered > _MOST_BUFFERED:
-                    raise Problem(503, "busy", "too much is being sent; come again in a moment", headers=_CLOSE)
-        finally:
-            self._buffered -= sum(map(len, pieces))
-        exchange.first = {"type": "http.request", "body": b"".join(pieces), "more_body": False}
-
     def _check(self, path: str, method: str, headers: Headers, limit: int) -> None:
         """Raise a Problem where a request may not come in."""
         hosts, key = headers.getlist("host"), self._settings.api_key
-        if not (path in _HEALTH and not hosts) and (len(hosts) != 1 or not self._is_own(hosts[0])):
+        if not (path == _HEALTH and not hosts) and (len(hosts) != 1 or not self._is_own(hosts[0])):
             raise Problem(400, "bad_host", "the service does not go by that name; its operator can allow it")
         if method not in _SAFE and not self._may_send(hosts[0] if hosts else "", headers):
             raise Problem(403, "other_site", "pages of other sites may not use the service; its operator can allow one")
@@ -201,39 +109,29 @@ class Guard:
 
 
 class _Exchange:
-    """One request and its answer: a body bounded in size and pace, and an answer with our headers.
+    """One request and its answer: a body bounded in size, and an answer with our headers.
 
     Once the body is whole, it watches whether the client leaves.
     """
 
-    def __init__(self, path: str, receive: Receive, send: Send, limit: int, seconds: float) -> None:
+    def __init__(self, path: str, receive: Receive, send: Send, limit: int) -> None:
         self._path, self._receive, self._send, self._limit = path, receive, send, limit
-        self._received, self._end = 0, time.monotonic() + seconds
+        self._received = 0
         self._task = asyncio.current_task()
         self._watcher: asyncio.Task[None] | None = None
-        self.first: Message | None = None  # what the app gets first, where the body has been read
         self.status = 0  # of the answer; 0 while there is none
-        self.whole = self.gone = self._answered = False
+        self.gone = self._answered = False
 
     async def receive(self) -> Message:
-        if self.first is not None:
-            message, self.first = self.first, None
-            return message
         if self._watcher is not None:
             await asyncio.wait([self._watcher])
             return {"type": "http.disconnect"}
-        try:
-            async with asyncio.timeout(self._end + self._received / _LEAST_PACE - time.monotonic()):
-                message = await self._receive()
-        except TimeoutError:
-            why = f"the body does not come, or comes at less than {_LEAST_PACE:,} bytes a second; send it faster"
-            raise Problem(408, "too_slow", why, headers=_CLOSE) from None
+        message = await self._receive()
         self.gone = message["type"] == "http.disconnect"
         self._received += len(message.get("body", b""))
         if self._received > self._limit:
             raise _too_large(self._limit)
         if not (self.gone or message.get("more_body", False)):
-            self.whole = True
             self._watcher = asyncio.create_task(self._watch())
         return message
 
@@ -263,4 +161,5 @@ class _Exchange:
 
 
 def _too_large(limit: int) -> Problem:
-    return Problem(413, "too_large", f"the body is larger than {limit:,} bytes; send less at a time", headers=_CLOSE)
+    why = f"the body is larger than {limit:,} bytes; send less at a time"
+    return Problem(413, "too_large", why, headers={"Connection": "close"})

@@ -28,7 +28,6 @@ from tabsa.text.suggestions import suggest
 from tabsa.text.targets import TargetFinder
 
 _MOST_EVIDENCE: Final = 32  # requests for it that may wait
-_FEW: Final = 100  # opinions that are written in the event loop itself
 _DIGITS: Final = 4  # of a gate or an attention: for the eye
 
 
@@ -73,10 +72,7 @@ async def predict(request: schema.PredictRequest, service: TheService) -> Respon
     """
     questions = _questions(request, service.predictor)
     answers = await service.batcher.ask(questions)
-    many = request.texts is not None
-    if request.explain or _opinions(questions) > _FEW:  # the event loop is not blocked for long
-        return await run_in_threadpool(_response, answers, service.predictor, many)
-    return _response(answers, service.predictor, many)
+    return await run_in_threadpool(_response, answers, service.predictor, request.texts is not None)
 
 
 @router.post("/evidence")
@@ -169,16 +165,11 @@ def _questions(request: schema.PredictRequest, predictor: Predictor) -> list[Que
         raise invalid("targets", why)
     finder = find_targets([(target.name, target.aliases) for target in request.targets])
     texts = [request.text] if request.text is not None else request.texts or []
-    questions = [Question(text, finder, aspects, implied, request.explain) for text in texts]
-    if (opinions := _opinions(questions)) > schema.MAX_OPINIONS:
+    opinions = len(texts) * max(1, len(finder.names)) * len(aspects)
+    if opinions > schema.MAX_OPINIONS:
         message = f"texts x targets x aspects are {opinions:,}; at most {schema.MAX_OPINIONS:,} go in one request"
         raise Problem(422, "limit", message)
-    return questions
-
-
-def _opinions(questions: Sequence[Question]) -> int:
-    """How many opinions the answers have; all questions are on the same targets and aspects."""
-    return len(questions) * max(1, len(questions[0].finder.names)) * len(questions[0].aspects)
+    return [Question(text, finder, aspects, implied, request.explain) for text in texts]
 
 
 def find_targets(targets: Sequence[tuple[str, list[str]]]) -> TargetFinder:

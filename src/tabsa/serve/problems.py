@@ -15,14 +15,13 @@ from tabsa.errors import DataError
 
 _UNREADABLE: Final = "There was an error parsing the body"  # FastAPI's words for JSON that Python cannot hold
 _LONGEST: Final = 600  # characters of a message, which may hold what a client sent
-_LISTED: Final = 10  # errors of one request that are listed
 _TOO_LONG: Final = ("too_long", "string_too_long")
 
 
 class ErrorResponse(BaseModel):
     """Why there is no answer: a `code` for programs, a `message` for people, and the `field` that is wrong, or null.
 
-    Where there are several errors, `count` says how many, and `errors` has the `field` and `message` of the first ten.
+    Where there are several errors, `count` says how many, and the first is told.
     """
 
     error: dict[str, Any]
@@ -91,22 +90,16 @@ def _of_validation(errors: Sequence[Mapping[str, Any]]) -> Problem:
     first = errors[0]
     if first["type"] == "json_invalid":
         return Problem(400, "bad_json", f"the body is not JSON: {first['ctx']['error']} (character {first['loc'][-1]})")
-    listed = [_of_one(error) for error in errors[:_LISTED]]
-    more = {"count": len(errors), "errors": listed} if len(errors) > 1 else {}
-    return Problem(422, "limit" if first["type"] in _TOO_LONG else "invalid", **{**listed[0], **more})
-
-
-def _of_one(error: Mapping[str, Any]) -> dict[str, Any]:
-    """The field, without "body" before it, and a message."""
-    kind, field = error["type"], ".".join(map(str, error["loc"][1:]))
-    message = str(error["msg"]).removeprefix("Value error, ")
+    kind, field = first["type"], ".".join(map(str, first["loc"][1:]))  # without "body" before it
+    message = str(first["msg"]).removeprefix("Value error, ")
     if kind in _TOO_LONG:
-        message = f"{len(error['input']):,} given; at most {error['ctx']['max_length']:,} are allowed"
+        message = f"{len(first['input']):,} given; at most {first['ctx']['max_length']:,} are allowed"
     elif kind in ("model_type", "model_attributes_type", "missing") and not field:
         message = "the body is empty, or not a JSON object"
-    if not field:
-        return {"field": None, "message": _line(message)}
-    return {"field": _line(field), "message": _line(f"'{field}': {message[0].lower()}{message[1:]}")}
+    if field:
+        message = f"'{field}': {message[0].lower()}{message[1:]}"
+    more = {"count": len(errors)} if len(errors) > 1 else {}
+    return Problem(422, "limit" if kind in _TOO_LONG else "invalid", message, field or None, **more)
 
 
 def _line(text: str) -> str:

@@ -20,20 +20,12 @@ class Settings:
     allowed_hosts: tuple[str, ...] = option(
         (), "names that requests may address beside localhost and addresses; '*' means any"
     )
-    proxies: tuple[str, ...] = option((), "addresses of proxies whose X-Forwarded-For is believed; none: nobody's")
 
-    batch_texts: int = option(32, "texts of one model call; 1: no batching", low=1)
-    batch_work: int = option(512, "word pieces and questions of one model call, after which others are next", low=1)
+    batch_work: int = option(512, "word pieces and questions of one model call; 1: no batching", low=1)
     max_waiting: int = option(512, "texts that may wait for an answer; more are refused with 503", low=256)
-    max_connections: int = option(
-        1000, "connections of one worker; beyond, those that wait for their client are closed", low=1
-    )
-    read_timeout: float = option(
-        30.0, "seconds for the head of a request, and that its body may pause", low=0.1, high=86_400
-    )
+    max_connections: int = option(1000, "connections of one worker; more are refused with 503", low=1)
 
     max_upload_bytes: int = option(104_857_600, "a file to score, unpacked", low=1)
-    max_rows: int = option(1_000_000, "rows of a file to score", low=1)
     max_tables: int = option(4, "files that one worker works on at a time; more are refused with 503", low=1)
 
     corrections: str | None = option(

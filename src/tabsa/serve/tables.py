@@ -51,10 +51,6 @@ _REPORT_HEADERS: Final = {
     "X-Frame-Options": "SAMEORIGIN",
     "Cross-Origin-Opener-Policy": "unsafe-none",  # a sandbox has no origin to be the same as
 }
-# What the fields of a request can do about an error, by the error's code.
-_HINTS: Final = {
-    "no_text_column": "name it with 'text_column'",
-}
 
 
 class _FormRoute(APIRoute):
@@ -150,7 +146,7 @@ class _Upload:
 
     def problem(self, error: TabsaError) -> Problem:
         """An error, with what a field can do about it."""
-        hint = f"; {_HINTS[error.code]}" if error.code in _HINTS else ""
+        hint = "; name it with 'text_column'" if error.code == "no_text_column" else ""
         return Problem(422, "bad_file", str(error).replace(str(self.path), "the file") + hint, "file")
 
     def rows(self) -> Iterator[Row | BadRow]:
@@ -242,8 +238,6 @@ def _pieces(upload: _Upload, form: schema.ScoreForm, questions: ScoreRequest, se
             results, rejected, more = scorer.answer(chunk)
             counts.add(more)
             unfit += rejected
-            if counts.rows > service.settings.max_rows:
-                raise DataError(f"{path} has more than {service.settings.max_rows:,} rows; send it in parts")
             if not counts.scored:
                 continue
             output = scorer.encoder.encode(results, first=not begun)
