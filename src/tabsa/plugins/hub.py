@@ -27,7 +27,6 @@ def push(
     commit_message: str | None = None,
     private: bool | None = None,
     token: str | bool | None = None,
-    revision: str | None = None,
     card: Mapping[str, Any] | None = None,
 ) -> str:
     """Upload a model folder to the hub as one commit, and return the commit's address.
@@ -41,12 +40,11 @@ def push(
         commit_message: says what is new.
         private: make a new repository private; None is as its owner has it.
         token: by default the one that `hf auth login` or HF_TOKEN left.
-        revision: the branch, by default main; made where it is not there.
         card: metadata of the card, such as `{"license": "mit", "language": "en"}`.
     """
     folder = model.folder
     files = [name for name in ANSWERING if is_regular(folder.files.checked(name))]
-    with TemporaryDirectory() as temporary, hub_errors(f"{PREFIX}{repo_id}", revision):
+    with TemporaryDirectory() as temporary, hub_errors(f"{PREFIX}{repo_id}", None):
         from huggingface_hub import HfApi, ModelCard
 
         api = HfApi(token=token, library_name="tabsa", library_version=__version__)
@@ -59,12 +57,9 @@ def push(
             setattr(page.data, field, value)
         page.save(path)
         repo = api.create_repo(repo_id, private=private, exist_ok=True).repo_id
-        if revision is not None:
-            api.create_branch(repo, branch=revision, exist_ok=True)
         commit = api.upload_folder(
             repo_id=repo,
             folder_path=temporary,
-            revision=revision,
             delete_patterns=[name for name in ANSWERING if name not in files],
             commit_message=commit_message or f"A {folder.config.kind} of tabsa {__version__}",
         )

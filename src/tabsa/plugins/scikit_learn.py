@@ -50,9 +50,6 @@ class TabsaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         aspect: on what, where `X` has no such column.
         epochs: how often the texts are read; None: by how many they are; 0: the base is taken as it is, which needs no
             PyTorch, and `fit` only learns which labels there are.
-        minutes: be done with a training in about this time.
-        full: train the encoder too, not only what answers.
-        device: cpu, cuda, or auto: cuda where there is one.
     """
 
     def __init__(
@@ -62,12 +59,8 @@ class TabsaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         target: str = "",
         aspect: str = "overall",
         epochs: int | None = None,
-        minutes: float | None = None,
-        full: bool = False,
-        device: str = "auto",
     ) -> None:
-        self.base, self.target, self.aspect = base, target, aspect
-        self.epochs, self.minutes, self.full, self.device = epochs, minutes, full, device
+        self.base, self.target, self.aspect, self.epochs = base, target, aspect, epochs
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Learn from texts and their polarities.
@@ -90,9 +83,8 @@ class TabsaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise RowsError(f"without training, the base knows no label {unknown[0]!r}; it knows {known}")
             return self._take(base, None)
         place = TemporaryDirectory(prefix="tabsa-")
-        options = {name: getattr(self, name) for name in ("base", "epochs", "minutes", "full", "device")}
         data = labelled_rows(rows, [names[number] for number in numbers])
-        return self._take(tabsa.train(data, Path(place.name) / "model", **options), place)
+        return self._take(tabsa.train(data, Path(place.name) / "model", base=self.base, epochs=self.epochs), place)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """Return the probability of each class, (rows, classes), among the labels that `fit` saw."""
@@ -168,8 +160,6 @@ def _cells(X: Any) -> list[Sequence[object]]:  # noqa: N803
             return list(zip(*by_name, strict=True))
         if len(names) > len(_COLUMNS):
             raise RowsError(f"X has no column 'text'; it has: {', '.join(map(str, names))}")
-    if hasattr(X, "toarray"):
-        raise RowsError("X is sparse, a matrix of numbers; expected texts")
     table = np.asarray(X, dtype=object)
     if table.ndim == 0:
         raise RowsError(f"X is one {type(X).__name__}; expected a list of texts")
