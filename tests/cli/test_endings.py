@@ -28,7 +28,7 @@ import sys
 class Stopped:
     def find_spec(self, name, path=None, target=None):
         if name == {module!r}:
-            {raised}
+            raise KeyboardInterrupt
 
 sys.meta_path.insert(0, Stopped())
 sys.argv = ["tabsa", *{arguments!r}]
@@ -101,17 +101,9 @@ def test_standard_output_on_a_full_disk_is_one_line(folder: Path, arguments: lis
     assert ended == (1, "error: cannot write to standard output: No space left on device\n")
 
 
-@pytest.mark.parametrize(
-    ("module", "raised"),
-    [
-        ("typer", "raise KeyboardInterrupt"),
-        ("numpy", "raise KeyboardInterrupt"),
-        # What an extension makes of it.
-        ("onnxruntime", "raise ImportError('initialization failed') from KeyboardInterrupt()"),
-    ],
-)
-def test_stopped_while_a_module_is_imported(folder: Path, module: str, raised: str) -> None:
-    program = STOPPED.format(module=module, raised=raised, arguments=PREDICT)
+@pytest.mark.parametrize("module", ["typer", "numpy"])
+def test_stopped_while_a_module_is_imported(folder: Path, module: str) -> None:
+    program = STOPPED.format(module=module, arguments=PREDICT)
     assert run(folder, "-c", program) == (130, "error: interrupted\n")
 
 

@@ -78,8 +78,6 @@ def run() -> None:
                 fail("interrupted")
             raise
     except Exception as error:
-        if _is_interruption(error):
-            raise KeyboardInterrupt from error
         if isinstance(error, TabsaError):
             _end(line_of(error))
         if isinstance(error, OSError) and error.filename is None and error.errno in _FULL:
@@ -91,14 +89,6 @@ def line_of(error: TabsaError) -> str:
     """Return the error as one line, with what options can do about it."""
     hint = HINTS.get(error.code, "").format_map(error.fields)
     return f"{error}; {hint}" if hint else str(error)
-
-
-def _is_interruption(error: BaseException) -> bool:
-    """Tell whether it began with Ctrl-C: an extension that is being imported then makes an ImportError of it."""
-    seen: BaseException | None = error
-    while seen is not None and not isinstance(seen, KeyboardInterrupt):
-        seen = seen.__cause__ or seen.__context__
-    return seen is not None
 
 
 def _end(line: str) -> NoReturn:

@@ -20,18 +20,14 @@ if TYPE_CHECKING:
     from tabsa.schema import Dataset
 
 _ONE = "PREDICTIONS|NAME|FOLDER"
-_ASPECTS = (
-    "Aspects to score: a list by name, a file, or words with commas; `all` for every one. "
-    "[default: those of the benchmark; of a model without open aspects, those of the model]"
-)
 
 
 def command(
     predictions: Annotated[str, typer.Argument(metavar=_ONE, help="Predictions (.jsonl), or a model.")],
     data: Annotated[str, typer.Option(help="A dataset's name, or your own file or folder.")] = "sentihood",
     split: Annotated[str | None, optional("PART", "Of the dataset; all: a whole file. [default: test]")] = None,
-    aspects: Annotated[list[str] | None, optional("LIST|FILE|A,B", _ASPECTS)] = None,
-    single: Annotated[list[str] | None, optional("ASPECT", "An aspect to score; repeatable.", "--aspect", "-a")] = None,
+    aspects: options.Aspects = None,
+    aspect_lists: options.AspectLists = None,
     bootstrap: Annotated[int, option("N", "Resamples for the 95% intervals; 0 is faster.", min=0)] = 1000,
     against: Annotated[str | None, optional(_ONE, "Another, compared on the same questions with intervals.")] = None,
     page: Annotated[Path | None, optional("FILE.html", "Write figures and mistakes as a page.", "--report")] = None,
@@ -46,6 +42,9 @@ def command(
     as_json: options.AsJson = False,
 ) -> None:
     """Score predictions, or a model, on a dataset, in both families of definitions (`sun` and `ma`).
+
+    Without `-a` and `--aspects`, a model without open aspects is scored on its own, all else on those of the benchmark;
+    `--aspects all` takes every one of the dataset.
 
     PREDICTIONS has one line for each target and aspect of each text:
     `{"id": 153, "target": "LOCATION1", "aspect": "price",
@@ -71,7 +70,7 @@ def command(
     answering = [_answering(name, precision) for name in (predictions, against) if name is not None]
     columns = options.labelled_columns(text_column, target_column, aspect_column, polarity_column, id_column)
     load = partial(load_data, data, split or "test", data_dir=data_dir, columns=columns)
-    dataset = load(aspects=options.requested_aspects(aspects, single) or _common_aspects(answering, load))
+    dataset = load(aspects=options.requested_aspects(aspect_lists, aspects) or _common_aspects(answering, load))
     if split is None and Path(data).is_file():
         note(f"{data}: its test part alone ({len(dataset.examples):,} texts); --split all takes the whole file")
     report, *others = [_report(one, dataset, load, bootstrap) for one in answering]

@@ -29,7 +29,6 @@ def command(
     allow_host: Annotated[list[str] | None, optional("NAME", "Answer to this name too; repeatable.")] = None,
     corrections: Annotated[str | None, optional("FILE", "A .jsonl that corrections on the page are added to.")] = None,
     settings: Annotated[list[str] | None, optional("KEY=VALUE", "Another setting: docs/serving.md.", "--set")] = None,
-    access_log: Annotated[bool, options.flag("--access-log", "Print a line for each request.")] = False,
 ) -> None:
     """Start the page and the API.
 
@@ -68,7 +67,7 @@ def command(
         warn(f"anyone who reaches this machine can use the service; set {_KEY}, or put a proxy before it")
 
     listening = {"on_listening": lambda address: note(f"tabsa: {address} (Ctrl-C stops it)")}
-    run(checked, host=host, port=port, workers=workers, access_log=access_log, **listening)
+    run(checked, host=host, port=port, workers=workers, **listening)
 
 
 def _key() -> dict[str, str]:

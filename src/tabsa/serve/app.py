@@ -73,9 +73,7 @@ async def healthz() -> dict[str, str]:
     return {"status": "ok"}
 
 
-def run(
-    settings: Settings, *, host: str, port: int, workers: int, access_log: bool, on_listening: Callable[[str], None]
-) -> None:
+def run(settings: Settings, *, host: str, port: int, workers: int, on_listening: Callable[[str], None]) -> None:
     """Serve until a signal; `on_listening` gets the address. Raises a ConfigError where it cannot be listened on."""
     with _listen(host, port) as listener:
         if workers > 1:
@@ -85,7 +83,7 @@ def run(
             factory=True,
             workers=workers,
             timeout_worker_healthcheck=60,  # a worker on a busy machine is longer than the usual 5 seconds in starting
-            access_log=access_log,
+            access_log=False,
             server_header=False,
             proxy_headers=False,  # nothing here depends on a client's address
             http="h11",  # which bounds the head of a request
