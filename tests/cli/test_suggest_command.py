@@ -2,14 +2,12 @@
 
 import json
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 
 from command_line import CommandLine
 from table_rows import text_rows, write_rows
-from tabsa.cli.suggest import command
 from tabsa.datasets.loading import load
 from tabsa.inference.predictor import load as load_model
 
@@ -140,14 +138,3 @@ def test_a_mistake_is_one_clear_line(
     assert re.search(words, " ".join(notes.replace("│", " ").split()))
     assert code == 2 or len(notes.strip().splitlines()) == 1
     assert not Path("out.csv").exists()
-
-
-def test_the_examples_of_the_help_run(
-    command_line: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "docs").symlink_to(ROOT / "docs")
-    monkeypatch.chdir(tmp_path)
-    first = re.findall(r"`(tabsa suggest docs[^`]+)`", command.__doc__ or "")
-    assert len(first) == 1
-    assert command_line(*shlex.split(first[0])[1:])[0] == 0
-    assert len({row["text"] for row in rows_of(tmp_path / "to-label.csv")}) == 5

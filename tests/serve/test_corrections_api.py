@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
@@ -174,19 +173,6 @@ def test_many_writers_at_once(file: Path) -> None:
         sent = [CorrectionRequest(**given(text=text)) for text in texts]
         list(pool.map(lambda writer, one: writer.add(one, "price"), writers * 25, sent))
     assert sorted(line["text"] for line in lines_of(file)) == sorted(texts)
-
-
-def test_two_workers_write_one_file(serve: Callable[..., Any], file: Path) -> None:
-    served = serve("--corrections", str(file), workers=2)
-    texts = [f"Camden is cheap, said {n}. " + "So it is. " * 50 for n in range(60)]
-
-    def send(text: str) -> int:
-        return httpx2.post(f"{served.address}/v1/corrections", json=given(text=text), timeout=30).status_code
-
-    with ThreadPoolExecutor(6) as pool:
-        assert set(pool.map(send, texts)) == {201}
-    assert sorted(line["text"] for line in lines_of(file)) == sorted(texts)
-    assert len(questions(file)) == 60
 
 
 @pytest.mark.slow

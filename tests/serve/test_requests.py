@@ -41,18 +41,6 @@ def test_a_body_that_is_not_our_json(client: TestClient, route: str, content: by
     error_of(response, response.status_code)
 
 
-WRONG = (1, 0, 1.5, True, "yes", [], {}, [1], [[]], {"a": 1}, [None], [{"name": 1}], [{"nam": "A"}])
-RIGHT = {"text": str, "explain": bool}  # what some of them are in one place
-
-
-@pytest.mark.parametrize("name", ["text", "texts", "targets", "aspects", "explain"])
-def test_wrong_types(client: TestClient, name: str) -> None:
-    for wrong in WRONG:
-        if type(wrong) is not RIGHT.get(name):
-            error = error_of(client.post("/v1/predict", json=body(**{name: wrong})), 422)
-            assert error["field"] is None or error["field"].startswith(name)
-
-
 @pytest.mark.parametrize("spelling", ["\ud800", "a\udfffb", "\0"])
 @pytest.mark.parametrize(
     ("place", "fields"),
