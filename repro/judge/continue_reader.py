@@ -1,12 +1,12 @@
-"""The reader in the package taught on by the judge, on a CPU: its upper layers and the way of its questions.
+"""The reader in the package taught on, on a CPU: its upper layers and the way of its questions.
 
-    python -m judge.continue_reader encode WORK OUT READER CACHE     # pieces, and the states of the frozen layers
+    python -m judge.continue_reader encode DATA READER CACHE [--pool WORK OUT]   # pieces, states of the frozen layers
     python -m judge.continue_reader train CACHE READER WEIGHTS --seconds 4800
 
-WORK and OUT are the folders of `judge.run` (rows, and the judge's answers to the pool), READER is a model folder. The
-embedding and the first `FROZEN` layers stay as they are, so their states are computed once; an aspect's vector is
-computed anew every now and then, and no gradient goes through it. Weights are used as int8 stores them
-(quantisation-aware training).
+READER is a model folder; with `--pool`, it learns the judge's answers to a pool too (WORK and OUT are the folders of
+`judge.run`). The embedding and the first `FROZEN` layers stay as they are, so their states are computed once; an
+aspect's vector is computed anew every now and then, and no gradient goes through it. Weights are used as int8 stores
+them (quantisation-aware training).
 """
 
 import argparse
@@ -25,7 +25,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from judge.questions import LABELS, batches
-from judge.run import DEV, pool_rows, read_rows
+from judge.run import DEV, STUDENTS_TOO, pool_rows, rows_of
+from judge.run import LEARNT as LEARNT_BY_ALL
 from judge.student import Ragged, padded, ragged
 from tabsa.checkpoint.model_folder import ModelFolder, read_folder
 from tabsa.encoding.pieces import NO_SLOT, PieceReader, wording
@@ -141,20 +142,22 @@ class Cache:
 
     def of(self, name: str) -> NDArray[np.int64]:
         """The numbers of a set's texts."""
-        return np.flatnonzero(self.sets == self.names.index(name))
+        return np.flatnonzero(self.sets == (self.names.index(name) if name in self.names else -1))
 
 
-def encode(work: Path, out: Path, model: Path, folder: Path) -> None:
-    """Encode the pool and all sets, and read them through the frozen layers."""
+def encode(data: Path, model: Path, folder: Path, pool: tuple[Path, Path] | None) -> None:
+    """Encode all sets, and a pool that the judge has answered, and read them through the frozen layers."""
     folder.mkdir(parents=True, exist_ok=True)
     opened = read_folder(model)
     reader = PieceReader.read(opened.files.checked("tokenizer.json"))
-    rows = [{**row, "set": "pool"} for row in pool_rows(work)]
-    with np.load(out / "pool.npz") as stored:
-        soft = stored["shares"].astype(np.float32)
-    soft /= soft.sum(1, keepdims=True)
-    wanted = {*LEARNT, *(f"{name} {split}" for name, split, _ in DEV)}
-    others = [row for row in read_rows(work / "sets.jsonl.xz") if row["set"] in wanted]
+    rows, soft = [], np.zeros((0, len(LABELS)), np.float32)
+    if pool:
+        rows = [{**row, "set": "pool"} for row in pool_rows(pool[0])]
+        with np.load(pool[1] / "pool.npz") as stored:
+            soft = stored["shares"].astype(np.float32)
+        soft /= soft.sum(1, keepdims=True)
+    sets = [one for one in (*LEARNT_BY_ALL, *STUDENTS_TOO, *DEV) if one in DEV or f"{one[0]} {one[1]}" in LEARNT]
+    others = [row for one in sets for row in rows_of(*one, data)]
     hard = np.eye(len(LABELS), dtype=np.float32)[[label for row in others for label in row["labels"]]]
     names = list(dict.fromkeys(row["set"] for row in [*rows, *others]))
     texts, mentions, aspect_of, counts = [], [], [], []
@@ -352,8 +355,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     steps = parser.add_subparsers(dest="step", required=True)
     encoding, training = steps.add_parser("encode"), steps.add_parser("train")
-    for name in ("work", "out", "model", "cache"):
+    for name in ("data", "model", "cache"):
         encoding.add_argument(name, type=Path)
+    encoding.add_argument("--pool", type=Path, nargs=2, metavar=("WORK", "OUT"))
     for name in ("cache", "model", "weights"):
         training.add_argument(name, type=Path)
     training.add_argument("--seconds", type=float, default=4800)
@@ -361,7 +365,7 @@ def main() -> None:
     training.add_argument("--refresh", type=float, default=900, help="seconds after which aspects are read again")
     given = parser.parse_args()
     if given.step == "encode":
-        encode(given.work, given.out, given.model, given.cache)
+        encode(given.data, given.model, given.cache, given.pool)
     else:
         train(Cache(given.cache), read_folder(given.model), given.weights, given.seconds, given.rate, given.refresh)
 
