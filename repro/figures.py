@@ -200,6 +200,26 @@ def reader_others(results: Path) -> str | None:
     return "\n".join([*lines, *(f"| {name} | " + " | ".join(map(cell, systems)) + " |" for name, cell in rows)])
 
 
+def judge(results: Path) -> str | None:
+    """The judge beside the reader in the package: a line for each held-out set."""
+    path = results / "judge.json"
+    if not path.exists():
+        return None
+    record = next(one for one in json.loads(path.read_text()) if one["system"] == "judge")
+    box = json.loads((ROOT / "src/tabsa/pretrained/reader/metrics.json").read_text())["int8"]
+    names = ("opinion_f1", "presence_f1", "polarity_accuracy", "false_opinions")
+
+    def cell(figures: dict[str, Any] | None) -> str:
+        return " / ".join(_percent(figures["questions"][name]) for name in names) if figures else "–"
+
+    lines = ["| opinion F1 / presence F1 / polarity / false opinions | judge | `reader` |", "|---|---|---|"]
+    for data, figures in record["mean"].items():
+        lines.append(f"| {data} | {cell(figures)} | {cell(box.get(data))} |")
+    sun = (one["sentihood test"]["sun"] for one in (record["mean"], box))
+    rows = (" / ".join(_percent(one[metric]) for metric in METRICS) for one in sun)
+    return "\n".join([*lines, "| Sentihood's benchmark, test, family `sun` | " + " | ".join(rows) + " |"])
+
+
 def gpu(results: Path) -> str | None:
     """An update on a GPU, each way it can be run."""
     content = json.loads((results.parents[1] / "benchmarks" / "results" / "gpu_training.json").read_text())
@@ -463,6 +483,7 @@ TABLES: dict[str, Table] = {
     "own-labels": own_labels,
     "reader": reader,
     "reader-others": reader_others,
+    "judge": judge,
     "instead": instead,
     "compared": compared,
     "large tables": large_tables,
@@ -493,7 +514,7 @@ def filled(page: Path, results: Path = RESULTS) -> str:
 
 PAGES = (
     *(ROOT / page for page in ("README.md", "repro/README.md", "benchmarks/README.md", "docs/cluster.md")),
-    *(ROOT / "docs" / page for page in ("comparison.md", "results/quality.md", "results/benchmarks.md")),
+    *(ROOT / "docs" / page for page in ("comparison.md", "results/quality.md", "results/judge.md", "results/benchmarks.md")),
 )
 
 if __name__ == "__main__":
