@@ -35,9 +35,10 @@ from tabsa.schema import Span, Target
 
 FROZEN = 4
 LONGEST = 256  # pieces of a text
-LEARNT = {
-    "everyday train": 2, "real train": 3, "sentihood train": 2, "semeval2014 train": 1, "open mams-categories-train": 1,
-    "places train": 3, "repro/box/written.jsonl all": 1,
+JOINED, JOINS = "joined", 2000  # texts about several things, one after another
+LEARNT = {  # how often each is read in an epoch
+    "everyday train": 1, JOINED: 0.5, "real train": 2, "sentihood train": 0.4, "semeval2014 train": 0.3,
+    "open mams-categories-train": 0.4, "places train": 2, "repro/box/written.jsonl all": 0.2,
 }  # fmt: skip
 _HEADS, _EPSILON, _STEPS = 12, 1e-12, 63
 
@@ -158,6 +159,7 @@ def encode(data: Path, model: Path, folder: Path, pool: tuple[Path, Path] | None
         soft /= soft.sum(1, keepdims=True)
     sets = [one for one in (*LEARNT_BY_ALL, *STUDENTS_TOO, *DEV) if one in DEV or f"{one[0]} {one[1]}" in LEARNT]
     others = [row for one in sets for row in rows_of(*one, data)]
+    others += joined([row for row in others if row["set"] == "everyday train"], random.Random(1))
     hard = np.eye(len(LABELS), dtype=np.float32)[[label for row in others for label in row["labels"]]]
     names = list(dict.fromkeys(row["set"] for row in [*rows, *others]))
     texts, mentions, aspect_of, counts = [], [], [], []
@@ -184,6 +186,36 @@ def encode(data: Path, model: Path, folder: Path, pool: tuple[Path, Path] | None
     network = Network(opened)
     for name in ("texts", "aspects"):
         _read_lower(network, parts[name], folder / f"{name}.npy")
+
+
+def joined(rows: Sequence[dict[str, Any]], rng: random.Random) -> list[dict[str, Any]]:
+    """Put texts about named things behind each other; each thing is asked some of the other's aspects, and silent."""
+    named = [row for row in rows if all(target for target, _ in row["questions"])]
+    found: list[dict[str, Any]] = []
+    while len(found) < JOINS:
+        parts = rng.sample(named, rng.choice((2, 2, 3)))
+        names = [name for part in parts for name in part["mentions"]]
+        # A name that stands in another's text would be judged there too.
+        clear = all(
+            name.lower() not in other["text"].lower() for part in parts for name in part["mentions"]
+            for other in parts if other is not part
+        )  # fmt: skip
+        if len({*names}) < len(names) or not clear or sum(len(part["text"]) for part in parts) > 1000:
+            continue
+        questions, labels, mentions, text = [], [], {}, ""
+        for number, part in enumerate(parts):
+            start = len(text) + (1 if text else 0)
+            text = f"{text} {part['text']}" if text else part["text"]
+            mentions |= {name: [[a + start, b + start] for a, b in own] for name, own in part["mentions"].items()}
+            questions += part["questions"]
+            labels += part["labels"]
+            known = {aspect for _, aspect in part["questions"]}
+            others = [aspect for _, aspect in parts[number - 1]["questions"] if aspect not in known]
+            for aspect in rng.sample(others, min(3, len(others))):
+                questions.append([rng.choice([*part["mentions"]]), aspect])
+                labels.append(0)
+        found.append({"set": JOINED, "text": text, "mentions": mentions, "questions": questions, "labels": labels})
+    return found
 
 
 def _read_row(reader: PieceReader, row: dict[str, Any]) -> tuple[list[int], dict[str | None, list[int]]]:
@@ -265,6 +297,17 @@ def batch_of(cache: Cache, places: NDArray[np.int64], vectors: Tensor) -> tuple[
     return (x, live, mentions, aspects), at, torch.from_numpy(cache.shares[questions])
 
 
+def drawn(cache: Cache, rng: random.Random) -> NDArray[np.int64]:
+    """Draw the texts of an epoch."""
+    parts = [cache.of("pool")]
+    for name, times in LEARNT.items():
+        own = cache.of(name)
+        parts += [own] * int(times)
+        parts.append(own[rng.sample(range(len(own)), int((times - int(times)) * len(own)))])
+    found = np.concatenate(parts)
+    return found[rng.sample(range(len(found)), len(found))]
+
+
 @torch.no_grad()
 def answers(network: Network, cache: Cache, texts: NDArray[np.int64], vectors: Tensor) -> NDArray[np.float32]:
     """Probabilities of all questions about some texts, in their order."""
@@ -295,7 +338,6 @@ def train(cache: Cache, folder: ModelFolder, path: Path, seconds: float, rate: f
     average = {name: tensor.detach().clone() for name, tensor in network.learnt.items()}
     rng = random.Random(1)
     torch.manual_seed(1)
-    learnt = np.concatenate([cache.of("pool"), *(np.repeat(cache.of(name), times) for name, times in LEARNT.items())])
     used = np.unique(cache.aspect_of)
     started, update, losses, vectors, fresh, saved = time.monotonic(), 0, [], torch.zeros(0), -1e9, 0.0
 
@@ -318,8 +360,8 @@ def train(cache: Cache, folder: ModelFolder, path: Path, seconds: float, rate: f
 
     save(figures=True)
     while time.monotonic() - started < seconds:
-        epoch = learnt[np.array(rng.sample(range(len(learnt)), len(learnt)))]
-        for places in batches(cache.texts.sizes[epoch], 3072, rng):
+        epoch = drawn(cache, rng)
+        for places in batches(cache.texts.sizes[epoch], 2560, rng):
             done = (time.monotonic() - started) / seconds
             if done >= 1:
                 break
@@ -361,7 +403,7 @@ def main() -> None:
     for name in ("cache", "model", "weights"):
         training.add_argument(name, type=Path)
     training.add_argument("--seconds", type=float, default=4800)
-    training.add_argument("--rate", type=float, default=6e-5)
+    training.add_argument("--rate", type=float, default=5e-5)
     training.add_argument("--refresh", type=float, default=900, help="seconds after which aspects are read again")
     given = parser.parse_args()
     if given.step == "encode":
