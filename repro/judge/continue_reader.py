@@ -148,9 +148,6 @@ class Cache:
 
 def encode(data: Path, model: Path, folder: Path, pool: tuple[Path, Path] | None) -> None:
     """Encode all sets, and a pool that the judge has answered, and read them through the frozen layers."""
-    folder.mkdir(parents=True, exist_ok=True)
-    opened = read_folder(model)
-    reader = PieceReader.read(opened.files.checked("tokenizer.json"))
     rows, soft = [], np.zeros((0, len(LABELS)), np.float32)
     if pool:
         rows = [{**row, "set": "pool"} for row in pool_rows(pool[0])]
@@ -161,10 +158,17 @@ def encode(data: Path, model: Path, folder: Path, pool: tuple[Path, Path] | None
     others = [row for one in sets for row in rows_of(*one, data)]
     others += joined([row for row in others if row["set"] == "everyday train"], random.Random(1))
     hard = np.eye(len(LABELS), dtype=np.float32)[[label for row in others for label in row["labels"]]]
-    names = list(dict.fromkeys(row["set"] for row in [*rows, *others]))
+    write_cache([*rows, *others], np.concatenate([soft, hard]), read_folder(model), folder)
+
+
+def write_cache(rows: Sequence[dict[str, Any]], shares: NDArray[np.float32], model: ModelFolder, folder: Path) -> None:
+    """Write what `Cache` reads: rows as pieces, and their states behind the frozen layers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    reader = PieceReader.read(model.files.checked("tokenizer.json"))
+    names = list(dict.fromkeys(row["set"] for row in rows))
     texts, mentions, aspect_of, counts = [], [], [], []
     aspects: dict[str, int] = {}
-    for row in [*rows, *others]:
+    for row in rows:
         pieces, of_target = _read_row(reader, row)
         texts.append(pieces)
         counts.append(len(row["questions"]))
@@ -179,11 +183,11 @@ def encode(data: Path, model: Path, folder: Path, pool: tuple[Path, Path] | None
     arrays: dict[str, Any] = {
         f"{name}.{part}": array for name, own in parts.items() for part, array in own._asdict().items()
     }
-    arrays |= {"counts": np.array(counts), "aspect_of": np.array(aspect_of), "shares": np.concatenate([soft, hard])}
-    arrays["sets"] = np.array([names.index(row["set"]) for row in [*rows, *others]])
+    arrays |= {"counts": np.array(counts), "aspect_of": np.array(aspect_of), "shares": shares}
+    arrays["sets"] = np.array([names.index(row["set"]) for row in rows])
     np.savez(folder / "arrays.npz", **arrays)
     (folder / "sets.json").write_text(json.dumps(names), "utf-8")
-    network = Network(opened)
+    network = Network(model)
     for name in ("texts", "aspects"):
         _read_lower(network, parts[name], folder / f"{name}.npy")
 
