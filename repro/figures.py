@@ -513,8 +513,9 @@ def filled(page: Path, results: Path = RESULTS) -> str:
 
 
 PAGES = (
-    *(ROOT / page for page in ("README.md", "repro/README.md", "benchmarks/README.md", "docs/cluster.md")),
-    *(ROOT / "docs" / page for page in ("comparison.md", "results/quality.md", "results/judge.md", "results/benchmarks.md")),
+    *(ROOT / page for page in ("README.md", "repro/README.md", "benchmarks/README.md")),
+    *(ROOT / "docs" / page for page in ("cluster.md", "comparison.md")),
+    *(ROOT / "docs" / "results" / page for page in ("quality.md", "judge.md", "benchmarks.md")),
 )
 
 if __name__ == "__main__":

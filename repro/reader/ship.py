@@ -2,8 +2,8 @@
 
     python repro/reader/ship.py WEIGHTS --encoder FOLDER --out src/tabsa/pretrained/reader [--data-dir DIR]
 
-WEIGHTS is a folder of safetensors files that hold one seed's weights between them. Calibrates on `everyday` dev (all its
-parts and `real` together, reported apart), writes both graphs, measures everything that a card tells of (as `tabsa
+WEIGHTS is a folder of safetensors files that hold one seed's weights between them. Calibrates on dev (all parts of
+`everyday`, and `real`, reported apart), writes both graphs, measures everything that a card tells of (as `tabsa
 evaluate` does, in int8 and float32), and draws the reliability diagram.
 """
 

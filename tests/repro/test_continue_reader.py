@@ -4,14 +4,15 @@ import random
 
 import numpy as np
 import pytest
+
 from judge import continue_reader
 from judge.questions import LABELS
 from tabsa.checkpoint.model_folder import open_folder
 from tabsa.inference.predictor import Predictor
 
 ROWS = [
-    {"set": "everyday train", "text": text, "mentions": mentions, "questions": questions, "labels": [1] * len(questions)}
-    for text, mentions, questions in (
+    {"set": "everyday train", "text": text, "mentions": mentions, "questions": asked, "labels": [1] * len(asked)}
+    for text, mentions, asked in (
         ("The Pixel 9 lasts two days, but who can afford it?", {"Pixel 9": [[4, 11]]},
          [["Pixel 9", "battery life"], ["Pixel 9", "price"]]),
         ("Camden is dear, Hull is not.", {"Hull": [[16, 20]], "Camden": [[0, 6]]},
@@ -48,8 +49,8 @@ def test_it_answers_as_the_package_does(cache):
 
 def test_joined_texts_keep_their_mentions_and_ask_what_is_silent(monkeypatch):
     monkeypatch.setattr(continue_reader, "JOINS", 5)
-    for row in continue_reader.joined([*ROWS[:2], ROWS[0] | {"text": "An iPhone.", "mentions": {"iPhone": [[3, 9]]},
-                                       "questions": [["iPhone", "weight"]], "labels": [0]}], random.Random(1)):  # fmt: skip
+    third = {"text": "An iPhone.", "mentions": {"iPhone": [[3, 9]]}, "questions": [["iPhone", "weight"]], "labels": [0]}
+    for row in continue_reader.joined([*ROWS[:2], ROWS[0] | third], random.Random(1)):
         assert all(row["text"][a:b] == name for name, own in row["mentions"].items() for a, b in own)
         assert len(row["labels"]) == len(row["questions"])
         assert {target for target, _ in row["questions"]} <= set(row["mentions"])
