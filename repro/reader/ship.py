@@ -158,12 +158,12 @@ negative, neutral (spoken of, not judged), mixed, or nothing.
 - distilled from two seeds of `reader-large` (mpnet-base) on 218,000 drawn texts with 2.4 million questions: Sentihood,
   SemEval-2014, `places`, `everyday`, written sentences and public sets of reviews and news (repro/reader/README.md)
 - trained on from there, all but its first four layers, on labels alone: `everyday` with its hard questions and later
-  texts, `real`, texts joined, and a share of the sets above (repro/judge/continue_reader.py); no test split and none of the
-  domains marked unseen below
+  texts, `real`, texts joined, and a share of the sets above (repro/judge/continue_reader.py); no test split and none of
+  the domains marked unseen below
 - calibrated on dev of `everyday` and of `real`: presence by a temperature of {fitted["presence_temperature"]:.2f} and a
-  bias, polarity by a temperature of {fitted["polarity_temperature"]:.2f}; the bias leans towards opinions, because their
-  F1 is best at a threshold below a half, so `none` is a little likelier than it says. Calibration error on dev, seen and
-  unseen domains:
+  bias, polarity by a temperature of {fitted["polarity_temperature"]:.2f}; the bias leans towards opinions, because
+  their F1 is best at a threshold below a half, so `none` is a little likelier than it says. Calibration error on dev,
+  seen and unseen domains:
 
 | | before | after |
 |---|---|---|
