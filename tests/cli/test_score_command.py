@@ -132,15 +132,8 @@ def test_scoring_loads_only_what_it_needs(tmp_path: Path, tiny_model: Path) -> N
     ("arguments", "line"),
     [
         (["no.csv", "out.csv"], "no file no.csv; expected the table to score"),
-        (["in.csv", "out.xls"], "cannot tell the format of out.xls by its name; expected one of .csv, "),
         (["in.csv", "out.csv", "--text-column", "txt"], "in.csv has no column 'txt' (did you mean 'text'?); "),
         (["in.csv", "out.csv", "-a", "prices"], "the model does not know the aspect 'prices' ("),
-        (["in.csv", "out.csv", "-t", "camden"], "'Camden' stands for two targets"),
-        (
-            ["in.csv", "out.csv", "--precision", "int8"],
-            "has no model.int8.onnx; of models of words only `places` has",
-        ),
-        (["empty.csv", "out.csv"], "all 2 rows were rejected, the first: row 2: no text in 'text'; see out.csv"),
         (["two.csv", "out.csv"], "two.csv has no column 'text', only: a, b; say with --text-column which it is"),
         (["taken.csv", "out.csv"], "the output would have two columns 'Camden/price'; rename it, or take --layout l"),
         (["in.csv", "there.csv"], "there.csv exists; replace it with --overwrite, or choose another name"),
@@ -156,7 +149,6 @@ def test_a_users_mistake_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.csv").write_text("text\nCamden is nice\n")
-    (tmp_path / "empty.csv").write_text("text,x\n,1\n,2\n")
     (tmp_path / "two.csv").write_text("a,b\nCamden,Brixton\n")
     (tmp_path / "taken.csv").write_text("text,Camden/price\nCamden is nice,5\n")
     (tmp_path / "there.csv").write_text("mine")
