@@ -79,10 +79,6 @@ def test_options_reach_the_table(command_line: CommandLine, tmp_path: Path) -> N
     )
 
 
-NOT_SCORED = (
-    "plain.csv holds no answers, only 'text', 'stars'; expected a table that `tabsa score` wrote, with answers such as "
-    "positive, negative and none"
-)
 WHOSE = "two.csv has several answers in a cell, and no column tells whose they are; say with --target-column which does"
 NO_PAGE = "cannot write a page to 'r.pdf'; expected a name that ends in .html (a browser prints it)"
 
@@ -90,9 +86,7 @@ NO_PAGE = "cannot write a page to 'r.pdf'; expected a name that ends in .html (a
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["plain.csv"], NOT_SCORED),
         (["two.csv"], WHOSE),
-        (["nope.csv"], "no file nope.csv; expected a scored table, or a folder of them"),
         (["plain.csv", "--out", "r.pdf"], NO_PAGE),
     ],
 )

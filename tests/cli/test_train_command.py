@@ -12,7 +12,6 @@ import tabsa as package
 from command_line import CommandLine, refused, tabsa
 from reader_folder import small_reader, write_reader
 from table_rows import write_rows
-from tabsa.evaluation.metrics import FAMILIES
 
 REPOSITORY = Path(__file__).parents[2]
 SMALL = ("vectors.size=6", "model.chains=3", "training.threads=1", "training.batch_size=32")
@@ -48,13 +47,6 @@ def test_what_is_printed(places: Trained) -> None:
     assert "2 epochs" in lines[0]
     assert any(line.startswith("at most ") for line in lines)
     assert [line[:14] for line in lines if line.startswith("epoch")] == ["epoch 1: loss ", "epoch 2: loss "]
-
-
-def test_evaluating_on_dev_gives_the_figures_of_training(places: Trained) -> None:
-    report = json.loads(tabsa("evaluate", places.folder, "--data", "places", "--split", "dev", "--json")[1])
-    metrics = json.loads((places.folder / "metrics.json").read_text())
-    for family in FAMILIES:
-        assert report[family] == pytest.approx(metrics["dev"][family], abs=1e-6)
 
 
 def test_a_run_goes_on_or_is_refused(places: Trained) -> None:
