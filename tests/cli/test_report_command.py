@@ -83,13 +83,7 @@ WHOSE = "two.csv has several answers in a cell, and no column tells whose they a
 NO_PAGE = "cannot write a page to 'r.pdf'; expected a name that ends in .html (a browser prints it)"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (["two.csv"], WHOSE),
-        (["plain.csv", "--out", "r.pdf"], NO_PAGE),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "line"), [(["two.csv"], WHOSE), (["plain.csv", "--out", "r.pdf"], NO_PAGE)])
 def test_what_is_wrong_is_one_clear_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], line: str
 ) -> None:

@@ -1,13 +1,7 @@
 import numpy as np
 import torch
 
-from tabsa.nn.attention import (
-    live_words,
-    mean_over,
-    mentions,
-    mentions_or_all,
-    share,
-)
+from tabsa.nn.attention import live_words, mentions, mentions_or_all, share
 
 
 def draw(*shape, seed=1):
@@ -23,14 +17,6 @@ def test_share_is_a_softmax_over_what_is_there():
     assert shares[2].tolist() == [0, 0, 0]
     shares.square().sum().backward()
     assert scores.grad.isfinite().all()
-
-
-def test_mean_over_words():
-    states = draw(1, 1, 3, 2)
-    where = torch.tensor([[[[True, False, True], [False, False, False]]]])
-    means = mean_over(states, where)
-    torch.testing.assert_close(means[0, 0, 0], (states[0, 0, 0] + states[0, 0, 2]) / 2)
-    assert not means[0, 0, 1].any()
 
 
 def test_a_target_without_mentions_is_everywhere():

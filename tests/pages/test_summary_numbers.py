@@ -108,7 +108,7 @@ def test_what_no_score_wrote_is_one_clear_line(tmp_path: Path) -> None:
         (
             "plain.csv",
             DataError,
-            "holds no answers, only 'id', 'text', 'stars'; expected a table that `tabsa score` wrote, with",
+            "holds no answers, only 'id', 'text', 'stars'; expected a table that `tabsa score`",
         ),
         ("empty.csv", DataError, "holds no rows"),
         ("nope.csv", DataNotFoundError, r"no file .*nope\.csv"),

@@ -22,14 +22,7 @@ from tabsa.nn.context import EVALUATION
 from tabsa.schema import Dataset, Example, Opinion
 from tabsa.text.targets import TargetFinder
 from tabsa.training.loop import cross_entropy
-from tabsa.training.question_training import (
-    ReaderTrainer,
-    held_figures,
-    padded,
-    probabilities_of,
-    roomy,
-    shape_of,
-)
+from tabsa.training.question_training import ReaderTrainer, held_figures, padded, probabilities_of, roomy, shape_of
 from tabsa.training.run_config import run_config
 from tabsa_repro.cross_encoding import CrossEncodedBatches, trainer_class
 
@@ -127,9 +120,7 @@ def toy(monkeypatch, **training):
         monkeypatch.setitem(DATA, f"toy:{split}", toy_set(count, rng, split))
     options = {"epochs": 16, "batch_size": 16, "optimiser": "adamw", "rate": 0.003, "schedule": "linear"}
     options |= {"warmup": 8, "select": "opinion_f1", "class_power": 0.25}
-    return run_config(
-        {"kind": "reader", "data": {"name": "toy", "max_length": 64}, "training": options | training},
-    )
+    return run_config({"kind": "reader", "data": {"name": "toy", "max_length": 64}, "training": options | training})
 
 
 @pytest.mark.parametrize(
