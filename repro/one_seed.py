@@ -17,12 +17,12 @@ from safetensors.torch import load_file, save_file
 
 from tabsa.training.fit import choose_device, fit, train_seeds
 from tabsa.training.loop import TrainingProgress
-from tabsa.training.prepared_file import read_prepared
 from tabsa.training.run_config import RunConfig
 from tabsa.training.run_folder import Run
 from tabsa.training.word_data import Prepared, prepare
 from tabsa.training.word_training import write_result
 from tabsa_repro.experiments import EXPERIMENTS, config_of
+from tabsa_repro.prepared_file import read_prepared
 from tabsa_repro.records import commit
 from tabsa_repro.seed_runs import prepared_file
 

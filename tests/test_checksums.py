@@ -13,22 +13,13 @@ from tabsa.checkpoint.checksums import CHECKSUMS
 from tabsa.checkpoint.model_folder import ANSWERING, read_folder, shipped_models
 from tabsa.errors import ModelError
 from tabsa.models.export import export
-from unchecked import unchecked
-
-TEXT, TARGETS = "Camden is cheap but not safe.", ["Camden"]
+from unchecked import TARGETS, TEXT, unchecked
+from unchecked import refused_folder as refused
 
 
 @pytest.fixture
 def folder(tiny_model: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tiny_model, tmp_path / "folder"))
-
-
-def refused(path: Path) -> str:
-    with pytest.raises(ModelError) as caught:
-        load(path).predict(TEXT, TARGETS)
-    message = str(caught.value)
-    assert "\n" not in message
-    return message
 
 
 def written(path: Path) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """The models in the box: they are there, they are small, and they get plain sentences right."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -116,17 +114,6 @@ def test_the_reader_answers_the_demo_right_at_both_precisions(reader: Predictor)
     apart = differences(*answers)
     assert sum(apart) / len(apart) < 0.01, "run `tabsa export` on it again, at both precisions"
     assert max(apart) < 0.15
-
-
-def test_the_reader_needs_no_pytorch() -> None:
-    code = """
-import sys, tabsa
-result = tabsa.load(threads=1).predict("Leith is cheap.", ["Leith"], ["price"])
-assert [o.polarity for o in result.opinions] == ["positive"]
-heavy = {"torch", "onnx", "tokenizers", "transformers", "pandas", "scipy"} & set(sys.modules)
-assert not heavy, heavy
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # ---- places

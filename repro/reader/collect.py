@@ -18,8 +18,8 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from tabsa.encoding.questions import answers_of
-from tabsa.training.prepared_file import read_prepared
 from tabsa.training.question_data import PreparedQuestions
+from tabsa_repro.prepared_file import read_prepared
 
 ROOT = Path(__file__).parents[2]
 DEVICE = "NVIDIA H200"

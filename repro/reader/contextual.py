@@ -86,7 +86,7 @@ class ContextualEntNet(Reader):
         with torch.autocast(words.device.type, enabled=False):
             read = scan(
                 self.cell, self.weights(), torch.stack(readings, dim=1).flatten(0, 1), keys, spread,
-                path=context.path, products=context.products, gates=False,
+                path=context.path, gates=False,
             )  # fmt: skip
         return read.memory.view(-1, ways, *read.memory.shape[1:]).sum(1)
 

@@ -23,13 +23,13 @@ from tabsa.encoding.pieces import NO_SLOT, PieceReader
 from tabsa.encoding.questions import AspectTable, Questions
 from tabsa.training.fit import versions
 from tabsa.training.loop import TrainingProgress, plain
-from tabsa.training.prepared_file import read_prepared, write_prepared
 from tabsa.training.question_data import PreparedQuestions
 from tabsa.training.run_config import DistillationConfig, RunConfig, read_config
 from tabsa.training.word_data import Prepared
 from tabsa.training.word_data import prepare as prepare_words
 from tabsa.training.word_training import write_result
 from tabsa_repro.experiments import TAUGHT, Variant, config_of
+from tabsa_repro.prepared_file import read_prepared, write_prepared
 from tabsa_repro.seed_runs import train as train_seeds
 
 ROOT = Path(__file__).parents[2]

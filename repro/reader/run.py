@@ -27,7 +27,6 @@ from safetensors.torch import load_file, save_file
 from tabsa.encoding.questions import Questions
 from tabsa.models.reader.encoder import read_encoder
 from tabsa.models.reader.reader_network import Reader
-from tabsa.training.prepared_file import read_prepared, write_prepared
 from tabsa.training.question_data import (
     LABELS,
     KnownPieces,
@@ -37,6 +36,8 @@ from tabsa.training.question_data import (
 )
 from tabsa.training.question_training import ReaderTrainer, held_figures, probabilities_of
 from tabsa.training.run_config import RunConfig, read_config
+from tabsa_repro.cross_encoding import trainer_class
+from tabsa_repro.prepared_file import read_prepared, write_prepared
 
 HERE = Path(__file__).parent
 DEV = (
@@ -122,7 +123,7 @@ def train(ready: Path, store: Path, name: str, args: argparse.Namespace) -> None
         if kind == "mpnet":
             pool = replace(pool, pieces=load_arrays(ready / "mpnet-pieces.safetensors")["rows"][pool.pieces])
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    trainer = ReaderTrainer(config, prepared, model, device, pool)
+    trainer = trainer_class(model)(config, prepared, model, device, pool)
     last, fitted = [time.perf_counter()], [0.0]
 
     def on_update(update: int, losses: torch.Tensor) -> None:
@@ -163,7 +164,7 @@ def measured(trainer: ReaderTrainer, *, test: bool) -> tuple[dict[str, Any], dic
     prepared, found, said = trainer.prepared, {}, {}
     for held in prepared.held[1:]:
         if test or not (held.name.rpartition(" ")[2].startswith("test") or "held-out" in held.name):
-            answers = probabilities_of(trainer.model, prepared, held.data, trainer.products)
+            answers = probabilities_of(trainer.model, prepared, held.data, trainer.products, trainer.arrange)
             runs = [held_figures(held, prepared.labels, own) for own in answers]
             said[held.name] = answers.astype(np.float16)
             found[held.name] = {"runs": runs, "ensemble": held_figures(held, prepared.labels, answers.mean(0))}
@@ -205,7 +206,8 @@ def soften(ready: Path, store: Path, name: str, args: argparse.Namespace) -> Non
             tensor.copy_(weights[key])
     device = "cuda" if torch.cuda.is_available() else "cpu"
     products = torch.bfloat16 if device == "cuda" else torch.float32
-    soft = probabilities_of(model.to(device), prepared, asked, products).mean(0).astype(np.float16)
+    arrange = trainer_class(model).arrange
+    soft = probabilities_of(model.to(device), prepared, asked, products, arrange).mean(0).astype(np.float16)
     agree = float((soft.argmax(-1) == pool.labels)[pool.labels >= 0].mean())
     pool = replace(
         pool, soft_labels=soft, labels=np.where(pool.labels < 0, soft.argmax(-1), pool.labels).astype(np.int8)

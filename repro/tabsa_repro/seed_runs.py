@@ -25,12 +25,12 @@ from tabsa.training.callbacks import Callback
 from tabsa.training.fit import train_seeds
 from tabsa.training.logistic_regression import fit_datasets, probabilities_of
 from tabsa.training.loop import Figures, figures_of, plain
-from tabsa.training.prepared_file import read_prepared
-from tabsa.training.prepared_file import write_prepared as write_file
 from tabsa.training.run_config import RunConfig
 from tabsa.training.run_folder import Run
 from tabsa.training.word_data import Prepared, datasets, prepare, split
 from tabsa.training.word_training import fitted_calibration, reading_probabilities
+from tabsa_repro.prepared_file import read_prepared
+from tabsa_repro.prepared_file import write_prepared as write_file
 
 TEST = "test"  # the split that is looked at once
 

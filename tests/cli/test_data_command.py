@@ -160,10 +160,3 @@ def test_columns_are_named_by_options(command_line: CommandLine, tmp_path: Path)
     assert (found["texts"], found["opinions"], found["targets"]["named"]) == (1, 1, 1)
     guessed = json.loads(command_line("data", "check", path, *options[2:], "--json")[1])
     assert guessed["findings"][0]["code"] == "guessed_text_column"
-
-
-@pytest.mark.parametrize("name", ["nowhere.csv", ".", "my.txt", "my.csv"])
-def test_a_file_that_cannot_be_opened(name: str) -> None:
-    Path("my.txt").touch()
-    Path("my.csv").write_bytes("text\n".encode("utf-32"))
-    assert refused("data", "check", name)

@@ -117,12 +117,7 @@ def without_nothing(rows: list[dict]) -> list[dict]:
 
 
 @pytest.mark.parametrize(
-    ("name", "rows"),
-    [
-        ("my.csv", OPEN_FLAT),
-        ("my.parquet", OPEN_NESTED),
-        ("my.jsonl", without_nothing(OPEN_NESTED)),
-    ],
+    ("name", "rows"), [("my.csv", OPEN_FLAT), ("my.parquet", OPEN_NESTED), ("my.jsonl", without_nothing(OPEN_NESTED))]
 )
 def test_every_format_has_open_aspects(tmp_path, name, rows):
     dataset = load_rows(tmp_path, *rows, name=name)

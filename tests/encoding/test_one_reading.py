@@ -99,9 +99,9 @@ def test_training_and_the_predictor_read_the_same(tiny_model, box, example, max_
                 np.testing.assert_array_equal(inputs["neighbours"][row, :length], expected[row, :length])
 
 
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(example=examples(), max_length=st.sampled_from([0, 6, 50]))
-def test_evaluating_is_asking_the_predictor(tiny_model, example, max_length):
+def test_evaluating_and_combining_in_training_are_asking_the_predictor(tiny_model, example, max_length):
     folder = read_folder(tiny_model)
     object.__setattr__(folder.config, "max_length", max_length)
     predictor = Predictor(folder, threads=1)
@@ -109,18 +109,9 @@ def test_evaluating_is_asking_the_predictor(tiny_model, example, max_length):
     evaluated = predict_examples(predictor, data)
     single = predictor.predict(example.text, example.targets)
     assert evaluated.reshape(-1, 3).tolist() == [list(opinion.probabilities.values()) for opinion in single.opinions]
-
-
-@settings(max_examples=40)
-@given(example=examples(), max_length=st.sampled_from([0, 6, 50]))
-def test_combining_in_training_is_combining_in_use(tiny_model, example, max_length):
-    folder = read_folder(tiny_model)
-    object.__setattr__(folder.config, "max_length", max_length)
-    predictor = Predictor(folder, threads=1)
-    data = Dataset("random", "all", ASPECTS, LABELS, [example])
     words = [PADDING, *count_words([data], targets=2, max_length=max_length)]
     trained = encode(data, {word: row for row, word in enumerate(words)}, targets=2, max_length=max_length)
     passages = [reading.passage for reading in readings(data, targets=2, max_length=max_length)]
     answers = np.array([answer.probabilities for answer in predictor.engine.read_passages(passages)])
     answers = answers.reshape(len(passages), 2, len(ASPECTS), len(LABELS))
-    np.testing.assert_array_equal(combine(trained, answers), predict_examples(predictor, data))
+    np.testing.assert_array_equal(combine(trained, answers), evaluated)

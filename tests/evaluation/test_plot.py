@@ -1,11 +1,8 @@
 """The report as a matplotlib figure."""
 
-import sys
-
 import pytest
 
 from scored_data import many
-from tabsa.errors import OutputError
 from tabsa.evaluation.report import evaluate
 
 
@@ -27,10 +24,3 @@ def test_three_panels_with_the_report_in_them():
     presence = reliability.lines[1]
     assert presence.get_ydata() == pytest.approx([one.accuracy for one in report.reliability["presence"].bins])
     assert figure.get_suptitle() == "mine on towns test"
-
-
-def test_without_matplotlib_it_is_one_clear_line(monkeypatch):
-    report = evaluate(*many([1, 2]), bootstrap=0)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(OutputError, match=r"needs matplotlib: pip install 'tabsa\[plot\]'"):
-        report.plot()

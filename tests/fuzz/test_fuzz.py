@@ -301,25 +301,6 @@ def check_response(response: Any) -> None:
             assert {"code", "message", "field"} <= set(content["error"])
 
 
-BODIES = {
-    "/v1/predict": {"text": "Camden is dear.", "targets": ["Camden", {"name": "Hull", "aliases": ["K"]}]},
-    "/v1/evidence": {"text": "Camden is dear.", "targets": ["Camden"], "of": {"target": "Camden", "aspect": "price"}},
-    "/v1/suggest": {"text": "Camden is dear."},
-    "/v1/corrections": {"text": "Dear.", "target": "Camden", "aspect": "price", "polarity": "negative"},
-}
-
-
-@pytest.mark.fuzz
-@FUZZED
-@given(data=st.data())
-def test_requests(client, data):
-    path = data.draw(st.sampled_from(list(BODIES)))
-    changes = st.sampled_from([*BODIES[path], "texts", "aspects", "implied", "explain"])
-    body = BODIES[path] | data.draw(st.dictionaries(changes, values | texts | names, max_size=2))
-    content = edited(json.dumps(body).encode(), data.draw)
-    check_response(client.post(path, content=content, headers={"content-type": "application/json"}))
-
-
 @pytest.mark.fuzz
 @FUZZED
 @given(data=st.data())

@@ -10,16 +10,14 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from reader_folder import small_reader, write_reader
-from tabsa import load
 from tabsa.checkpoint.checksums import CHECKSUMS
 from tabsa.checkpoint.model_folder import ANSWERING, read_folder
 from tabsa.errors import ModelError
 from tabsa.models.export import export
 from tabsa.models.onnx.session import open_session
 from tabsa.models.reader.reader_storage import WEIGHTS
+from unchecked import refused_folder as refused
 from unchecked import unchecked
-
-TEXT, TARGETS = "Camden is cheap but not safe.", ["Camden"]
 
 
 @pytest.fixture
@@ -45,14 +43,6 @@ def never_opened(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("onnxruntime has opened it")
 
     monkeypatch.setattr("onnxruntime.InferenceSession", opened)
-
-
-def refused(path: Path) -> str:
-    with pytest.raises(ModelError) as caught:
-        load(path).predict(TEXT, TARGETS)
-    message = str(caught.value)
-    assert "\n" not in message
-    return message
 
 
 def loaded(path: Path) -> onnx.ModelProto:

@@ -41,17 +41,3 @@ def test_evaluation_needs_neither_pytorch_nor_scikit_learn(folder):
     report = json.loads(run.stdout)
     # What training said of dev is what the folder gives.
     assert report["sun"] == pytest.approx(json.loads((folder / "metrics.json").read_text())["dev"]["sun"])
-
-
-@pytest.mark.parametrize("command", ["train", "evaluate"])
-def test_without_nltk_one_line_says_what_to_do(folder, tmp_path, command):
-    if command == "train":
-        run = tabsa("train", CONFIG, "--out", tmp_path / "model", *PLACES, without=("nltk",))
-    else:  # a folder whose model reads tags
-        for name in ("README.md", "metrics.json", "weights.safetensors", "config.json"):
-            (tmp_path / name).write_bytes((folder / name).read_bytes().replace(b'"pos_ngrams": 0', b'"pos_ngrams": 1'))
-        run = tabsa("evaluate", tmp_path, "--data", "places", without=("torch", "nltk"))
-    assert (run.returncode, run.stdout) == (1, "")
-    assert run.stderr.startswith("error: part-of-speech tags need NLTK: pip install nltk; ")
-    assert run.stderr.count("\n") == 1
-    assert not (tmp_path / "model").exists()

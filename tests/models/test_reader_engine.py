@@ -196,7 +196,11 @@ def test_what_is_masked_might_as_well_not_be_there(any_path, precision):
     opened = engine.opened(passage)
     assert opened.slots == tuple(None if piece.slot < 0 else piece.slot for piece in passage.pieces)
     visible = np.random.default_rng(0).random((30, len(passage.pieces))) < 0.6
-    visible[0] = False
+    visible[0], visible[1] = False, True
+    (usual,) = engine.read_passages([passage], [ASPECTS])
+    for slot, column in ((0, 0), (0, 1), (1, 0), (1, 2)):
+        found = opened.ask(slot, ASPECTS[column], visible[1:2])[0]
+        np.testing.assert_allclose(found, usual.probabilities[slot, column], atol=1e-6)
     for slot, aspect in ((0, ASPECTS[0]), (1, ASPECTS[1]), (1, "words never seen")):
         answers = opened.ask(slot, aspect, visible)
         assert answers.shape == (30, engine.shape.labels)
@@ -205,18 +209,6 @@ def test_what_is_masked_might_as_well_not_be_there(any_path, precision):
             np.testing.assert_allclose(
                 answer, answered_from(engine, passage, slot, aspect, row), atol=1e-5 if precision == "float32" else 2e-3
             )
-
-
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_a_question_with_nothing_masked_is_answered_as_ever(any_path, precision):
-    engine = ReaderEngine(read_folder(any_path), 1, precision)
-    passage = passage_of(engine)
-    opened = engine.opened(passage)
-    (usual,) = engine.read_passages([passage], [ASPECTS])
-    for slot in range(2):
-        for column, aspect in enumerate(ASPECTS):
-            (answers,) = opened.ask(slot, aspect, np.ones((1, len(passage.pieces)), bool))
-            np.testing.assert_allclose(answers, usual.probabilities[slot, column], atol=1e-6)
 
 
 def test_many_rows_are_asked_in_turns(any_path):

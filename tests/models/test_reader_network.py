@@ -51,18 +51,6 @@ def test_answers_are_those_of_the_equations(kind, late, depth):
     assert logits.std() > 0.1
 
 
-def test_targets_and_aspects_matter_and_an_implied_target_is_the_first_piece():
-    model, batch = made("bert"), question_batch()
-    first = torch.zeros_like(batch.targets)
-    for name in ("targets", "aspect_rows"):
-        one, other = (ask(model, changed(batch, **{name: value})) for value in (first, first + 1))
-        assert not torch.allclose(one, other, atol=1e-2)
-    slots = torch.full_like(batch.slots, -1)
-    implied = ask(model, changed(batch, slots=slots, targets=first - 1))
-    slots[..., 0] = 5
-    close(ask(model, changed(batch, slots=slots, targets=first + 5)), implied)
-
-
 def test_questions_go_through_no_more_layers_than_there_are():
     with pytest.raises(ModelError, match="'late_interaction' is 3; the encoder has 2 layers"):
         make_reader(sizes=DEEP, late_interaction=3, depth=2)
@@ -219,15 +207,3 @@ def test_cross_encoded_answers_are_those_of_the_equations(kind):
         np.testing.assert_allclose(logits[place], beside(model, batch, *place), atol=1e-6, rtol=1e-6)
     assert logits.isfinite().all()
     assert torch.stack([logits[place] for place in places]).std() > 0.1
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_text_does_not_attend_to_its_questions(kind):
-    encoder, batch = made(kind).encoder, packed_batch()
-    states = encoder.cross_encode(batch.pieces, batch.places, batch.owners, batch.lengths, EVALUATION)
-    live = torch.arange(batch.pieces.shape[2]) < batch.lengths.unsqueeze(-1)
-    lengths = (live & (batch.owners == 0)).sum(-1)
-    alone = encoder(batch.pieces[..., : int(lengths.max())], lengths, EVALUATION)
-    for place in np.ndindex(2, 3):
-        end = int(lengths[place])
-        torch.testing.assert_close(states[place][:end], alone[place][:end], atol=1e-6, rtol=0)

@@ -53,24 +53,17 @@ def of_seed(inputs, seed=0):
     return [value[seed].numpy() for value in inputs]
 
 
-@pytest.mark.parametrize("targets", [(1, 2), (1,), (1, 2, 3)])
-@EVERY
-def test_the_graph_answers_as_the_network(system, targets):
-    model, inputs = make(system, targets)
-    expected = model(*inputs, context=EVALUATION).logits.softmax(-1).detach().numpy()
-    for seed in range(2):
-        probabilities, *_ = run(exported(model, seed), model, *of_seed(inputs, seed))
-        np.testing.assert_allclose(probabilities, expected[seed], atol=1e-5)
-
-
-@pytest.mark.parametrize("variant", small.VARIANTS, ids=str)
-def test_every_entnet_has_its_gates_and_attention(variant):
+@pytest.mark.parametrize("variant", [*small.VARIANTS, {"targets": (1,)}, {"targets": (1, 2, 3)}], ids=str)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_graph_answers_as_the_network_with_its_gates_and_attention(variant, seed):
     model, inputs = make(**variant)
     answer = model(*inputs, context=EVALUATION)
-    probabilities, gates, attention = run(exported(model), model, *of_seed(inputs))
-    np.testing.assert_allclose(probabilities, answer.logits[0].softmax(-1).detach(), atol=1e-5)
-    np.testing.assert_allclose(gates, answer.gates[0].permute(1, 0, 2, 3).detach(), atol=1e-5)  # (B, directions, T, n)
-    np.testing.assert_allclose(attention, answer.attention[0].detach(), atol=1e-5)
+    probabilities, gates, attention = run(exported(model, seed), model, *of_seed(inputs, seed))
+    np.testing.assert_allclose(probabilities, answer.logits[seed].softmax(-1).detach(), atol=1e-5)
+    np.testing.assert_allclose(
+        gates, answer.gates[seed].permute(1, 0, 2, 3).detach(), atol=1e-5
+    )  # (B, directions, T, n)
+    np.testing.assert_allclose(attention, answer.attention[seed].detach(), atol=1e-5)
 
 
 @EVERY

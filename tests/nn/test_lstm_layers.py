@@ -1,10 +1,8 @@
 """The plain and the sentic LSTM against loops over their equations, and their gradients against finite differences."""
 
-import numpy as np
 import pytest
 import torch
 
-import slow_lstm
 from tabsa.nn.lstm import BiLSTM, SenticBiLSTM, sentic_scan
 
 SIZE, CONCEPT, UNITS = 5, 3, 4
@@ -32,24 +30,6 @@ def batch(sentic, seeds=2, size=4, length=6):
 def states_of(layer, inputs, lengths):
     read = layer(*inputs, lengths)
     return read if isinstance(read, torch.Tensor) else read.states
-
-
-@BOTH
-def test_states_are_those_of_the_equations(sentic):
-    layer, (inputs, lengths) = make(sentic), batch(sentic)
-    states = states_of(layer, inputs, lengths)
-    letters_of = slow_lstm.sentic_letters if sentic else slow_lstm.lstm_letters
-    slow = slow_lstm.sentic if sentic else slow_lstm.lstm
-    for seed, sentence in np.ndindex(2, 4):
-        letters = [letters_of(layer, seed, way) for way in (0, 1)]
-        length = int(lengths[seed, sentence])
-        sequences = [x[seed, sentence, :length].numpy() for x in inputs]
-        expected = slow_lstm.both_ways(lambda way, *x: slow(*x, letters[way]), *sequences)  # noqa: B023
-        np.testing.assert_allclose(states[seed, sentence, :length].detach(), expected, atol=1e-12)
-        assert not states[seed, sentence, length:].any()
-        if not sentic:
-            last = np.concatenate([expected[-1, :UNITS], expected[0, UNITS:]])
-            np.testing.assert_allclose(layer(*inputs, lengths).last[seed, sentence].detach(), last, atol=1e-12)
 
 
 @BOTH

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tabsa.errors import DataError
-from tabsa.inference.predictor import Predictor, load
+from tabsa.inference.predictor import load
 
 pd = pytest.importorskip("pandas", reason="needs pandas: pip install '.[dev]'")
 
@@ -25,24 +25,6 @@ def frame():
     import tabsa.plugins.pandas  # noqa: F401
 
     return pd.DataFrame({"text": TEXTS, "stars": [5, 4, 3, 1]}, index=[7, 5, 9, 2])
-
-
-def expected_rows(model: Predictor, every: bool = False):
-    """What the Predictor says of each text, one at a time: stars, target, aspect, polarity."""
-    for text, stars in zip(TEXTS, [5, 4, 3, 1], strict=True):
-        prediction = model.predict(text or "", NAMES, ["price", "food"])
-        for opinion in prediction.opinions if every else prediction.found():
-            yield stars, opinion.target, opinion.aspect, opinion.polarity
-
-
-@pytest.mark.parametrize("every", [False, True])
-def test_pandas_has_a_row_for_each_opinion(model, frame, every):
-    found = frame.tabsa.score(targets=NAMES, aspects=["price", "food"], every=every, model=model)
-    said = list(found[["stars", "target", "aspect", "polarity"]].itertuples(index=False, name=None))
-    assert said == list(expected_rows(model, every))
-    assert said
-    assert set(found.index) <= set(frame.index)
-    assert found.loc[7, "stars"].unique().tolist() == [5]
 
 
 def test_pandas_reads_names_in_arrays_as_parquet_gives_them(model, frame):

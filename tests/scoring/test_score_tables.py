@@ -1,8 +1,6 @@
 """What comes out of a table: formats, layouts, and the rows that cannot be scored."""
 
-import csv
 import datetime
-import io
 import json
 import re
 from pathlib import Path
@@ -67,26 +65,6 @@ def test_every_format_goes_into_every_other(tmp_path, model, name, out):
     found = list(text_rows(tmp_path / "all" / out))
     assert found == [{key: str(value) for key, value in row.items()} for row in expected]
     assert [path.name for path in (tmp_path / "all").iterdir()] == [out]
-
-
-@pytest.mark.parametrize(("separator", "encoding"), [(",", "utf-8-sig"), (";", "cp1252"), ("|", "utf-8")])
-def test_however_a_table_is_written_down_its_results_are_the_same_bytes(tmp_path, model, separator, encoding):
-    openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl: pip install 'tabsa[tables]'")
-    rows = [[record["id"], f"{record['text']} “cher”, très bon; 3,5 |"] for record in records()]
-    book = openpyxl.Workbook()
-    stream = io.StringIO()
-    for row in [["id", "text"], *rows, ["empty", ""]]:
-        book.active.append(row)
-        csv.writer(stream, delimiter=separator).writerow(row)
-    book.save(tmp_path / "book.xlsx")
-    (tmp_path / "in.csv").write_bytes(stream.getvalue().encode(encoding))
-    notes, found = list[str](), set()
-    for name in ("in.csv", "book.xlsx"):
-        out = tmp_path / f"{name}.out.csv"
-        score_table(tmp_path / name, out, model, Request(targets=BOTH, chunk=2), on_guess=notes.append)
-        found.add((out.read_bytes(), out.with_name(f"{out.name}.rejects.jsonl").read_bytes()))
-    assert len(found) == 1
-    assert bool(notes) == (encoding != "utf-8-sig")
 
 
 def test_parquet_keeps_the_types_of_parquet(tmp_path, model):

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-import tabsa
 from service_client import as_json, error_of
 from tabsa.datasets.checking import check
 from tabsa.datasets.loading import load
@@ -173,26 +172,3 @@ def test_many_writers_at_once(file: Path) -> None:
         sent = [CorrectionRequest(**given(text=text)) for text in texts]
         list(pool.map(lambda writer, one: writer.add(one, "price"), writers * 25, sent))
     assert sorted(line["text"] for line in lines_of(file)) == sorted(texts)
-
-
-@pytest.mark.slow
-def test_a_model_that_learns_from_them_gives_the_right_answers(
-    make_client: Callable[..., TestClient], reader: Predictor, file: Path, tmp_path: Path
-) -> None:
-    """Corrections are the opposite of what the model in the box says, on a word that no model has seen."""
-    pytest.importorskip("torch", reason="needs PyTorch: pip install 'tabsa[train]'")
-    client = make_client(model=None, corrections=str(file))
-    text, pairs = "The Zorbo 5 feels snerfy in the hand, and the Nokia does not.", ("Zorbo 5", "Nokia")
-    ways = ("is snerfy today", "felt snerfy all week", "was snerfy from the start", "got snerfy", "still seems snerfy")
-    others = [f"{who} Zorbo 5 {way}." for who in ("The", "My", "That", "This", "Her", "Our") for way in ways]
-    others_of = {"comfort": others, "price": [f"The Nokia went {way}" for way in ("home", "there", "on", "by", "up")]}
-    right = {}
-    for target, (aspect, more) in zip(pairs, others_of.items(), strict=True):
-        (opinion,) = reader.predict(text, [target], [aspect]).opinions
-        right[target, aspect] = "positive" if opinion.polarity == "negative" else "negative"
-        for one in (text, *more):
-            sent = {"text": one, "target": target, "aspect": aspect, "polarity": right[target, aspect]}
-            assert client.post("/v1/corrections", json=sent).status_code == 201
-    model = tabsa.train(file, out=tmp_path / "mine", base="reader")
-    found = {(o.target, o.aspect): o.polarity for o in model.predict(text, pairs, list(others_of)).opinions}
-    assert found.items() >= right.items()

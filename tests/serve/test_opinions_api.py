@@ -60,19 +60,16 @@ def test_many_texts_are_answered_in_order(client: TestClient, predictor: Predict
     assert [{name: one[name] for name in ("text", "opinions")} for one in results] == expected
 
 
-def test_aspects_come_in_the_requested_order_and_once(client: TestClient, predictor: Predictor) -> None:
-    aspects = ["safety", "general", "safety"]
-    found = answer(client, text=TEXT, targets=TARGETS, aspects=aspects)
-    assert found["opinions"] == predictor.predict(TEXT, TARGETS, aspects).to_dict()["opinions"]
-    assert [opinion["aspect"] for opinion in found["opinions"]] == ["safety", "general"] * 3
-
-
-def test_aliases_are_mentions_and_offsets_count_code_points(client: TestClient, predictor: Predictor) -> None:
+def test_aspects_keep_their_order_aliases_are_mentions_and_offsets_count_code_points(
+    client: TestClient, predictor: Predictor
+) -> None:
     text = "😀 Stokey is nice 👍🏽, N16 too."
     targets = [{"name": "Stoke Newington", "aliases": ["Stokey", "N16"]}, "Camden"]
-    found = answer(client, text=text, targets=targets)
-    expected = predictor.predict(text, {"Stoke Newington": ["Stokey", "N16"], "Camden": []})
+    aspects = ["safety", "general", "safety"]
+    found = answer(client, text=text, targets=targets, aspects=aspects)
+    expected = predictor.predict(text, {"Stoke Newington": ["Stokey", "N16"], "Camden": []}, aspects)
     assert found["opinions"] == expected.to_dict()["opinions"]
+    assert [opinion["aspect"] for opinion in found["opinions"]] == ["safety", "general"] * 2
     ((mention),) = found["mentions"]
     assert [text[start:end] for start, end in mention["spans"]] == ["Stokey", "N16"]
 

@@ -30,10 +30,7 @@ def test_a_table_is_escaped_on_request(tmp_path, suffix):
 def test_tables_come_back_in_every_format(tmp_path, name):
     rows = [{"text": 'a "b",\r\nc', "n": 1, "x": float("nan")}, {"text": "é\t", "n": 2, "x": 0.5}]
     path = write_table(tmp_path / name, ["text", "n", "x"], rows)
-    assert list(text_rows(path)) == [
-        {"text": 'a "b",\r\nc', "n": "1", "x": ""},
-        {"text": "é\t", "n": "2", "x": "0.5"},
-    ]
+    assert list(text_rows(path)) == [{"text": 'a "b",\r\nc', "n": "1", "x": ""}, {"text": "é\t", "n": "2", "x": "0.5"}]
     assert [one.name for one in tmp_path.iterdir()] == [name]
     with pytest.raises(OutputError, match=r"cannot write '.*t\.txt'; expected a name that ends in \.csv, "):
         write_table(tmp_path / "t.txt", ["text"], rows)

@@ -16,13 +16,7 @@ from tabsa.errors import ConfigError, DataError, OutputError
 from tabsa.models.reader.reader_engine import ReaderEngine
 from tabsa.models.reader.reader_network import load_weights, untied_weights
 from tabsa.schema import Dataset, Example, Opinion, Span, Target
-from tabsa.training.cached_features import (
-    Fold,
-    FrozenEncoderReader,
-    cache_features,
-    calibrated,
-    held_answers,
-)
+from tabsa.training.cached_features import Fold, FrozenEncoderReader, cache_features, calibrated, held_answers
 from tabsa.training.callbacks import Callback
 from tabsa.training.fine_tuning import begin, labelled_texts, labels_for, start_weights
 from tabsa.training.fit import fit

@@ -15,11 +15,11 @@ from tabsa.errors import DataError
 from tabsa.nn.context import EVALUATION
 from tabsa.schema import Dataset, Example, Opinion, Target
 from tabsa.training import question_data as module
-from tabsa.training.prepared_file import read_prepared, write_prepared
 from tabsa.training.question_data import PreparedQuestions, named_dataset
 from tabsa.training.question_training import Batches, probabilities_of
 from tabsa.training.run_config import run_config
 from tabsa.training.word_data import Prepared, prepare
+from tabsa_repro.prepared_file import read_prepared, write_prepared
 
 
 def reader(seeds=(1,), **options):

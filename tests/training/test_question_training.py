@@ -22,16 +22,9 @@ from tabsa.nn.context import EVALUATION
 from tabsa.schema import Dataset, Example, Opinion
 from tabsa.text.targets import TargetFinder
 from tabsa.training.loop import cross_entropy
-from tabsa.training.question_training import (
-    Batches,
-    ReaderTrainer,
-    held_figures,
-    padded,
-    probabilities_of,
-    roomy,
-    shape_of,
-)
+from tabsa.training.question_training import ReaderTrainer, held_figures, padded, probabilities_of, roomy, shape_of
 from tabsa.training.run_config import run_config
+from tabsa_repro.cross_encoding import CrossEncodedBatches, trainer_class
 
 SIZES = {"vocabulary": VOCABULARY, "longest": 64}
 
@@ -127,9 +120,7 @@ def toy(monkeypatch, **training):
         monkeypatch.setitem(DATA, f"toy:{split}", toy_set(count, rng, split))
     options = {"epochs": 16, "batch_size": 16, "optimiser": "adamw", "rate": 0.003, "schedule": "linear"}
     options |= {"warmup": 8, "select": "opinion_f1", "class_power": 0.25}
-    return run_config(
-        {"kind": "reader", "data": {"name": "toy", "max_length": 64}, "training": options | training},
-    )
+    return run_config({"kind": "reader", "data": {"name": "toy", "max_length": 64}, "training": options | training})
 
 
 @pytest.mark.parametrize(
@@ -146,7 +137,7 @@ def toy(monkeypatch, **training):
 def test_a_toy_task_is_learnt(kind, options, monkeypatch):
     of = toy(monkeypatch, ema=0.5, validate_every=4)
     model = make_reader(kind, seeds=(1, 2), labels=3, dropout=0.0, sizes=SIZES, **options)
-    trainer = ReaderTrainer(of, prepared(of), model)
+    trainer = trainer_class(model)(of, prepared(of), model)
     before = trainer.weights()
     validations = [*trainer.run()]
     assert [validation.update for validation in validations] == [40, 80, 120, 160]
@@ -163,9 +154,10 @@ def test_a_toy_task_is_learnt(kind, options, monkeypatch):
         assert moves == [not name.startswith(unused)] * 2, name
     # What is saved is the moving average at the best validation, and it is what was scored.
     trainer.put(trainer.best)
-    answers = probabilities_of(trainer.model, trainer.prepared, trainer.prepared.held[0].data)
+    held = trainer.prepared.held[0]
+    answers = probabilities_of(trainer.model, trainer.prepared, held.data, arrange=trainer.arrange)
     for seed in range(2):
-        figures = held_figures(trainer.prepared.held[0], trainer.prepared.labels, answers[seed])
+        figures = held_figures(held, trainer.prepared.labels, answers[seed])
         assert figures["questions"] == pytest.approx(trainer.progress.best_figures[seed]["questions"], abs=1e-6)
 
 
@@ -218,7 +210,7 @@ def words_of(ready, slot, aspect):
 def test_a_cross_encoders_answers_are_those_of_a_slow_reader(kind):
     ready, data = drawn_texts()
     model = moved(cross_reader(kind))
-    whole = probabilities_of(model, ready, data)
+    whole = probabilities_of(model, ready, data, arrange=CrossEncodedBatches)
     assert whole.shape == (2, len(data.targets), 4)
     assert whole.std() > 0.1
     numbers = {word: number for number, word in NAMES.items()}
@@ -230,9 +222,9 @@ def test_a_cross_encoders_answers_are_those_of_a_slow_reader(kind):
             for seed in range(2):
                 expected = softmax(slow_reader.answer_beside(model, seed, text, *behind).tolist())
                 np.testing.assert_allclose(whole[seed, data.first[row] + question], expected, atol=1e-5)
-    longest = int(Batches(model, ready, data).packed.places.max())
+    longest = int(CrossEncodedBatches(model, ready, data).packed.places.max())
     with pytest.raises(DataError, match=f"have over {longest} pieces; try a lower 'data.max_length'"):
-        Batches(cross_reader(kind, longest=longest), ready, data)
+        CrossEncodedBatches(cross_reader(kind, longest=longest), ready, data)
 
 
 @pytest.mark.parametrize("kind", ["bert", "mpnet"])
@@ -240,7 +232,7 @@ def test_a_cross_encoders_answers_are_those_of_a_slow_reader(kind):
 def test_padding_to_a_graphs_shape_changes_nothing(kind, cross_encode):
     ready, data = drawn_texts()
     model = make_reader(kind, seeds=(1, 2), cross_encode=cross_encode, sizes=SIZES)
-    batch = Batches(model, ready, data).batch(np.array([[0, 1, 17], [2, 20, 30]]))
+    batch = trainer_class(model).arrange(model, ready, data).batch(np.array([[0, 1, 17], [2, 20, 30]]))
     trainer = ReaderTrainer(config(distillation={"weight": 0.4}), ready, model)
     room = roomy(shape_of(batch), (208 if cross_encode else 48, 8, 3, 12))
     assert all(map(operator.gt, room, shape_of(batch)))

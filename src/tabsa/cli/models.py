@@ -19,7 +19,11 @@ def command(as_json: AsJson = False) -> None:
     - `tabsa models`
     - `tabsa models --json`
     """
-    models, systems = _models(), _systems()
+    from tabsa.models.registry import SYSTEMS
+
+    shown = ("name", "about", "paper", "open_aspects", "needs")
+    models = _models()
+    systems = [{field: getattr(system, field) for field in shown} for system in SYSTEMS.values()]
     if as_json:
         print_json({"models": models, "systems": systems})
         return
@@ -59,13 +63,6 @@ def _models() -> list[dict[str, Any]]:
         }
         for name, folder in folders.items()
     ]
-
-
-def _systems() -> list[dict[str, Any]]:
-    from tabsa.models.registry import SYSTEMS
-
-    shown = ("name", "about", "paper", "open_aspects", "needs")
-    return [{field: getattr(system, field) for field in shown} for system in SYSTEMS.values()]
 
 
 def export_command(

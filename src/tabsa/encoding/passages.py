@@ -120,8 +120,10 @@ def shorten_runs(text: str, items: Sequence[_Item], is_mention: Callable[[_Item]
     result: list[_Item] = []
     first = 0
     for place in range(1, len(items) + 1):
-        if place < len(items) and items[place - 1].end >= items[place].start and not _is_mark(text[items[place].start]):
-            continue
+        if place < len(items) and items[place - 1].end >= items[place].start:
+            letter = text[items[place].start]
+            if letter.isalnum() or category(letter)[0] not in "PZ":  # no mark: the run goes on
+                continue
         run = items[first:place]
         if len(run) > LONGEST_RUN:
             warnings.warn(_WARNING, DataWarning, stacklevel=2)
@@ -129,10 +131,6 @@ def shorten_runs(text: str, items: Sequence[_Item], is_mention: Callable[[_Item]
         result += run
         first = place
     return result
-
-
-def _is_mark(letter: str) -> bool:
-    return not letter.isalnum() and category(letter)[0] in "PZ"
 
 
 def _shortened(run: Sequence[_Item], is_mention: Callable[[_Item], bool]) -> list[_Item]:

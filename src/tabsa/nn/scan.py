@@ -32,7 +32,6 @@ def scan(
     *,
     nearby: Tensor | None = None,
     path: ScanPath = "auto",
-    products: torch.dtype = torch.float32,  # noqa: ARG001  # repro/reader/contextual.py still says it
     gates: bool = True,
 ) -> Scanned:
     """Read `words` (G, B, T, d), each sentence up to its `lengths` (G, B), into chains with `keys` (G, n, d).

@@ -63,7 +63,10 @@ def suggest_table(
     texts = _texts(source, predictor, request, counts, on_progress)
     found = suggest_of(predictor, texts, request.aspects, n, questions=questions, labelled=labelled)
     if not found:
-        raise _nothing(source, counts)
+        if counts.silent:
+            raise DataError(f"none of the {counts.rows:,} rows of {source} names a target", code="no_target_named")
+        expected = "expected texts that are not labelled yet, and their targets"
+        raise DataError(f"{source} has {counts.rows:,} rows; {expected}")
     counts.texts, counts.questions = len(found), sum(len(one.questions) for one in found)
     aliases = {name: ";".join(others) for name, others in (request.targets or {}).items() if others}
     write_table(out, [*_COLUMNS, *["aliases"] * bool(aliases)], [row for one in found for row in _rows(one, aliases)])
@@ -101,10 +104,3 @@ def _rows(found: Suggestion, aliases: dict[str, str]) -> Iterator[Values]:
             zip(_COLUMNS, (found.index, found.text, target, question.aspect, *answer, None, True), strict=True)
         )
         yield row | ({"aliases": aliases.get(target or "")} if aliases else {})
-
-
-def _nothing(source: Path, counts: Suggested) -> DataError:
-    """Return why there is nothing to label."""
-    if counts.silent:
-        return DataError(f"none of the {counts.rows:,} rows of {source} names a target", code="no_target_named")
-    return DataError(f"{source} has {counts.rows:,} rows; expected texts that are not labelled yet, and their targets")

@@ -60,7 +60,11 @@ def score_table(
         size, state, output = max(1, os.fstat(file.fileno()).st_size), State(), None
         if out:
             identity = {"input": [size, os.fstat(file.fileno()).st_mtime_ns], **request_identity(predictor, request)}
-            output = held.enter_context(_open_output(source, out, identity, resume=resume, overwrite=overwrite))
+            if out.is_dir():
+                raise OutputError(f"{out} is a folder; expected the name of a file")
+            if source.resolve() in (out.resolve(), rejects_file(out).resolve()):
+                raise OutputError(f"{source} is the input; write to another file")
+            output = held.enter_context(FileOutput(out, identity, resume=resume, overwrite=overwrite))
             state = output.state
         resumed, scorer.begun = state.counts.rows, bool(state.output)
         rows = read_rows(source, file, on_guess=on_guess) if not state.done else ()
@@ -99,14 +103,6 @@ def open_input(source: Path) -> BinaryIO:
         raise DataNotFoundError(f"no file {source}; expected the table to score") from e
     except OSError as e:
         raise DataError(f"cannot read {source}: {reason(e)}") from e
-
-
-def _open_output(source: Path, out: Path, identity: dict[str, Any], *, resume: bool, overwrite: bool) -> FileOutput:
-    if out.is_dir():
-        raise OutputError(f"{out} is a folder; expected the name of a file")
-    if source.resolve() in (out.resolve(), rejects_file(out).resolve()):
-        raise OutputError(f"{source} is the input; write to another file")
-    return FileOutput(out, identity, resume=resume, overwrite=overwrite)
 
 
 def request_identity(predictor: Predictor, request: Request) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, fields, replace
 from operator import ge
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from tabsa.checkpoint.model_folder import ModelFolder
 from tabsa.encoding.answers import restrict_labels
 from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import NO_SLOT, PieceReader
-from tabsa.encoding.questions import PackedTexts, Questions, answers_of, packed_texts
+from tabsa.encoding.questions import Questions, answers_of
 from tabsa.errors import ConfigError, DataError, first_line
 from tabsa.evaluation.calibration import calibration_error, fit_presence_calibration
 from tabsa.evaluation.metrics import question_metrics
@@ -135,17 +135,10 @@ class QuestionGraphs:
 class Batches:
     """Texts with questions as batches for a model."""
 
-    def __init__(self, model: Reader, prepared: PreparedQuestions, data: Questions) -> None:
+    def __init__(self, model: Reader, prepared: PreparedQuestions, data: Questions) -> None:  # noqa: ARG002
         self.known, self.aspects, self.data = prepared.pieces, prepared.aspect_pieces, data
         self.aspect_lengths = (prepared.aspect_pieces != NO_SLOT).sum(1)
         self.lengths, self.counts = data.lengths, np.diff(data.first)
-        self.packed: PackedTexts | None = None  # with the questions' pieces, where these are read beside the texts
-        if model.config.cross_encode:
-            known, longest = self.known, model.encoder.shape.longest
-            self.packed = packed_texts(data, self.aspects, known.first, known.last, known.placeholders)
-            if int(self.packed.places.max(initial=0)) >= longest:
-                raise DataError(f"a text and its question have over {longest} pieces; try a lower 'data.max_length'")
-            self.lengths = self.packed.lengths
         if not len(data.targets):
             raise DataError("nothing is asked of these texts; expected targets and aspects to ask about")
 
@@ -159,13 +152,13 @@ class Batches:
             "lengths": self.lengths[rows],
             "targets": np.where(there, data.targets[number], NO_SLOT),
             "labels": np.where(there, data.labels[number], UNLABELLED),
-            **(self._plain(rows, number) if self.packed is None else self._packed(rows, number, self.packed)),
+            **self.texts(rows, number),
         }
         soft = None if data.soft_labels is None else torch.from_numpy(data.soft_labels[number].astype(np.float32))
         tensors = {name: torch.from_numpy(array.astype(np.int64)) for name, array in arrays.items()}
         return QuestionBatch(**tensors, soft_labels=soft)
 
-    def _plain(self, rows: NDArray[np.int64], number: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    def texts(self, rows: NDArray[np.int64], number: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """The texts, and a table of the aspects of their questions."""
         data, seeds = self.data, len(rows)
         place = np.arange(int(self.lengths[rows].max())) - 1
@@ -190,24 +183,6 @@ class Batches:
             "aspect_rows": np.stack([inverse.reshape(number.shape[1:]) for _, inverse in table]),
         }
 
-    def _packed(
-        self, rows: NDArray[np.int64], number: NDArray[np.int64], packed: PackedTexts
-    ) -> dict[str, NDArray[Any]]:
-        """The texts with their questions' pieces behind them, and no table."""
-        lengths = self.lengths[rows]
-        place = np.arange(int(lengths.max()))
-        inside = place < lengths[..., None]
-        index = np.where(inside, packed.starts[rows][..., None] + place, 0)  # (S, B, T)
-        return {
-            "pieces": np.where(inside, packed.pieces[index], self.known.padding),
-            "owners": np.where(inside, packed.owners[index], 0),
-            "places": np.where(inside, packed.places[index], 0),
-            "slots": np.full(index.shape, NO_SLOT),
-            "aspects": np.zeros((len(rows), 1, 1)),
-            "aspect_lengths": np.ones((len(rows), 1)),
-            "aspect_rows": np.zeros_like(number),
-        }
-
     def orders(self, size: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
         """The rows of batches of like length, in a random order; the last texts of an epoch are left out."""
         order = rng.permutation(len(self.data))
@@ -218,10 +193,11 @@ class Batches:
 
 @torch.no_grad()
 def probabilities_of(
-    model: Reader, prepared: PreparedQuestions, data: Questions, products: torch.dtype = torch.float32
-) -> NDArray[np.float32]:
+    model: Reader, prepared: PreparedQuestions, data: Questions, products: torch.dtype = torch.float32,
+    arrange: type[Batches] = Batches,
+) -> NDArray[np.float32]:  # fmt: skip
     """Each seed's probabilities of every question, (S, Q, labels)."""
-    batches = Batches(model, prepared, data)
+    batches = arrange(model, prepared, data)
     device = next(model.parameters()).device
     seeds = len(model.seeds)
     result = np.zeros((seeds, len(data.targets), model.labels), np.float32)
@@ -255,6 +231,7 @@ class ReaderTrainer(Loop[QuestionBatch]):
     """A run of a reader; with a `pool` it learns from these fixed questions, in place of drawn ones."""
 
     model: Reader
+    arrange: ClassVar[type[Batches]] = Batches  # how texts and questions become batches; a subclass may have another
 
     def __init__(
         self, config: RunConfig, prepared: PreparedQuestions, model: Reader, device: str = "cpu",
@@ -262,7 +239,7 @@ class ReaderTrainer(Loop[QuestionBatch]):
     ) -> None:  # fmt: skip
         super().__init__(config, model, model.seeds, device)
         self.prepared, self.drawer = prepared, Drawer(config, prepared)
-        self.pool = None if pool is None else Batches(model, prepared, pool)
+        self.pool = None if pool is None else self.arrange(model, prepared, pool)
         self.ahead: dict[int, Future[Batches]] = {}
         self.texts = len(self.drawer) if pool is None else len(pool)
         self.updates = max(1, self.texts // config.training.batch_size)
@@ -309,12 +286,12 @@ class ReaderTrainer(Loop[QuestionBatch]):
         return drawn
 
     def _drawn(self, number: int) -> Batches:
-        return Batches(self.model, self.prepared, self.drawer.epoch(number))
+        return self.arrange(self.model, self.prepared, self.drawer.epoch(number))
 
     def score(self) -> list[tuple[Figures, bool]]:
         """Every seed's figures on dev, and whether its answers are finite."""
         held = self.prepared.held[0]
-        answers = probabilities_of(self.model, self.prepared, held.data, self.products)
+        answers = probabilities_of(self.model, self.prepared, held.data, self.products, self.arrange)
         return [(held_figures(held, self.prepared.labels, own), bool(np.isfinite(own).all())) for own in answers]
 
 
