@@ -1,5 +1,6 @@
 """The judge on a network of two layers: against a slow computation, and what its tree of questions promises."""
 
+import json
 import math
 import random
 
@@ -10,10 +11,11 @@ pytest.importorskip("torch", reason="needs PyTorch: pip install 'tabsa[train]'")
 
 import torch
 
-from judge.decoder import Decoder, DecoderConfig
+from judge import run
+from judge.decoder import OUTPUT, Decoder, DecoderConfig, parameter_name
 from judge.model import Judge, Training, answers, fit_temperature, train
-from judge.questions import LABELS, Item, Trees, batches
-from judge.writer import generate
+from judge.questions import LABELS, Item, Trees, batches, encode, renumbered
+from judge.writer import generate, parsed, tune, written
 
 SMALL = DecoderConfig(vocabulary=40, layers=2, size=24, inner=36, heads=6, kv_heads=2)
 
@@ -127,6 +129,17 @@ def test_training_learns_and_is_repeatable(judge):
     np.testing.assert_array_equal(first, answers(judge, Trees(items)))
 
 
+def test_some_questions_are_drawn_with_their_labels():
+    whole = item(random.Random(6), 9)
+    part = whole.sampled(4, random.Random(1))
+    of_tokens = {tuple(question): label.argmax() for question, label in zip(whole.questions, whole.labels, strict=True)}
+    assert len(part.questions) == len(part.labels) == 4
+    assert all(
+        of_tokens[tuple(question)] == label.argmax()
+        for question, label in zip(part.questions, part.labels, strict=True)
+    )
+
+
 def test_r_drop_and_smoothing_are_their_definitions(judge):
     from judge.model import _loss
 
@@ -139,12 +152,96 @@ def test_r_drop_and_smoothing_are_their_definitions(judge):
     assert float(found.detach()) == pytest.approx(float(plain), abs=1e-5)
 
 
+def test_tokens_are_numbered_by_their_place():
+    one = Item(np.array([7, 3, 9, 8, 1000], np.int32), (np.array([3], np.int32),), np.eye(5)[:1])
+    (found,) = renumbered([one], np.array([3, 7, 9]))
+    assert found.text.tolist() == [1, 0, 2, 0, 0]  # those that were not packed are the first
+    assert found.questions[0].tolist() == [0]
+
+
 def test_the_temperature_is_the_one_of_least_loss():
     generator = np.random.default_rng(8)
     logits = generator.normal(size=(4000, 5)) * 2
     gold = np.array([generator.choice(5, p=np.exp(row) / np.exp(row).sum()) for row in logits])
     sharp = np.exp(3 * logits) / np.exp(3 * logits).sum(1, keepdims=True)
     assert fit_temperature(sharp, gold) == pytest.approx(3.0, abs=0.2)
+
+
+def gguf_names(layers: int) -> list[str]:
+    files = ["token_embd.weight", "output_norm.weight"]
+    for layer in range(layers):
+        parts = ("attn_norm", "ffn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
+        files += [f"blk.{layer}.{part}.weight" for part in parts]
+        files += [f"blk.{layer}.{part}.bias" for part in ("attn_q", "attn_k", "attn_v")]
+    return files
+
+
+def test_names_of_a_gguf_file_are_parameters():
+    names = {name for name, _ in Decoder(SMALL).named_parameters()}
+    assert {parameter_name(name) for name in gguf_names(SMALL.layers)} == names
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    """What `encode` leaves, of a tiny decoder and a tokenizer of bytes."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    words = {token: n for n, token in enumerate(alphabet)}
+    answers_ = ["\u0120" + label for label in LABELS]
+    tokenizer = Tokenizer(
+        models.WordLevel({**words, **{word: 300 + n for n, word in enumerate(answers_)}}, unk_token="!")
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.ByteLevel(False, use_regex=False), pre_tokenizers.Split("", "isolated")]
+    )
+    tokenizer.add_tokens([f" {label}" for label in LABELS])
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.save(str(tmp_path / run.TOKENIZER))
+    end = 5
+    monkeypatch.setattr(run, "END", end)
+    tokens = np.arange(tokenizer.get_vocab_size())
+    np.save(tmp_path / run.TOKENS, tokens)
+    config = DecoderConfig(vocabulary=len(tokens), layers=2, size=24, inner=36, heads=6, kv_heads=2)
+    generator = np.random.default_rng(0)
+    names = {parameter_name(name): name for name in gguf_names(2)}
+    state = {name: tensor.numpy() for name, tensor in Decoder(config).state_dict().items()}
+    arrays = {names[name]: array for name, array in state.items()}
+    arrays[OUTPUT] = generator.normal(size=(len(tokens), 24)).astype(np.float32)
+    folder, content, index = tmp_path / run.PACKED, b"", []
+    folder.mkdir()
+    for name, array in arrays.items():
+        index.append({"name": name, "type": "F32", "shape": array.shape, "dtype": "<f4", "part": 0,
+                      "start": len(content), "bytes": array.nbytes})  # fmt: skip
+        content += array.astype("<f4").tobytes()
+    (folder / "part-00.bin").write_bytes(content)
+    (folder / "index.json").write_text(json.dumps({"config": config.__dict__, "tensors": index}))
+    draw = random.Random(3)
+    rows = []
+    for name, split, _ in (*run.LEARNT, *run.STUDENTS_TOO, *run.DEV, *run.TEST):
+        for number in range(3):
+            questions = [["Ann", "price"], [None, "size"], ["Ann", f"colour {number}"]]
+            labels = [draw.randrange(5) for _ in questions]
+            own = {"text": f"Ann is {draw.choice(['dear', 'cheap'])}", "questions": questions, "labels": labels}
+            rows.append({"set": f"{name} {split}", **own, "domain": "shops", "kind": "plain"})
+    run.write_rows(tmp_path / "sets.jsonl.xz", rows)
+    run.write_rows(tmp_path / "pool.jsonl.xz", [{"text": f"Bo {n}", "questions": [["Bo", "look"]]} for n in range(7)])
+    return tmp_path
+
+
+def test_the_steps_fit_together(work, capsys):
+    for seed in (1, 2):
+        run.train_seed(work, Training(epochs=1, tokens=300, rate=1e-2, warm_up=1, seed=seed))
+    run.answer_all(work, work / "out", [1, 2], 500)
+    with np.load(work / "out" / "pool.npz") as found:
+        assert found["shares"].shape == (7, 5)
+        np.testing.assert_allclose(found["shares"].sum(1), 255, atol=3)
+    with np.load(work / "out" / "everyday-dev-seen.npz") as found:
+        assert found["shares"].shape == (2, 9, 5)
+        assert not np.allclose(*found["shares"])
+    record = json.loads((work / "judge-2.json").read_text())
+    assert record["config"]["seed"] == 2
+    assert set(record["dev"]) == {f"{name} {split}" for name, split, _ in run.DEV}
 
 
 def test_a_sequence_is_continued_as_the_whole_is_read(judge):
@@ -161,3 +258,43 @@ def test_a_sequence_is_continued_as_the_whole_is_read(judge):
                 break
             tokens.append(token)
         assert sequence == tokens
+
+
+def test_the_writer_learns_what_stands_behind_a_card(judge):
+    output = torch.randn(SMALL.vocabulary, SMALL.size, generator=torch.Generator().manual_seed(1))
+    sequences = [(np.array([1, 2, 9, 8, 7, 0], np.int32), 2)] * 8
+    losses = []
+    tune(
+        judge.decoder,
+        output,
+        sequences,
+        epochs=40,
+        tokens=24,
+        rate=3e-3,
+        seed=1,
+        on_epoch=lambda _, loss: losses.append(loss),
+    )
+    assert losses[-1] < 0.2 * losses[0]
+    assert generate(judge.decoder, output, [np.array([1, 2])], 0, longest=8, temperature=0.01, top_p=0.5) == [
+        [1, 2, 9, 8, 7]
+    ]
+
+
+def test_what_is_written_is_read_again():
+    row = {"text": "Ann is dear.\nReally.", "questions": [["Ann", "price"], [None, "staff"]], "labels": [2, 0]}
+    found = parsed(written(row, random.Random(0)), "shops")
+    assert found["text"] == row["text"]
+    assert sorted(zip(found["questions"], found["wishes"], strict=True), key=str) == [
+        (["Ann", "price"], 2),
+        ([None, "staff"], 0),
+    ]
+    assert parsed("no card", "shops") is None
+    assert parsed("@ Bo\n= Bo | price | positive\nNobody is named in this text.", "shops") is None
+
+
+def test_a_text_is_encoded_with_its_questions(work):
+    tokenizer, _ = run.loaded(work)
+    (found,) = encode(tokenizer, [{"text": "Hi", "questions": [["Ann", "price"], [None, "price"]], "labels": [1, 0]}])
+    assert tokenizer.decode(found.text.tolist()) == 'Someone writes: "Hi"\n'
+    assert [tokenizer.decode(question.tolist()) for question in found.questions] == [" Ann, price:", " it, price:"]
+    assert found.labels.argmax(1).tolist() == [1, 0]
