@@ -94,7 +94,11 @@ def test_the_model_in_the_box_finds_what_decides():
     assert text[slice(*price.sentences[0].span)] == "The Galaxy S24 costs a fortune."
     safety = prediction.evidence("Croydon", "safety")
     assert (safety.polarity, safety.quotes()[0]) == ("negative", "not safe")
-    assert prediction.evidence("Croydon", "price").quotes() == ()
+    silent = prediction.evidence("Croydon", "price")
+    assert silent.quotes() == ()
+    near = [text[slice(*span)] for span, _ in sorted(silent.words, key=lambda word: word.weight)]
+    assert (near[0], {"to", "is", "at"} & {*near}) == ("costs", set())
+    assert [text[slice(*one.span)] for one in silent.sentences] == ["Croydon is not safe at night."]
 
 
 def test_a_reader_tells_texts_apart_by_what_they_say() -> None:

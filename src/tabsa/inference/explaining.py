@@ -10,6 +10,9 @@ The first two need a model that can mask words from its questions (`Engine.opene
 word weighs their mean; a reading is spent on the few that weigh most, which weigh the mean of that and what is lost
 without them. Other models are read again without each word, or without each run of words where there are many, and
 weigh that. Names of targets stay: without them it would be another question.
+
+Silence is carried by no word: its evidence is what comes nearest to an opinion, the words without which it would be
+surer, and a sentence that names the target.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,12 +28,20 @@ from tabsa.encoding.pieces import NO_SLOT, PiecePassage
 from tabsa.errors import DataError
 from tabsa.inference.results import Evidence, Prediction, SentenceAnswer, WordWeight
 from tabsa.schema import Polarity, Span
-from tabsa.text.sentences import split_sentences
+from tabsa.text.sentences import split_sentences, word_set
 from tabsa.text.tokens import word_spans
 
 MOST_READINGS: Final = 6  # of one text again, where words are masked first
 MOST_PARTS: Final = 24  # into which a text is cut where each is left out of a reading of its own
 _CARRIES: Final = 0.05  # points of probability from which a sentence carries an answer
+_FUNCTION_WORDS: Final = word_set(
+    "a an the this that these those there here i me my i'm i've i'd i'll it its it's he him his she her we us our you "
+    "your they them their who whom whose what which when where why how and or but so if as at by for from in into of "
+    "off on onto out over to under up upon with without after before since until while although though because unless "
+    "than then now also too just even only very quite many more most some any all both each every few other another am "
+    "is are was were be been being isn't wasn't has have had do does did don't doesn't didn't can could will would "
+    "shall should may might must not no nor never 's"
+)
 Numbers: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -92,14 +103,22 @@ class _Question:
         if not words:
             return ()
         if opened is None:
-            parts = list(_runs(passage, words))
-            return tuple(map(WordWeight, parts, self._left_out(passage, parts).tolist()))
+            words = list(_runs(passage, words))
+            return self._telling(words, self._left_out(passage, words))
         own = _covered(opened, words)
         weights, *_ = self._masked(opened, passage, own, own)
-        first = np.argsort(-weights, kind="stable")[:MOST_READINGS]
+        first = np.argsort(weights if self.column == 0 else -weights, kind="stable")[:MOST_READINGS]
         left_out = self._left_out(passage, [words[number] for number in first])
         weights[first] = (weights[first] + left_out) / 2
-        return tuple(map(WordWeight, words, weights.tolist()))
+        return self._telling(words, weights)
+
+    def _telling(self, words: Sequence[Span], weights: Numbers) -> tuple[WordWeight, ...]:
+        """Return all weights; of silence those of words that come near to an opinion."""
+        weighed = tuple(map(WordWeight, words, weights.tolist()))
+        if self.column != 0:
+            return weighed
+        said = [set(self.text[start:end].lower().replace("’", "'").split()) for start, end in words]
+        return tuple(w for w, own in zip(weighed, said, strict=True) if w.weight < 0 and own - _FUNCTION_WORDS)
 
     def sentences(self) -> tuple[SentenceAnswer, ...]:
         """Return the sentences that carry the answer, the strongest first, each with an answer of its own."""
@@ -113,13 +132,18 @@ class _Question:
                 found |= self._read_sentences(passage, spans)
         if not found:
             return ()
-        strongest = max(found, key=lambda span: found[span][0])
-        # One carries the answer if it has one of its own, or the answer needs it.
-        carrying = [
-            span
-            for span, (weight, answer) in found.items()
-            if span == strongest or (weight >= _CARRIES and (int(answer.argmax()) != 0 or self.column == 0))
-        ]
+        if self.column == 0:
+            named = [t.start for p in self.read for t in p.tokens if t.target == p.targets.index(self.target)]
+            naming = [span for span in found if any(span.start <= start < span.end for start in named)]
+            carrying = [min(naming or found, key=lambda span: found[span][1][0])]  # the nearest to an opinion
+        else:
+            strongest = max(found, key=lambda span: found[span][0])
+            # One carries the answer if it has one of its own, and the answer needs it.
+            carrying = [
+                span
+                for span, (weight, answer) in found.items()
+                if span == strongest or (weight >= _CARRIES and int(answer.argmax()) != 0)
+            ]
         return tuple(
             SentenceAnswer(
                 span,

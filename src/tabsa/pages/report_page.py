@@ -25,6 +25,7 @@ def report_page(summary: Summary, numbers: str = "") -> str:
     pairs = [
         (first, second, [one for one in summary.compare(first, second) if one.aspect in aspects])
         for first, second in combinations(targets[:_MOST_COMPARED], 2)
+        if any(one.difference for one in summary.compare(first, second))
     ]
     return render(
         "report.html",
@@ -39,7 +40,6 @@ def report_page(summary: Summary, numbers: str = "") -> str:
         groups=groups,
         quotes=[quote for group in groups for quote, _ in group["quotes"]],
         anchors={f"c{group['row']}-{group['column']}" for group in groups},
-        unsure=sum(cell.unsure for cell in summary.cells.values()),
         **_trends(summary.times, targets, aspects),
     )
 
