@@ -6,10 +6,10 @@ A word's weight is in points of the answer's probability. Three things are measu
 - alone    what it gains where this word alone is visible to the question
 - left out what it loses where the text is read again without the word (occlusion: Zeiler and Fergus, 2014)
 
-The first two need a model that can mask words from its questions (`Engine.opened`) and cost one row each, so every
-word weighs their mean; a reading is spent on the few that weigh most, which weigh the mean of that and what is lost
-without them. Other models are read again without each word, or without each run of words where there are many, and
-weigh that. Names of targets stay: without them it would be another question.
+The first two need a model that can mask words from its questions (`Engine.opened`) and cost one row each; of every word
+their mean is known. A reading is spent on the few words of content that have most, and a word weighs half of that mean
+and half of what is lost without it, where that was read. Other models are read again without each word, or without each
+run of words where there are many, and weigh that. Names of targets stay: without them it would be another question.
 
 Silence is carried by no word: its evidence is what comes nearest to an opinion, the words without which it would be
 surer, and a sentence that names the target.
@@ -31,7 +31,7 @@ from tabsa.schema import Polarity, Span
 from tabsa.text.sentences import split_sentences, word_set
 from tabsa.text.tokens import word_spans
 
-MOST_READINGS: Final = 6  # of one text again, where words are masked first
+MOST_READINGS: Final = 8  # of one text again, where words are masked first
 MOST_PARTS: Final = 24  # into which a text is cut where each is left out of a reading of its own
 _CARRIES: Final = 0.05  # points of probability from which a sentence carries an answer
 _FUNCTION_WORDS: Final = word_set(
@@ -39,9 +39,8 @@ _FUNCTION_WORDS: Final = word_set(
     "your they them their who whom whose what which when where why how and or but so if as at by for from in into of "
     "off on onto out over to under up upon with without after before since until while although though because unless "
     "than then now also too just even only very quite many more most some any all both each every few other another am "
-    "is are was were be been being isn't wasn't has have had do does did don't doesn't didn't can could will would "
-    "shall should may might must not no nor never 's"
-)
+    "is are was were be been being has have had do does did can could will would shall should may might must 's"
+)  # no negations: they turn an answer
 Numbers: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -102,23 +101,20 @@ class _Question:
         words = _words(self.text, passage)
         if not words:
             return ()
+        words = list(_runs(passage, words)) if opened is None else words
+        spoken = [set(self.text[start:end].lower().replace("’", "'").split()) for start, end in words]
+        content = np.array([not own <= _FUNCTION_WORDS for own in spoken])
         if opened is None:
-            words = list(_runs(passage, words))
-            return self._telling(words, self._left_out(passage, words))
-        own = _covered(opened, words)
-        weights, *_ = self._masked(opened, passage, own, own)
-        first = np.argsort(weights if self.column == 0 else -weights, kind="stable")[:MOST_READINGS]
-        left_out = self._left_out(passage, [words[number] for number in first])
-        weights[first] = (weights[first] + left_out) / 2
-        return self._telling(words, weights)
-
-    def _telling(self, words: Sequence[Span], weights: Numbers) -> tuple[WordWeight, ...]:
-        """Return all weights; of silence those of words that come near to an opinion."""
-        weighed = tuple(map(WordWeight, words, weights.tolist()))
-        if self.column != 0:
-            return weighed
-        said = [set(self.text[start:end].lower().replace("’", "'").split()) for start, end in words]
-        return tuple(w for w, own in zip(weighed, said, strict=True) if w.weight < 0 and own - _FUNCTION_WORDS)
+            weights = self._left_out(passage, words)
+        else:
+            own = _covered(opened, words)
+            weights, *_ = self._masked(opened, passage, own, own)
+            order = np.where(content, weights if self.column == 0 else -weights, np.inf)
+            first = np.argsort(order, kind="stable")[:MOST_READINGS]
+            weights /= 2
+            weights[first] += self._left_out(passage, [words[number] for number in first]) / 2
+        shown = content & (weights < 0) if self.column == 0 else np.ones(len(words), bool)
+        return tuple(WordWeight(words[n], float(weights[n])) for n in np.flatnonzero(shown))
 
     def sentences(self) -> tuple[SentenceAnswer, ...]:
         """Return the sentences that carry the answer, the strongest first, each with an answer of its own."""

@@ -70,8 +70,10 @@ def _trends(times: Times | None, targets: list[str], aspects: list[str]) -> dict
     series = times.series() if times else ()
     if times is None or not targets or sum(tally.judged >= FEW_OPINIONS for tally in series) < 2:
         return {"times": times, "series": [], "large_trend": "", "small_trends": []}
-    by_target = [(display_name(t), _small(times, f"target-{n}", t, None)) for n, t in enumerate(targets[:_MOST_CHARTS])]
-    by_aspect = [(a, _small(times, f"aspect-{n}", None, a)) for n, a in enumerate(aspects[:_MOST_CHARTS])]
+    drawn = [t for t in targets[:_MOST_CHARTS] if any(tally.judged >= FEW_OPINIONS for tally in times.series(t))]
+    lines = [a for a in aspects[:_MOST_CHARTS] if any(tally.judged >= FEW_OPINIONS for tally in times.series(None, a))]
+    by_target = [(display_name(t), _small(times, f"target-{n}", t, None)) for n, t in enumerate(drawn)]
+    by_aspect = [(a, _small(times, f"aspect-{n}", None, a)) for n, a in enumerate(lines)]
     small = [("Target by target", by_target), ("Aspect by aspect", by_aspect)]
     return {
         "times": times,

@@ -205,8 +205,8 @@ class Summary:
         of = f" of {self.texts:,}" if self.has_silent else ""
         texts = f"{self.texts_with_opinion:,}{of} text{'s' * (self.texts_with_opinion != 1 or bool(of))}"
         hold = "holds" if self.texts_with_opinion == 1 else "hold"
-        unsure = f", of which {self.unsure:,} unsure" if self.unsure else ""
-        sentences = [f"{texts} {hold} {plural(total.n, 'opinion')} of {who} on {on}{unsure}."]
+        unsure = f" ({self.unsure:,} of them unsure)" if self.unsure else ""
+        sentences = [f"{texts} {hold} {plural(total.n, 'opinion')}{unsure} of {who} on {on}."]
         if total.judged:
             sentences += [_overall(total), *_strongest(self), *_best_and_worst(self)]
         return sentences
