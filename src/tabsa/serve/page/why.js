@@ -200,7 +200,7 @@ function phrases({ phrases: found, words: weighed }, { polarity, aspect }, text)
   if (polarity === "none")
     return make(
       "div.phrases",
-      make("h3", "Nearest to an opinion: what silence gains without it"),
+      make("h3", `Nearest to an opinion${some ? ": what silence gains without it" : ""}`),
       make("p", ...(some ? against : [`No word comes near to an opinion on ${aspect}.`])),
     );
   return make(
