@@ -27,9 +27,9 @@ ROOMS = [
     {"evaluation": 1200},
     {"checkpoint": 621, "nn": 1032},
     {"models": 3068},
-    {"inference": 1230},
-    {"pages": 1765},
-    {"training": 3423, "scoring": 1037},
+    {"inference": 1247},  # evidence of silence: what comes nearest to an opinion; pages gives the lines
+    {"pages": 1748},
+    {"training": 3423, "scoring": 1045},
     {"plugins": 651},
     {"serve": 1436},
     {"cli": 1790},

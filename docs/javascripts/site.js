@@ -7,6 +7,10 @@ const mended = () => {
   document.querySelector(".md-nav--primary .md-nav--secondary")?.setAttribute("aria-label", "On this page");
   document.querySelectorAll(".md-code__nav").forEach((nav, number) => nav.setAttribute("aria-label", `Code ${number + 1}`));
 };
+if (location.protocol === "file:") {
+  // A browser lets no page from the disk read the index, so there is no search box that would find nothing.
+  for (const one of document.querySelectorAll(".md-search, label[for=__search]")) one.hidden = true;
+}
 window.addEventListener("load", () => {
   mended();
   new MutationObserver(mended).observe(document.body, { childList: true, subtree: true }); // the theme adds more as one scrolls

@@ -15,6 +15,7 @@ POSITIVE: Final = "positive"
 NEGATIVE: Final = "negative"
 NEUTRAL: Final = "neutral"  # spoken of, and not judged
 MIXED: Final = "mixed"  # praised and blamed, and neither wins
+UNSURE: Final = 0.55  # an answer of a lower probability is shown and counted as unsure
 UNNAMED: Final = ""  # the name of the target that a text is about and does not name; null in JSON
 
 

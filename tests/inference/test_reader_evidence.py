@@ -7,7 +7,7 @@ import tabsa
 from reader_factory import WORDS
 from reader_folder import ASPECTS, small_reader, write_reader
 from tabsa.checkpoint.model_folder import read_folder
-from tabsa.inference.explaining import MOST_READINGS
+from tabsa.inference.explaining import _FUNCTION_WORDS, MOST_READINGS
 from tabsa.inference.predictor import Predictor
 from tabsa.inference.suggesting import _vectors
 from tabsa.text.sentences import split_sentences
@@ -53,12 +53,13 @@ def test_a_word_weighs_what_is_measured_of_it(reader, seed):
         / 2
         for row in own
     ]
-    again = sorted(range(len(cheap)), key=lambda number: -cheap[number])[:MOST_READINGS]
+    content = [text[span.start : span.end].lower() not in _FUNCTION_WORDS for span, _ in evidence.words]
+    again = sorted(range(len(cheap)), key=lambda number: (not content[number], -cheap[number]))[:MOST_READINGS]
     for number, (span, weight) in enumerate(evidence.words):
-        expected = cheap[number]
+        expected = cheap[number] / 2
         if number in again:
             (without,) = reader.predict(text[: span.start] + text[span.end :], ["Camden"], [ASPECTS[0]]).opinions
-            expected = (expected + prediction.opinions[0].probabilities[label] - without.probabilities[label]) / 2
+            expected += (prediction.opinions[0].probabilities[label] - without.probabilities[label]) / 2
         assert weight == pytest.approx(expected, abs=2e-6)
 
 
@@ -94,7 +95,11 @@ def test_the_model_in_the_box_finds_what_decides():
     assert text[slice(*price.sentences[0].span)] == "The Galaxy S24 costs a fortune."
     safety = prediction.evidence("Croydon", "safety")
     assert (safety.polarity, safety.quotes()[0]) == ("negative", "not safe")
-    assert prediction.evidence("Croydon", "price").quotes() == ()
+    silent = prediction.evidence("Croydon", "price")
+    assert silent.quotes() == ()
+    near = [text[slice(*span)] for span, _ in sorted(silent.words, key=lambda word: word.weight)]
+    assert (near[0], {"to", "is", "at"} & {*near}) == ("costs", set())
+    assert [text[slice(*one.span)] for one in silent.sentences] == ["Croydon is not safe at night."]
 
 
 def test_a_reader_tells_texts_apart_by_what_they_say() -> None:

@@ -41,6 +41,10 @@ def test_a_corrected_cell_shows_the_correction_as_its_answer(page: Page) -> None
     page.correct("Pixel 9", "heat", "positive")
     assert page.grid()["Pixel 9", "heat"] == ("positive", "✎")
     assert page.cell("Pixel 9", "heat").accessible_name.endswith(f"positive ✎, your correction of {word} {percent}")
+    assert page.text_of("#verdict").startswith("Pixel 9 on heat ▲ positive you say; the model says ")
+    assert "your correction" in page.text_of(".legend")
+    page.click("#export [data-key=CSV]")
+    assert "Pixel 9,heat,positive,\r\n" in page.downloaded("opinions.csv")
     page.correct("Pixel 9", "heat", word)  # right as it is
     assert page.grid()["Pixel 9", "heat"] == (word, f"✓ {percent}")
     page.correct("Galaxy S24", "camera", "mixed")

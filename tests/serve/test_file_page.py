@@ -177,6 +177,19 @@ def test_the_example_table_is_scored_and_a_dropped_one_is_looked_at(page: Page) 
     assert page.run("return typeof window.hit") == "undefined"
 
 
+def test_on_a_phone_the_form_folds_once_there_are_results(page: Page) -> None:
+    page.resize(390)
+    page.click("#example-table")
+    until(lambda: page.one("#score").is_displayed() and not page.one("#targets").is_displayed())
+    page.click("#questions > summary")
+    page.one("#add-aspect").click()
+    score(page)
+    assert not page.one(".picks").is_displayed()
+    assert not page.one("#targets").is_displayed()
+    page.click("#file-options summary")
+    assert page.one(".picks").is_displayed()
+
+
 @pytest.mark.parametrize(("name", "message"), [("a.xls", "save a spreadsheet as .xlsx"), ("a.csv", "no rows")])
 def test_a_table_that_cannot_be_scored(browser: Page, tmp_path: Path, name: str, message: str) -> None:
     browser.fresh()

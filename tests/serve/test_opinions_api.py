@@ -181,7 +181,7 @@ def test_evidence_of_what_a_text_does_not_name(client: TestClient) -> None:
     found = answer(
         client, "evidence", text="Not cheap.", targets=[], implied=True, of={"target": None, "aspect": "price"}
     )
-    assert (found["target"], found["unread"], len(found["words"])) == (None, [], 2)
+    assert (found["target"], found["unread"], len(found["sentences"])) == (None, [], 1)
 
 
 CAMDEN = {"target": "Camden", "aspect": "price"}

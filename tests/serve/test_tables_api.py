@@ -59,7 +59,8 @@ def test_results_are_those_of_the_command(
     assert [event["event"] for event in told] == ["start", *["rows"] * (len(told) - 2), "end"]
     assert len(told) > 4
     counts = told[-1]["counts"]
-    assert told[-2]["counts"] == counts == {"scored": 300, "rejected": 0, "opinions": counts["opinions"]}
+    assert told[-2]["counts"] == counts
+    assert counts == {"scored": 300, "rejected": 0, "opinions": counts["opinions"], "unsure": counts["unsure"]}
     shares = [event["share"] for event in told if event["event"] == "rows"]
     assert shares == sorted(shares)
     assert shares[-1] == 1

@@ -74,6 +74,8 @@ def test_the_grid_holds_what_the_predictor_says(page: Page, reader: Predictor) -
     assert page.cell("Astoria", "price").accessible_name.startswith("Astoria, price: positive ")
     assert page.texts_of("#copy mark") == ["Regent", "Astoria"]
     found = sum(opinion.polarity != "none" for opinion in expected.values())
+    unsure = sum(opinion.polarity != "none" and opinion.confidence < 0.55 for opinion in expected.values())
+    assert page.text_of("#found") == f"{found}, of which {unsure} unsure" if unsure else str(found)
     until(lambda: page.texts_of("#status")[0].startswith(f"{found} opinions found. Regent, "))
 
 
@@ -165,6 +167,14 @@ def test_words_phrases_and_sentences_are_those_of_the_predictor(page: Page, read
     assert page.all("#memory") == []
 
 
+def test_silence_is_explained_by_what_comes_nearest_to_an_opinion(page: Page) -> None:
+    page.ask(HOTELS, "Regent", "Astoria", aspects="price,staff", of="Regent", on="price")
+    assert page.weighed().keys().isdisjoint({"the", "The", "was", "It", "very", "and"})
+    assert page.text_of(".phrases h3").startswith("Nearest to an opinion")
+    assert page.texts_of(".phrases q")[0] == "cheap"
+    assert page.texts_of(".sentences q") == ["We stayed at the Regent."]
+
+
 def test_evidence_that_cannot_be_had_is_asked_for_again(page: Page) -> None:
     page.ask(PHONES, "Pixel 9", aspects="heat")
     page.answer_instead("evidence", {"error": {"code": "busy", "message": "too much is <waiting>", "field": None}}, 503)
@@ -228,8 +238,10 @@ def test_names_are_offered_to_who_types_and_may_have_others(page: Page) -> None:
 
 
 def test_own_aspects_replace_the_untouched_ones_and_can_be_removed(page: Page) -> None:
-    assert chips(page, "aspects") == list(EVERYDAY)
+    page.one("#add-aspect").click()
     page.paste(PHONES)
+    page.answered("Pixel 9", "Galaxy S24")
+    assert chips(page, "aspects") == list(EVERYDAY)  # a field that was left empty changes nothing
     page.add("aspect", "camera, heat", "price")
     until(lambda: {aspect for _, aspect in page.grid()} == {"camera", "heat", "price"})
     assert chips(page, "aspects") == ["camera", "heat", "price"]

@@ -6,10 +6,13 @@ A word's weight is in points of the answer's probability. Three things are measu
 - alone    what it gains where this word alone is visible to the question
 - left out what it loses where the text is read again without the word (occlusion: Zeiler and Fergus, 2014)
 
-The first two need a model that can mask words from its questions (`Engine.opened`) and cost one row each, so every
-word weighs their mean; a reading is spent on the few that weigh most, which weigh the mean of that and what is lost
-without them. Other models are read again without each word, or without each run of words where there are many, and
-weigh that. Names of targets stay: without them it would be another question.
+The first two need a model that can mask words from its questions (`Engine.opened`) and cost one row each; of every word
+their mean is known. A reading is spent on the few words of content that have most, and a word weighs half of that mean
+and half of what is lost without it, where that was read. Other models are read again without each word, or without each
+run of words where there are many, and weigh that. Names of targets stay: without them it would be another question.
+
+Silence is carried by no word: its evidence is what comes nearest to an opinion, the words without which it would be
+surer, and a sentence that names the target.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,12 +28,19 @@ from tabsa.encoding.pieces import NO_SLOT, PiecePassage
 from tabsa.errors import DataError
 from tabsa.inference.results import Evidence, Prediction, SentenceAnswer, WordWeight
 from tabsa.schema import Polarity, Span
-from tabsa.text.sentences import split_sentences
+from tabsa.text.sentences import split_sentences, word_set
 from tabsa.text.tokens import word_spans
 
-MOST_READINGS: Final = 6  # of one text again, where words are masked first
+MOST_READINGS: Final = 8  # of one text again, where words are masked first
 MOST_PARTS: Final = 24  # into which a text is cut where each is left out of a reading of its own
 _CARRIES: Final = 0.05  # points of probability from which a sentence carries an answer
+_FUNCTION_WORDS: Final = word_set(
+    "a an the this that these those there here i me my i'm i've i'd i'll it its it's he him his she her we us our you "
+    "your they them their who whom whose what which when where why how and or but so if as at by for from in into of "
+    "off on onto out over to under up upon with without after before since until while although though because unless "
+    "than then now also too just even only very quite many more most some any all both each every few other another am "
+    "is are was were be been being has have had do does did can could will would shall should may might must 's"
+)  # no negations: they turn an answer
 Numbers: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -91,15 +101,20 @@ class _Question:
         words = _words(self.text, passage)
         if not words:
             return ()
+        words = list(_runs(passage, words)) if opened is None else words
+        spoken = [set(self.text[start:end].lower().replace("’", "'").split()) for start, end in words]
+        content = np.array([not own <= _FUNCTION_WORDS for own in spoken])
         if opened is None:
-            parts = list(_runs(passage, words))
-            return tuple(map(WordWeight, parts, self._left_out(passage, parts).tolist()))
-        own = _covered(opened, words)
-        weights, *_ = self._masked(opened, passage, own, own)
-        first = np.argsort(-weights, kind="stable")[:MOST_READINGS]
-        left_out = self._left_out(passage, [words[number] for number in first])
-        weights[first] = (weights[first] + left_out) / 2
-        return tuple(map(WordWeight, words, weights.tolist()))
+            weights = self._left_out(passage, words)
+        else:
+            own = _covered(opened, words)
+            weights, *_ = self._masked(opened, passage, own, own)
+            order = np.where(content, weights if self.column == 0 else -weights, np.inf)
+            first = np.argsort(order, kind="stable")[:MOST_READINGS]
+            weights /= 2
+            weights[first] += self._left_out(passage, [words[number] for number in first]) / 2
+        shown = content & (weights < 0) if self.column == 0 else np.ones(len(words), bool)
+        return tuple(WordWeight(words[n], float(weights[n])) for n in np.flatnonzero(shown))
 
     def sentences(self) -> tuple[SentenceAnswer, ...]:
         """Return the sentences that carry the answer, the strongest first, each with an answer of its own."""
@@ -113,13 +128,18 @@ class _Question:
                 found |= self._read_sentences(passage, spans)
         if not found:
             return ()
-        strongest = max(found, key=lambda span: found[span][0])
-        # One carries the answer if it has one of its own, or the answer needs it.
-        carrying = [
-            span
-            for span, (weight, answer) in found.items()
-            if span == strongest or (weight >= _CARRIES and (int(answer.argmax()) != 0 or self.column == 0))
-        ]
+        if self.column == 0:
+            named = [t.start for p in self.read for t in p.tokens if t.target == p.targets.index(self.target)]
+            naming = [span for span in found if any(span.start <= start < span.end for start in named)]
+            carrying = [min(naming or found, key=lambda span: found[span][1][0])]  # the nearest to an opinion
+        else:
+            strongest = max(found, key=lambda span: found[span][0])
+            # One carries the answer if it has one of its own, and the answer needs it.
+            carrying = [
+                span
+                for span, (weight, answer) in found.items()
+                if span == strongest or (weight >= _CARRIES and int(answer.argmax()) != 0)
+            ]
         return tuple(
             SentenceAnswer(
                 span,

@@ -185,7 +185,7 @@ class Prediction:
     ) -> Evidence:
         """Find the words, phrases and sentences that carry the answer on a target's aspect, measured on the model.
 
-        It takes at most as long as ten readings of the text.
+        It takes at most as long as twelve readings of the text.
 
         Args:
             target: one of the request's; "" is what the text is about and does not name.

@@ -13,8 +13,8 @@ from tabsa.pages.dates import DAY, MONTH, YEAR, bucket_of, parse_date, start_of,
 from tabsa.pages.quotes import QuoteCollector
 from tabsa.pages.scored_files import LONG, ColumnNames, ScoredFile, ScoredRow, find_scored_files
 from tabsa.pages.summary import Summary, SummaryCell, Times
-from tabsa.pages.tally import UNSURE, Tally
-from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE
+from tabsa.pages.tally import Tally
+from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNSURE
 from tabsa.tables.reading import REJECTS
 
 _ORDER: Final = (POSITIVE, NEGATIVE, NEUTRAL, MIXED)

@@ -16,7 +16,7 @@ from tabsa.evaluation.report_tables import p_value, points
 from tabsa.evaluation.report_tables import percent as figure
 from tabsa.files import replacing
 from tabsa.pages import tally
-from tabsa.schema import Span
+from tabsa.schema import UNSURE, Span
 
 _HERE: Final = Path(__file__).parent
 _UNFIT: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")  # what HTML cannot hold
@@ -58,7 +58,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"SIGNS": tally.SIGNS, "UNSURE": tally.UNSURE}
+    environment.globals |= {"SIGNS": tally.SIGNS, "UNSURE": UNSURE}
     environment.filters |= {
         "between": tally.between,
         "count": "{:,}".format,

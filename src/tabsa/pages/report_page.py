@@ -25,6 +25,7 @@ def report_page(summary: Summary, numbers: str = "") -> str:
     pairs = [
         (first, second, [one for one in summary.compare(first, second) if one.aspect in aspects])
         for first, second in combinations(targets[:_MOST_COMPARED], 2)
+        if any(one.difference for one in summary.compare(first, second))
     ]
     return render(
         "report.html",
@@ -39,7 +40,6 @@ def report_page(summary: Summary, numbers: str = "") -> str:
         groups=groups,
         quotes=[quote for group in groups for quote, _ in group["quotes"]],
         anchors={f"c{group['row']}-{group['column']}" for group in groups},
-        unsure=sum(cell.unsure for cell in summary.cells.values()),
         **_trends(summary.times, targets, aspects),
     )
 
@@ -70,8 +70,10 @@ def _trends(times: Times | None, targets: list[str], aspects: list[str]) -> dict
     series = times.series() if times else ()
     if times is None or not targets or sum(tally.judged >= FEW_OPINIONS for tally in series) < 2:
         return {"times": times, "series": [], "large_trend": "", "small_trends": []}
-    by_target = [(display_name(t), _small(times, f"target-{n}", t, None)) for n, t in enumerate(targets[:_MOST_CHARTS])]
-    by_aspect = [(a, _small(times, f"aspect-{n}", None, a)) for n, a in enumerate(aspects[:_MOST_CHARTS])]
+    drawn = [t for t in targets[:_MOST_CHARTS] if any(tally.judged >= FEW_OPINIONS for tally in times.series(t))]
+    lines = [a for a in aspects[:_MOST_CHARTS] if any(tally.judged >= FEW_OPINIONS for tally in times.series(None, a))]
+    by_target = [(display_name(t), _small(times, f"target-{n}", t, None)) for n, t in enumerate(drawn)]
+    by_aspect = [(a, _small(times, f"aspect-{n}", None, a)) for n, a in enumerate(lines)]
     small = [("Target by target", by_target), ("Aspect by aspect", by_aspect)]
     return {
         "times": times,

@@ -155,6 +155,11 @@ class Summary:
         return merged(cell.tally for cell in self.cells.values())
 
     @cached_property
+    def unsure(self) -> int:
+        """The number of opinions of which the model is less than 55% sure."""
+        return sum(cell.unsure for cell in self.cells.values())
+
+    @cached_property
     def target_totals(self) -> dict[str, Tally]:
         """All opinions of each target."""
         return self._totals(0, self.targets)
@@ -200,7 +205,8 @@ class Summary:
         of = f" of {self.texts:,}" if self.has_silent else ""
         texts = f"{self.texts_with_opinion:,}{of} text{'s' * (self.texts_with_opinion != 1 or bool(of))}"
         hold = "holds" if self.texts_with_opinion == 1 else "hold"
-        sentences = [f"{texts} {hold} {plural(total.n, 'opinion')} of {who} on {on}."]
+        unsure = f" ({self.unsure:,} of them unsure)" if self.unsure else ""
+        sentences = [f"{texts} {hold} {plural(total.n, 'opinion')}{unsure} of {who} on {on}."]
         if total.judged:
             sentences += [_overall(total), *_strongest(self), *_best_and_worst(self)]
         return sentences
@@ -217,6 +223,7 @@ class Summary:
             "texts": self.texts,
             "texts_with_opinion": self.texts_with_opinion,
             "opinions": self.total.n,
+            "unsure": self.unsure,
             "targets": [target or None for target in self.targets],
             "aspects": list(self.aspects),
             "polarities": list(self.polarities),

@@ -10,7 +10,6 @@ from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED
 
 Z: Final = 1.959963984540054  # of the normal distribution, two-sided, 95%
 FEW_OPINIONS: Final = 5  # fewer that take a side have no percentage and no interval
-UNSURE: Final = 0.55  # an answer of a lower probability is shown as unsure
 UNCLEAR, FEW = "unclear", "few"
 SIGNS: Final = {POSITIVE: "▲", NEGATIVE: "▼", NEUTRAL: "○", MIXED: "◆", "conflict": "◆", NONE: "–"}
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from tabsa.errors import DataError
 from tabsa.inference.predictor import Predictor
 from tabsa.inference.results import Prediction
-from tabsa.schema import NONE
+from tabsa.schema import NONE, UNSURE
 from tabsa.scoring.layouts import Item, LongLayout, WideLayout
 from tabsa.scoring.request import Layout, Request, RowQuestions, TableColumns, find_columns
 from tabsa.tables.fields import is_whole
@@ -129,7 +129,8 @@ class Scorer:
             prediction = next(predictions) if item.question.read_for else None
             opinions = prediction.opinions if prediction else ()
             sentences = carrying_sentences(prediction) if prediction and self._request.evidence else {}
-            counts.opinions += sum(opinion.polarity != NONE for opinion in opinions)
+            counts.opinions += sum(one.polarity != NONE for one in opinions)
+            counts.unsure += sum(one.polarity != NONE and one.confidence < UNSURE for one in opinions)
             results.extend(self._layout.rows(item, opinions, sentences))
         return results, rejected, counts
 
@@ -180,6 +181,5 @@ def carrying_sentences(prediction: Prediction) -> dict[tuple[str, str], str]:
     for opinion in prediction.found():
         evidence = prediction.evidence(opinion.target, opinion.aspect, words=False)
         if evidence.sentences:
-            start, end = evidence.sentences[0].span
-            found[opinion.target, opinion.aspect] = text[start:end]
+            found[opinion.target, opinion.aspect] = text[slice(*evidence.sentences[0].span)]
     return found

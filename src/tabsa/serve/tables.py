@@ -276,7 +276,7 @@ def _pieces(upload: _Upload, form: schema.ScoreForm, questions: ScoreRequest, se
 
 
 def _totals(counts: Counts) -> dict[str, int]:
-    return {"scored": counts.scored, "rejected": counts.rejected, "opinions": counts.opinions}
+    return {name: getattr(counts, name) for name in ("scored", "rejected", "opinions", "unsure")}
 
 
 def _line(event: str, **fields: object) -> bytes:

@@ -9,6 +9,7 @@ import { attachExport } from "./export.js";
 import { attachFile, attachWalk } from "./file.js";
 import { attachGrid } from "./grid.js";
 import { attachNotice } from "./notice.js";
+import { certainty, ofWhichUnsure } from "./polarity.js";
 import { UNKNOWN, attachQuestions } from "./questions.js";
 import { EMPTY, fromFragment, lastAspects, questionOf, sameCell, toFragment } from "./state.js";
 import { namesIn, shownTarget, wellFormed } from "./text.js";
@@ -47,19 +48,28 @@ const editor = attachEditor((text, pasted) => {
 });
 const corrections = attachCorrections({
   shown: () => shown,
-  changed: () => grid.draw(),
+  changed: () => (grid.draw(), drawFound(), showWhy()),
   say,
 });
 const grid = attachGrid({ into: byId("opinions"), choose, correctionOf: corrections.of });
 const evidence = attachEvidence({ question: () => questionOf(state, implied()), changed: showWhy });
 const why = attachWhy({
   evidence,
+  correctionOf: corrections.of,
   correct: (beside) => corrections.open(state.cell, beside),
   alias: questions.alias,
   implied: () => change({ implied: model.implied ? null : true }),
   say,
 });
-const exporting = attachExport({ shown: () => shown && { ...shown, model: model.name, isRead }, say });
+/** An opinion as a person corrected it. @param {import("./polarity.js").Opinion} one */
+const corrected = (one) => {
+  const right = corrections.of(one) ?? one.polarity;
+  return right === one.polarity ? one : { ...one, polarity: right, corrected: true };
+};
+const exporting = attachExport({
+  shown: () => shown && { ...shown, opinions: shown.opinions.map(corrected), model: model.name, isRead },
+  say,
+});
 const walk = attachWalk({
   show: ({ text, targets: cell }) => {
     const targets = cell === null ? state.targets : namesIn(cell).map((name) => ({ name, aliases: [] }));
@@ -77,6 +87,7 @@ const file = attachFile({
     suggest(names.map((one) => ({ ...one, aliases: [] })));
   },
   problem: (problem) => fileNotice.show(problem),
+  fold: () => questions.fold(true),
   walk: walk.begin,
 });
 
@@ -179,6 +190,7 @@ function nothing(...instead) {
   editor.underline(state.text, []);
   fill(byId("opinions"), ...instead);
   byId("mistake").hidden = true;
+  drawFound();
   corrections.draw();
   exporting.draw();
   showWhy();
@@ -199,6 +211,7 @@ function show(given) {
   const mistake = mistakeIn(given.text, given.opinions);
   byId("mistake").hidden = !mistake;
   byId("mistake").textContent = mistake;
+  drawFound();
   corrections.draw();
   exporting.draw();
   showWhy();
@@ -206,6 +219,13 @@ function show(given) {
   const found = given.opinions.filter(({ polarity }) => polarity !== "none");
   const words = found.slice(0, 6).map((one) => `${shownTarget(one.target)}, ${one.aspect}: ${one.polarity}`);
   say([`${count(found.length, "opinion")} found`, ...words].join(". "), SPOKEN_AFTER);
+}
+
+/** How many opinions there are, as corrected, and how many of them are unsure. */
+function drawFound() {
+  const found = (shown?.opinions ?? []).map(corrected).filter(({ polarity }) => polarity !== "none");
+  const unsure = found.filter((one) => corrections.of(one) === null && certainty(one).unsure);
+  byId("found").textContent = shown ? `${found.length}${ofWhichUnsure(unsure.length)}` : "";
 }
 
 /** The first time shows why, the second asks what is right. @param {import("./state.js").Cell} cell */

@@ -45,9 +45,10 @@ export function attachChips({ into, noun, help, read, add = joined, change, say 
 
   /** @param {Item[]} more */
   function take(more) {
+    if (!more.length) return; // a field that was left empty changes nothing
     const all = add(chosen, more);
     const news = all.length !== chosen.length || all.some((one, place) => one !== chosen[place]);
-    if (more.length) say(news ? `Added ${names(more)}.` : `${names(more)} is there already.`);
+    say(news ? `Added ${names(more)}.` : `${names(more)} is there already.`);
     if (news) change(all);
   }
 

@@ -4,7 +4,7 @@ import { button, byId, copy, fill, make, save } from "./dom.js";
 import { certainty, look } from "./polarity.js";
 
 /** @typedef {{text: string, model: string, opinions: import("./polarity.js").Opinion[],
- *             isRead: (target: string) => boolean}} Shown */
+ *             isRead: (target: string) => boolean}} Shown an opinion that is `corrected` is a person's */
 
 const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
 
@@ -50,6 +50,7 @@ function table({ opinions, isRead }) {
   const cell = (target, aspect) => {
     const one = opinions.find((opinion) => opinion.target === target && opinion.aspect === aspect);
     if (!isRead(target)) return "not read";
+    if (one.corrected) return `${look(one.polarity).word} (corrected)`;
     return one.polarity === "none" ? "silent" : `${look(one.polarity).word} ${certainty(one).percent}`;
   };
   const rows = targets.map((target) => [target, ...aspects.map((aspect) => cell(target, aspect))]);
@@ -59,8 +60,10 @@ function table({ opinions, isRead }) {
 
 /** @param {Shown} shown */
 function csv({ opinions, isRead }) {
-  const rows = opinions.map(({ target, aspect, polarity, probabilities }) =>
-    isRead(target) ? [target, aspect, polarity, probabilities[polarity].toFixed(4)] : [target, aspect, "", ""],
+  const rows = opinions.map(({ target, aspect, polarity, probabilities, corrected }) =>
+    isRead(target)
+      ? [target, aspect, polarity, corrected ? "" : probabilities[polarity].toFixed(4)]
+      : [target, aspect, "", ""],
   );
   const quoted = (cell) => (/[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
   const all = [["target", "aspect", "polarity", "probability"], ...rows];

@@ -2,6 +2,7 @@
 
 import { Problem, asProblem, call, isAbort, keyed, lines, post } from "./api.js";
 import { button, byId, count, fill, make, save, select, unseen } from "./dom.js";
+import { ofWhichUnsure } from "./polarity.js";
 import { writeTarget } from "./text.js";
 
 /**
@@ -25,10 +26,10 @@ const SANDBOX = "allow-scripts allow-modals allow-downloads allow-popups";
 /**
  * @param {{state: () => import("./state.js").State, implied: () => boolean, say: (words: string) => void,
  *          found: (names: {name: string, texts: number}[]) => void, walk: (rows: Row[], file: string) => void,
- *          problem: (problem: Problem | string | null) => void}} what
- *   `found`: names that the texts have; `walk`: shows the texts one by one
+ *          problem: (problem: Problem | string | null) => void, fold: () => boolean}} what
+ *   `found`: names that the texts have; `walk`: shows the texts one by one; `fold`: make room for the results
  */
-export function attachFile({ state, implied, say, found, problem, walk }) {
+export function attachFile({ state, implied, say, found, problem, walk, fold }) {
   const [input, options, results] = [byId("file"), byId("file-options"), byId("scored")];
   /** @type {{file: File, table: Table, choices: Choices} | null} */
   let chosen = null;
@@ -48,6 +49,7 @@ export function attachFile({ state, implied, say, found, problem, walk }) {
   async function choose(file) {
     problem(null);
     chosen = null;
+    fill(options);
     try {
       const table = await look(file);
       const { text, id, target, date } = table;
@@ -73,9 +75,9 @@ export function attachFile({ state, implied, say, found, problem, walk }) {
     const theirs = table.columns.map((column) => [column, `from column ${column}`]);
     const below = implied() && !state().targets.length ? "what each text is about" : "the targets below";
     const facts = `${size(file.size)}, ${count(table.columns.length, "column")}${table.note ? `, ${table.note}` : ""}`;
-    fill(
-      options,
-      make("p.file-name", make("strong", file.name), ` ${facts}`),
+    const open = options.querySelector("details")?.open ?? true;
+    const parts = make("details", { open },
+      make("summary.file-name", make("strong", file.name), ` ${facts}`),
       preview(table, choices.text),
       make("div.picks",
         select("Text", named, choices.text, take("text")),
@@ -85,10 +87,12 @@ export function attachFile({ state, implied, say, found, problem, walk }) {
         select("Result", RESULTS, choices.result, take("result")),
       ),
     );
+    fill(options, parts);
   }
 
   async function score() {
     if (!chosen) return;
+    byId("score").focus({ preventScroll: true }); // a phone leaves it in the form, which then would not fold
     const { file, choices } = chosen;
     const { targets, aspects } = state();
     if (!choices.target && !targets.length && !implied()) {
@@ -173,6 +177,7 @@ export function attachFile({ state, implied, say, found, problem, walk }) {
       !judged && make("p.hint", "No text holds an opinion on any of the aspects, so there is no report."),
       report,
     );
+    options.querySelector("details").open = !fold();
     if (shows) open("report");
     say(`${countsOf(counts)}. The results can be downloaded.`);
   }
@@ -208,10 +213,10 @@ function form(fields) {
   return body;
 }
 
-/** @param {{scored: number, rejected: number, opinions: number}} counts */
-function countsOf({ scored, rejected, opinions }) {
+/** @param {{scored: number, rejected: number, opinions: number, unsure: number}} counts */
+function countsOf({ scored, rejected, opinions, unsure }) {
   const more = rejected ? `, ${count(rejected, "row")} rejected` : "";
-  return `${count(scored, "row")} scored${more}, ${count(opinions, "opinion")}`;
+  return `${count(scored, "row")} scored${more}, ${count(opinions, "opinion")}${ofWhichUnsure(unsure)}`;
 }
 
 /** @param {{row: number, reason: string}[]} rejected @param {number} all */

@@ -49,7 +49,7 @@ export function attachGrid({ into, choose, correctionOf }) {
       into,
       make("div.grid-frame", table(names, questions, targets.length > aspects.length)),
       silent.length + absent.length > 0 && foldedNote(silent, absent),
-      legend(read, !names.every(isRead)),
+      legend(read.map((one) => ({ ...one, right: correctionOf(one) })), !names.every(isRead)),
     );
     only(buttons(), (chosen && at(chosen)) || buttons()[0]);
   }

@@ -22,6 +22,9 @@ export function certainty({ polarity, probabilities }) {
   return { probability, percent: percent(probability), unsure: probability < UNSURE };
 }
 
+/** What is added to a number of opinions where some are unsure. @param {number} number */
+export const ofWhichUnsure = (number) => (number ? `, of which ${number.toLocaleString("en")} unsure` : "");
+
 /** A probability of 0.996 is not certainty, and is not shown as if it were. @param {number} probability */
 export function percent(probability) {
   if (probability > 0.99 && probability < 1) return ">99%";
@@ -42,13 +45,17 @@ export function tag(polarity, unsure = false) {
   return make("span", { class: classes }, make("span", { "aria-hidden": true }, `${sign} `), word);
 }
 
-/** What the signs of a table mean. @param {Opinion[]} opinions @param {boolean} unread a target is not in the text */
+/** What the signs of a table mean.
+ * @param {(Opinion & {right: string | null})[]} opinions `right`: what a person said is right
+ * @param {boolean} unread a target is not in the text */
 export function legend(opinions, unread) {
-  const found = new Set(opinions.map(({ polarity }) => polarity));
+  const found = new Set(opinions.map(({ polarity, right }) => right ?? polarity));
   const labels = [...found].sort((a, b) => rank(a) - rank(b));
   const entries = labels.map((label) => ({ ...look(label), means: MEANINGS[label] }));
-  if (opinions.some((one) => one.polarity !== "none" && certainty(one).unsure))
+  if (opinions.some((one) => one.right === null && certainty(one).unsure))
     entries.push({ sign: "", word: "outlined", tone: "other unsure", means: "less than 55% sure" });
+  if (opinions.some(({ polarity, right }) => (right ?? polarity) !== polarity))
+    entries.push({ sign: "✎", word: "your correction", tone: "silent" });
   if (unread) entries.push({ sign: "", word: "not read", tone: "not-read", means: "not in the text" });
   const lines = entries.map(({ sign, word, tone, means }) =>
     make("li", make("span", { class: `sample ${tone}`, "aria-hidden": true }, sign), word, means && `: ${means}`),

@@ -104,10 +104,12 @@ export function attachQuestions({ change, say }) {
       box.open = true;
       targets.begin(`${escaped(target)}=`);
     },
-    /** Make room for the answers where there is little, unless somebody is at it. @param {boolean} complete */
+    /** Make room for the answers where there is little, unless somebody is at it; whether there is room now.
+     * @param {boolean} complete */
     fold(complete) {
       if (!matchMedia(FOLDED).matches || !complete) box.open = true;
       else if (!box.contains(document.activeElement)) box.open = false;
+      return !box.open;
     },
   };
 }

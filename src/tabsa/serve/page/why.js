@@ -76,11 +76,13 @@ export function attachEvidence({ question, changed }) {
 }
 
 /**
- * @param {{evidence: ReturnType<typeof attachEvidence>, correct: (beside: HTMLElement) => void,
+ * @param {{evidence: ReturnType<typeof attachEvidence>, correctionOf: (cell: Cell) => string | null,
+ *          correct: (beside: HTMLElement) => void,
  *          alias: (target: string) => void, implied: () => void, say: (words: string) => void}} what
- *   `correct` asks what is right, `alias` for another name of a target, `implied` says that the text is about it
+ *   `correctionOf`: what a person said is right; `correct` asks for it, `alias` for another name of a target,
+ *   `implied` says that the text is about it
  */
-export function attachWhy({ evidence, correct, alias, implied, say }) {
+export function attachWhy({ evidence, correctionOf, correct, alias, implied, say }) {
   const into = byId("why");
   const looks = { class: "quiet-button", id: "is-wrong", "aria-haspopup": "menu" };
   const wrong = button("Is it wrong?", () => correct(wrong), looks);
@@ -109,7 +111,7 @@ export function attachWhy({ evidence, correct, alias, implied, say }) {
       !found && !problem && make("p.note.waiting", { role: "status" }, "Looking for the words that carry this answer…"),
       problem && failure(problem.message, evidence.again),
       make("div.columns", found && phrases(found, opinion, answer.text), bars(opinion)),
-      found && sentences(found, answer.text),
+      found && sentences(found, opinion, answer.text),
       unread.length > 0 && opinion.target && unreadNote(unread.length, opinion.target),
       unread.length > 0 && opinion.target && remedies(opinion.target),
       shaded(answer, opinion),
@@ -130,7 +132,7 @@ export function attachWhy({ evidence, correct, alias, implied, say }) {
       const opinion = cell && answer?.opinions.find((one) => sameCell(one, cell));
       const read = Boolean(opinion && isRead(opinion.target));
       wrong.hidden = !read;
-      fill(byId("verdict"), ...(opinion ? verdict(opinion, read) : []));
+      fill(byId("verdict"), ...(opinion ? verdict(opinion, read, correctionOf(opinion)) : []));
       if (!answer || !opinion) drawNone(make("p.hint", HINT));
       else if (read) drawRead(answer, opinion);
       else drawNone(make("p.note", "The text does not mention ", bdi(cell.target), NOT_READ), remedies(cell.target));
@@ -138,10 +140,13 @@ export function attachWhy({ evidence, correct, alias, implied, say }) {
   };
 }
 
-/** @param {Opinion} opinion @param {boolean} read */
-function verdict(opinion, read) {
+/** @param {Opinion} opinion @param {boolean} read @param {string | null} right what a person said is right */
+function verdict(opinion, read, right) {
   const { percent: sure, unsure } = certainty(opinion);
-  const answer = read ? [tag(opinion.polarity, unsure), ` ${sure} sure`] : [make("span.tag.not-read", "not read")];
+  const said = [tag(opinion.polarity, unsure), ` ${sure} sure`];
+  const other = right !== null && right !== opinion.polarity;
+  const corrected = other ? [tag(right), " you say; the model says "] : [];
+  const answer = read ? [...corrected, ...said] : [make("span.tag.not-read", "not read")];
   return [make("strong", bdi(shownTarget(opinion.target))), " on ", bdi(opinion.aspect), " ", ...answer];
 }
 
@@ -189,19 +194,29 @@ function phrases({ phrases: found, words: weighed }, { polarity, aspect }, text)
   const lines = found.map((one) =>
     make("li", quoted(one), make("span.number", points(-one.weight)), make("span", level(polarity, one.weight))),
   );
-  const against = weighed
-    .filter(({ weight }) => weight <= -LEAST_WEIGHT)
-    .sort((a, b) => a.weight - b.weight)
-    .slice(0, MOST_AGAINST)
-    .flatMap((one, place) => [place ? ", " : " ", quoted(one), ` ${points(-one.weight)}`]);
-  const silent = polarity === "none";
-  const none = silent ? `No word speaks of ${aspect}.` : "No phrase carries it by itself: it rests on the whole.";
+  const part = (one, place) => [place ? ", " : " ", quoted(one), ` ${points(-one.weight)}`];
+  const against = opposed(weighed).flatMap(part);
+  const some = against.length > 0;
+  if (polarity === "none")
+    return make(
+      "div.phrases",
+      make("h3", `Nearest to an opinion${some ? ": what silence gains without it" : ""}`),
+      make("p", ...(some ? against : [`No word comes near to an opinion on ${aspect}.`])),
+    );
   return make(
     "div.phrases",
     make("h3", { id: "phrases-title" }, found.length ? "Carried by: what the answer loses without it" : "Carried by"),
-    found.length ? make("ol", { "aria-labelledby": "phrases-title" }, ...lines) : make("p", none),
-    against.length > 0 && make("p.note", silent ? "Nearest to an opinion:" : "Against it:", ...against),
+    found.length
+      ? make("ol", { "aria-labelledby": "phrases-title" }, ...lines)
+      : make("p", "No phrase carries it by itself: it rests on the whole."),
+    some && make("p.note", "Against it:", ...against),
   );
+}
+
+/** The words that speak most against an answer. @param {Weighed[]} words */
+function opposed(words) {
+  const found = words.filter(({ weight }) => weight <= -LEAST_WEIGHT);
+  return found.sort((a, b) => a.weight - b.weight).slice(0, MOST_AGAINST);
 }
 
 /** The probability of each answer. @param {Opinion} opinion */
@@ -220,8 +235,9 @@ function level(polarity, share) {
   return bar;
 }
 
-/** The sentences that carry it, each with its own answer. @param {Evidence} evidence @param {string} text */
-function sentences({ sentences: found }, text) {
+/** The sentences that carry it, each with its own answer.
+ * @param {Evidence} evidence @param {Opinion} opinion @param {string} text */
+function sentences({ sentences: found }, { target, polarity }, text) {
   const characters = Array.from(text);
   const wordsOf = ({ start, end }) => characters.slice(start, end).join("").trim();
   if (!found.length || wordsOf(found[0]) === text.trim()) return null;
@@ -229,7 +245,8 @@ function sentences({ sentences: found }, text) {
     const share = make("small", percent(one.probabilities[one.polarity]));
     return make("li", tag(one.polarity), share, make("q", { dir: "auto" }, wordsOf(one)));
   });
-  const title = found.length > 1 ? "Sentences that carry it, each by itself" : "The sentence that carries it, alone";
+  let title = found.length > 1 ? "Sentences that carry it, each by itself" : "The sentence that carries it, alone";
+  if (polarity === "none") title = target ? "The sentence that names it, alone" : "The sentence nearest to an opinion";
   return make("div.sentences", make("h3", title), make("ol", ...lines));
 }
 
@@ -242,8 +259,9 @@ function unreadNote(number, target) {
 }
 
 /** @param {Evidence} evidence @param {Opinion} opinion @param {string} text */
-function summary({ phrases: found }, { polarity }, text) {
+function summary({ phrases: found, words: weighed }, { polarity }, text) {
   const characters = Array.from(text);
-  const parts = found.map(({ start, end, weight }) => `“${characters.slice(start, end).join("")}” ${points(-weight)}`);
-  return `${look(polarity).word}, ${parts.length ? `carried by: ${parts.join(", ")}` : "carried by no phrase alone"}.`;
+  const [shown, of] = polarity === "none" ? [opposed(weighed), "nearest to an opinion"] : [found, "carried by"];
+  const parts = shown.map(({ start, end, weight }) => `“${characters.slice(start, end).join("")}” ${points(-weight)}`);
+  return `${look(polarity).word}, ${of} ${parts.join(", ") || "no word by itself"}.`;
 }
