@@ -68,7 +68,7 @@ def test_missing_texts_have_no_opinions(model):
     ("arguments", "message"),
     [
         ({}, "either targets"),
-        ({"targets": ["x"], "text_column": "body"}, "no column 'body'; it has: text, stars"),
+        ({"targets": ["x"], "text_column": "body"}, "no column 'body'; it has text, stars"),
         ({"targets": ["x"], "text_column": "stars"}, "text 1 is of type int"),
         ({"targets": ["x"], "layout": "round"}, "'long' or 'wide'"),
         ({"targets": ["x"], "aspects": ["noise"]}, "it knows"),

@@ -33,12 +33,13 @@ def looks_foreign(text: str) -> bool:
     It is where half of its letters are of another script, or where at least two words, and more than are English, are
     small words of other languages or have letters that English lacks. Where nothing tells, it is taken for English.
     """
-    words = _WORDS.findall(text.casefold())
+    words = _WORDS.findall(text)
     letters = "".join(words)
     if len(words) + len(_UNSPACED.findall(letters)) < _LEAST:
         return False
     if sum(letter > "\u024f" and not "\u1e00" <= letter <= "\u1eff" for letter in letters) > _FOREIGN * len(letters):
         return True
-    different = {*words}
-    other = sum(word in _OTHERS or not word.isascii() for word in different - _ENGLISH)
-    return other >= 2 and other > len(different & _ENGLISH)
+    english = {word.casefold() for word in words} & _ENGLISH
+    small = {word.casefold() for place, word in enumerate(words) if place == 0 or not word.istitle()}  # not Las Vegas
+    other = sum(word in _OTHERS or not word.isascii() for word in small - _ENGLISH)
+    return other >= 2 and other > len(english)
