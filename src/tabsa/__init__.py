@@ -112,6 +112,7 @@ def evaluate(
     data_dir: Path | None = None,
     columns: "Columns | Mapping[str, str] | None" = None,
     bootstrap: int = 1000,
+    exclusive: bool = False,
 ) -> "Report":
     """Score a model on a dataset: every figure in both families of definitions, its parts, and its mistakes.
 
@@ -123,12 +124,14 @@ def evaluate(
         data_dir: where a named dataset is looked for first.
         columns: what your own file calls its columns, those that are called otherwise: `{"text": "Review"}`.
         bootstrap: resamples for the 95% intervals; 0 leaves them out, which is faster.
+        exclusive: as for `Predictor.predict`.
     """
     from tabsa.inference.evaluating import evaluate as evaluate_model
     from tabsa.inference.predictor import Predictor
 
     predictor = model if isinstance(model, Predictor) else load(model)
-    return evaluate_model(predictor, data, split, data_dir=data_dir, columns=columns, bootstrap=bootstrap)
+    given: dict[str, Any] = {"data_dir": data_dir, "columns": columns, "bootstrap": bootstrap, "exclusive": exclusive}
+    return evaluate_model(predictor, data, split, **given)
 
 
 def train(
@@ -144,7 +147,7 @@ def train(
     resume: bool = False,
     device: str = "auto",
     data_dir: Path | None = None,
-    callbacks: "Sequence[Callback]" = (),
+    callbacks: "Sequence[Callback] | None" = None,
 ) -> "Predictor":
     """Train a model on labels of your own, write its folder, and load it.
 
@@ -161,9 +164,11 @@ def train(
         resume: go on where a run into this folder stopped.
         device: cpu, cuda, or auto: cuda where there is one.
         data_dir: where data is looked for first.
-        callbacks: what hears of the run while it trains (`tabsa.training.callbacks.Callback`).
+        callbacks: what hears of the run while it trains (`tabsa.training.callbacks.Callback`); None shows a bar on a
+            terminal or in a notebook, and prints a line an epoch; () is silent.
     """
     try:
+        from tabsa.cli.progress import ProgressBar
         from tabsa.training.fit import fit
         from tabsa.training.run_config import requested_run
     except ImportError as e:
@@ -171,5 +176,6 @@ def train(
     run, dataset = requested_run(
         data, base=None if base is None else str(base), full=full, minutes=minutes, epochs=epochs, columns=columns
     )
-    fit(run, Path(out), seeds, callbacks, resume=resume, device=device, data_dir=data_dir, data=dataset)
+    shown = [ProgressBar()] if callbacks is None else callbacks
+    fit(run, Path(out), seeds, shown, resume=resume, device=device, data_dir=data_dir, data=dataset)
     return load(out)

@@ -218,4 +218,5 @@ def test_the_demo(command_line, tiny_model, tmp_path, model, reviews, ending):
     assert page.count("<article") == len(examples)
     assert page.count("<mark") == sum(len(target.mentions) for review in examples for target in review.targets)
     if model == "reader":
+        assert "wrong: a person reads Tesco's waiting time as negative" in printed
         assert all(sign in stdout for sign in ("▲ positive", "▼ negative", "○ neutral", "◆ mixed"))

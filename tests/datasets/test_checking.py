@@ -200,3 +200,17 @@ def test_what_has_too_few_opinions_is_found(check_rows, at):
     codes = [finding.code for finding in found.findings]
     assert codes == sorted(codes, key=CODES.index)
     assert check_rows(*nine, row("Leeds.", "Leeds", "safety", "neutral")).findings == ()
+
+
+def test_texts_twice_other_languages_and_overlaps_are_found(tmp_path):
+    german = "Das Essen war sehr gut und nicht teuer."
+    found = check_records(
+        tmp_path,
+        row(CAMDEN, "Camden", "staff price", "positive", id="a"),
+        row(CAMDEN, "Camden", "food price", "negative", id="b"),
+        row(german, "", "price", "positive", id="c"),
+    )
+    kinds = {finding.code: finding.message for finding in found.findings}
+    assert kinds["repeated_text"].endswith(", with other opinions")
+    assert kinds["not_english"] == repr(german)
+    assert kinds["overlapping_aspects"].startswith("3 of 3 aspects share words")

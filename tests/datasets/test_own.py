@@ -442,3 +442,18 @@ def test_the_blocks_in_the_documentation_load(tmp_path, kind, suffix):
         assert [example.id for example in dataset.examples] == list(dict.fromkeys(row["id"] for row in text_rows(path)))
         assert any(example.opinions for example in dataset.examples)
         assert all(target.mentions or target.name == UNNAMED for _, target in dataset.groups())
+
+
+def test_a_mention_that_overlaps_is_left_out_and_counted(tmp_path):
+    targets = [{"name": "Camden", "mentions": [[0, 6]]}, {"name": "Camden is", "mentions": [[0, 9]]}]
+    file = write_rows(tmp_path / "my.jsonl", [nested(CAMDEN, targets, [("Camden is", "price", "negative")])])
+    with pytest.warns(DataWarning, match=r"the longest stays \(1 left out, first mention 0-6 of 'Camden'"):
+        (example,) = load(str(file), "all").examples
+    assert [target.mentions for target in example.targets] == [(), (Span(0, 9),)]
+
+
+def test_a_text_without_targets_is_silent_where_texts_imply_theirs(tmp_path):
+    rows = [nested(KNEES, [], [(None, "seat", "negative")]), nested(LEEDS, [], [])]
+    assert load(str(write_rows(tmp_path / "my.jsonl", rows)), "all").examples[1].targets == (IT,)
+    rows.append(nested(CAMDEN, ["Camden"], [("Camden", "price", "negative")]))
+    assert load(str(write_rows(tmp_path / "my.jsonl", rows)), "all").examples[1].targets == ()

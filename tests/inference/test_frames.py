@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tabsa.errors import DataError
+from tabsa.errors import DataError, DataWarning
 from tabsa.inference.frames import predict_frame
 from tabsa.inference.predictor import Predictor, load
 from tabsa.schema import NONE
@@ -68,7 +68,7 @@ def test_missing_texts_have_no_opinions(model):
     ("arguments", "message"),
     [
         ({}, "either targets"),
-        ({"targets": ["x"], "text_column": "body"}, "no column 'body'; it has: text, stars"),
+        ({"targets": ["x"], "text_column": "body"}, "no column 'body'; it has text, stars"),
         ({"targets": ["x"], "text_column": "stars"}, "text 1 is of type int"),
         ({"targets": ["x"], "layout": "round"}, "'long' or 'wide'"),
         ({"targets": ["x"], "aspects": ["noise"]}, "it knows"),
@@ -77,3 +77,14 @@ def test_missing_texts_have_no_opinions(model):
 def test_what_is_wrong_is_said(model, frame, arguments, message):
     with pytest.raises(DataError, match=message):
         predict_frame(model, frame, **arguments)
+
+
+def test_the_column_of_texts_is_guessed_and_columns_that_are_missing_are_told_together(model):
+    frame = pd.DataFrame({"nr": [1, 2, 3], "Comment": TEXTS})
+    with pytest.warns(DataWarning, match="texts are taken from the column 'Comment'"):
+        found = predict_frame(model, frame, targets=["Camden"])
+    pd.testing.assert_frame_equal(found, predict_frame(model, frame, "Comment", ["Camden"]))
+    with pytest.raises(DataError, match=r"no columns 'Coment' \(did you mean 'Comment'\?\), 'shop'"):
+        predict_frame(model, frame, "Coment", target_column="shop")
+    with pytest.raises(DataError, match="no column 'text'; it has nr"):
+        predict_frame(model, frame[["nr"]], targets=["Camden"])

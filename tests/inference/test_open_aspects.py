@@ -9,7 +9,8 @@ import pytest
 import tabsa
 from open_model import LABELS, SURE, OpenEngine, open_model
 from predicted_groups import predict_examples
-from tabsa.errors import DataError
+from tabsa.encoding.answers import exclusive_answers
+from tabsa.errors import DataError, DataWarning
 from tabsa.evaluation.report import evaluate as score
 from tabsa.inference.evaluating import predict_questions
 from tabsa.inference.predictor import Predictor, load
@@ -148,3 +149,32 @@ def test_conflict_is_semevals_name_for_mixed(model: Predictor) -> None:
     )
     assert predict_questions(model, data).argmax() == 4
     assert tabsa.evaluate(model, data, bootstrap=0).questions["opinion_f1"] == 1.0
+
+
+# ---- aspects that exclude each other
+
+
+def test_of_rivals_the_likeliest_stays_and_others_are_left_less_than_a_half():
+    answers = np.array([[0.1, 0.9, 0], [0.2, 0, 0.8], [0.3, 0.7, 0], [0.6, 0.4, 0]])
+    found = exclusive_answers(answers, [{1}, {0}, set(), {0}])
+    np.testing.assert_array_equal(found[[0, 2, 3]], answers[[0, 2, 3]])
+    np.testing.assert_allclose(found[1], [1 - 4 / 14, 0, 4 / 14])
+    np.testing.assert_allclose(
+        exclusive_answers(answers, [{1, 2, 3}, {0, 2, 3}, {0, 1, 3}, {0, 1, 2}]).argmax(1), [1, 0, 0, 0]
+    )
+
+
+def test_exclusive_aspects_are_asked_for_everywhere(model: Predictor) -> None:
+    wanted = ["battery life", "battery", "camera"]
+    plain = said(model.predict(TEXT, ["Pixel"], wanted))
+    found = said(model.predict(TEXT, ["Pixel"], wanted, exclusive=True))
+    assert sum(polarity != "none" for polarity in plain.values()) == 3
+    assert {aspect for (_, aspect), polarity in found.items() if polarity != "none"} in (
+        {"battery life", "camera"},
+        {"battery", "camera"},
+    )
+
+
+def test_a_text_in_another_language_is_warned_of(model: Predictor) -> None:
+    with pytest.warns(DataWarning, match="another language than English"):
+        model.predict("Das Pixel ist sehr gut und nicht teuer.", ["Pixel"], ["price"])

@@ -444,3 +444,12 @@ def test_the_sentence_that_carries_an_opinion_stands_beside_it(tmp_path, layout)
     assert found == {(row["id"], aspect): ("none", "") for row in EVIDENCE_ROWS for aspect in aspects} | CARRYING
     without = run(tmp_path, model, EVIDENCE_ROWS, **options)
     assert without == [{k: v for k, v in row.items() if not k.endswith("evidence")} for row in rows]
+
+
+def test_what_makes_a_table_doubtful_is_said_at_once(tmp_path, model):
+    rows = [{"text": "Camden Town is a nice place."}] * 2 + [{"text": "Camden ist sehr schön und nicht teuer."}]
+    with pytest.warns(DataWarning) as warned:
+        run(tmp_path, model, rows, targets={"Camden": (), "Camden Town": ()})
+    told = [str(one.message) for one in warned]
+    assert sum("'Camden' is part of 'Camden Town'" in line for line in told) == 1
+    assert sum("1 of the first 3 texts are there twice" in line for line in told) == 1

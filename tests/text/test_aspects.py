@@ -6,7 +6,7 @@ import pytest
 
 from tabsa.datasets.sentihood import ALL_ASPECTS
 from tabsa.errors import DataError
-from tabsa.text.aspects import LISTS, aspects_in, clean_aspects
+from tabsa.text.aspects import LISTS, aspects_in, clean_aspects, overlap_note, rivals
 
 
 def test_any_words_are_an_aspect() -> None:
@@ -75,3 +75,12 @@ def test_slips_are_refused(written: str, message: str) -> None:
     with pytest.raises(DataError) as error:
         aspects_in(written)
     assert message in str(error.value)
+
+
+def test_aspects_that_share_words_are_told_and_exclude_each_other() -> None:
+    shoes = ("appearance form", "appearance material", "comfort", "price of parts")
+    assert rivals(shoes) == (frozenset({1}), frozenset({0}), frozenset(), frozenset())
+    assert rivals(("complaint", "praise", "question")) == (frozenset({1, 2}), frozenset({0, 2}), frozenset({0, 1}))
+    assert "2 of 4 aspects share words ('appearance form', 'appearance material')" in overlap_note(shoes)
+    assert overlap_note((*shoes, "colour")) == ""
+    assert not any(map(overlap_note, LISTS.values()))

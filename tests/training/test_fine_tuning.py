@@ -299,3 +299,16 @@ def test_what_cannot_be_trained_is_one_line(tmp_path, options, message):
 def test_only_a_reader_is_a_base(tmp_path):
     with pytest.raises(ConfigError, match="the base 'places' is a delayed-entnet; fine-tuning starts from a reader"):
         fit(run_config({"fine_tuning": {"base": "places"}}), tmp_path / "x", data=labelled())
+
+
+@pytest.mark.parametrize("encoder", ["frozen", "trained"])
+def test_what_finds_opinions_worse_than_the_base_is_never_taken(base, tmp_path, monkeypatch, encoder):
+    figures = itertools.chain([0.9], itertools.repeat(0.8))  # of the base, and of every epoch, whatever its loss
+    for module in ("cached_features", "question_training"):
+        name = f"tabsa.training.{module}.question_metrics"
+        monkeypatch.setattr(name, lambda *_: {"opinion_f1": next(figures), "presence_f1": 0.5})
+    monkeypatch.setattr("tabsa.training.question_training.figures_of", lambda *_: {})
+    fitted = fit(config(base, fine_tuning={"encoder": encoder}), tmp_path / "mine", data=labelled())
+    assert fitted.rows[-1].epoch == 0
+    losses = [line["dev_loss"] for line in fitted.folder.metrics["history"]]
+    assert encoder == "trained" or min(losses[1:]) < losses[0]

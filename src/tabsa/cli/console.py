@@ -64,9 +64,21 @@ def printable(text: str) -> str:
 
 @contextmanager
 def progress_bar() -> Iterator[Show]:
-    """Show a line on the work, how much of it is done and the time left, on a terminal."""
+    """Show a line on the work and how much of it is done, on a terminal also the time left, or in a notebook."""
     from rich.progress import Progress
 
+    if err.is_jupyter:  # where rich's bar needs widgets
+        shown = [""]
+
+        def show(line: str, share: float | None) -> None:
+            if (now := f"\r{line}: {share or 0:4.0%}") != shown[0]:
+                shown[0] = now
+                sys.stderr.write(now)
+                sys.stderr.flush()
+
+        yield show
+        sys.stderr.write("\n")
+        return
     with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task("starting", total=1.0)
         yield lambda line, share: bar.update(task, description=line, completed=share or 0.0)

@@ -13,6 +13,7 @@ from tabsa.cli import options
 from tabsa.cli.console import err, note, out, print_json, printable
 from tabsa.errors import DataError, DataNotFoundError
 from tabsa.files import reason, sha256
+from tabsa.pages.tally import percent
 
 if TYPE_CHECKING:
     from tabsa.datasets.checking import DataCheck
@@ -30,6 +31,10 @@ _FINDINGS: Final = {
     "unknown_polarity": ("unusual polarities", "each is learnt as one of its own", "yellow"),
     "conflicting": ("labelled twice, in conflict", "the later label counts", "yellow"),
     "target_not_in_text": ("targets not in the text", "mend the name; leave it empty if there is none", "yellow"),
+    "overlapping_mentions": ("mentions that overlap", "the longest of them stays", "yellow"),
+    "repeated_text": ("the same text twice", "give both rows one id, or leave one out", "yellow"),
+    "not_english": ("not in English", "the models in the box have learnt from English alone", "yellow"),
+    "overlapping_aspects": ("aspects that overlap", "opinions are easily seen on several at once", "yellow"),
     "aspect_spellings": ("aspects spelt two ways", "each is learnt as one of its own", "yellow"),
     "rare_aspect": ("rare aspects", "fewer than 10 opinions teach little", "cyan"),
 }
@@ -195,6 +200,6 @@ def _show(found: "DataCheck") -> None:
 def _shares(counts: Mapping[str, int]) -> str:
     """List counts with their shares, the first of many."""
     total = sum(counts.values())
-    listed = [f"{name} {count:,} ({count / total:.0%})" for name, count in list(counts.items())[:_MOST_ASPECTS]]
+    listed = [f"{name} {count:,} ({percent(count / total)})" for name, count in list(counts.items())[:_MOST_ASPECTS]]
     more = len(counts) - len(listed)
     return ", ".join(listed) + (f" and {more:,} more" if more else "")

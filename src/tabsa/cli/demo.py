@@ -8,6 +8,7 @@ import typer
 from tabsa.cli.console import out
 from tabsa.cli.options import ModelName
 from tabsa.cli.predict import show
+from tabsa.pages.tally import percent
 
 if TYPE_CHECKING:
     from tabsa.checkpoint.model_folder import ModelFolder, Precision
@@ -22,7 +23,7 @@ def command(
     page: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="The page to write.")] = Path("demo.html"),
     model: ModelName = None,
 ) -> None:
-    """Read a few reviews, print the opinions found, and write them as a page.
+    """Read a few reviews, print the opinions found and what is wrong with them, and write them as a page.
 
     A model with open aspects reads reviews of all kinds, each with aspects of its own. Another reads reviews of places,
     and the page has the words that mattered to it.
@@ -48,10 +49,17 @@ def command(
         )
     )
     write_explanation(predictions, page, title=f"{len(reviews)} reviews: who is judged, on what, and how")
+    right = asked = 0
     for review, prediction in zip(reviews, predictions, strict=True):
         out.rule(review.id, align="left", style="dim")
         show(prediction)
+        asked += len(prediction.opinions)
+        for one in prediction.opinions:
+            right += one.polarity == (gold := review.polarity(one.target, one.aspect))
+            if one.polarity != gold:
+                out.print(f"wrong: a person reads {one.target}'s {one.aspect} as {gold}", style="yellow", markup=False)
         out.print()
+    typer.echo(f"{right} of {asked} answers here are right; they were picked to show what it can do, and one what not.")
     typer.echo(f"{_how_right(predictor.folder, predictor.precision)}{_WEAK}")
     typer.echo(f"{'the words that mattered' if predictor.gated else 'the same as a page'}: {page}")
 
@@ -64,8 +72,8 @@ def _how_right(folder: "ModelFolder", precision: "Precision") -> str:
         return ""
     if precision in folder.metrics:
         figures = folder.metrics[precision][_UNSEEN]["questions"]
-        words = f"On {_UNSEEN}, kinds of text that it never saw: opinion F1 {figures['opinion_f1']:.0%}"
-        return f"{words}, polarity right in {figures['polarity_accuracy']:.0%}.\n"
+        words = f"On {_UNSEEN}, kinds of text that it never saw: opinion F1 {percent(figures['opinion_f1'])}"
+        return f"{words}, polarity right in {percent(figures['polarity_accuracy'])}.\n"
     figures = folder.metrics["dev"]["sun"]
-    words = f"On {folder.metrics['data']} {folder.metrics['split']}: aspect F1 {figures['macro_f1']:.0%}"
-    return f"{words}, polarity right in {figures['sentiment_accuracy']:.0%}.\n"
+    words = f"On {folder.metrics['data']} {folder.metrics['split']}: aspect F1 {percent(figures['macro_f1'])}"
+    return f"{words}, polarity right in {percent(figures['sentiment_accuracy'])}.\n"

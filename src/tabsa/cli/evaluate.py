@@ -28,6 +28,7 @@ def command(
     split: Annotated[str | None, optional("PART", "Of the dataset; all: a whole file. [default: test]")] = None,
     aspects: options.Aspects = None,
     aspect_lists: options.AspectLists = None,
+    exclusive: options.Exclusive = False,
     bootstrap: Annotated[int, option("N", "Resamples for the 95% intervals; 0 is faster.", min=0)] = 1000,
     against: Annotated[str | None, optional(_ONE, "Another, compared on the same questions with intervals.")] = None,
     page: Annotated[Path | None, optional("FILE.html", "Write figures and mistakes as a page.", "--report")] = None,
@@ -73,7 +74,7 @@ def command(
     dataset = load(aspects=options.requested_aspects(aspect_lists, aspects) or _common_aspects(answering, load))
     if split is None and Path(data).is_file():
         note(f"{data}: its test part alone ({len(dataset.examples):,} texts); --split all takes the whole file")
-    report, *others = [_report(one, dataset, load, bootstrap) for one in answering]
+    report, *others = [_report(one, dataset, load, bootstrap, exclusive) for one in answering]
     other = others[0] if others else None
     if page:
         from tabsa.pages.evaluation_page import explain_mistakes, write_evaluation
@@ -126,12 +127,14 @@ def _common_aspects(answering: "Sequence[Path | Predictor]", load: "Callable[...
     return common
 
 
-def _report(one: "Path | Predictor", dataset: "Dataset", load: "Callable[..., Dataset]", bootstrap: int) -> "Report":
+def _report(
+    one: "Path | Predictor", dataset: "Dataset", load: "Callable[..., Dataset]", bootstrap: int, exclusive: bool
+) -> "Report":
     """Measure the answers of a file or a model."""
     if not isinstance(one, Path):
         from tabsa.inference.evaluating import evaluate as evaluate_model
 
-        return evaluate_model(one, dataset, bootstrap=bootstrap)
+        return evaluate_model(one, dataset, bootstrap=bootstrap, exclusive=exclusive)
     from tabsa.evaluation.predictions import read_predictions
     from tabsa.evaluation.report import evaluate
 

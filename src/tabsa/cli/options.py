@@ -31,6 +31,7 @@ _MODEL = "The model: a name of `tabsa models`, a folder, or hub:OWNER/NAME. [def
 _IMPLIED = "Take a text that does not name a target to be about it. [default: as the model was taught]"
 _ASPECT = "An aspect: any words if the model is open, else one that it knows; repeatable. [default: the model's own]"
 _ASPECTS = "Several: everyday, places, restaurants, hotels, phones or laptops; or a file, one a line; or A,B."
+_EXCLUSIVE = "Aspects that share a word, or all if none do, exclude each other: the likeliest stays."
 _SETTING = "Change one option of the configuration; repeatable."
 _PRECISION = "Of the model's products: int8 is faster and needs a graph exported in it."
 _ESCAPE = "In CSV, put an apostrophe before text that a spreadsheet would take for a formula."
@@ -43,6 +44,7 @@ Precision: TypeAlias = Annotated[Literal["auto", "float32", "int8"], typer.Optio
 Implied: TypeAlias = Annotated[bool | None, optional("", _IMPLIED, "--implied/--no-implied")]
 Aspects: TypeAlias = Annotated[list[str] | None, optional("ASPECT", _ASPECT, "--aspect", "-a")]
 AspectLists: TypeAlias = Annotated[list[str] | None, optional("LIST|FILE|A,B", _ASPECTS, "--aspects")]
+Exclusive: TypeAlias = Annotated[bool, flag("--exclusive", _EXCLUSIVE)]
 DataDir: TypeAlias = Annotated[Path | None, optional("DIR", "Look for data here first.", "--data-dir")]
 AsJson: TypeAlias = Annotated[bool, flag("--json", "Print JSON, figures as fractions.")]
 Setting: TypeAlias = Annotated[list[str] | None, optional("SECTION.KEY=VALUE", _SETTING, "--set")]

@@ -10,6 +10,7 @@ import typer
 from tabsa.cli import options
 from tabsa.cli.console import note, out, print_json, printable, warn
 from tabsa.errors import DataError
+from tabsa.pages.tally import percent
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def command(
     implied: options.Implied = None,
     aspects: options.Aspects = None,
     aspect_lists: options.AspectLists = None,
+    exclusive: options.Exclusive = False,
     model: options.ModelName = None,
     as_json: Annotated[bool, options.flag("--json", "Print JSON, every pair with its probabilities.")] = False,
     explain: Annotated[Path | None, options.optional("FILE.html", "Write what carries each answer as a page.")] = None,
@@ -58,7 +60,8 @@ def command(
 
         check_page_name(explain)
     predictor = load(model, precision=precision)
-    prediction = predictor.predict(content, names, options.requested_aspects(aspect_lists, aspects), implied=implied)
+    wanted = options.requested_aspects(aspect_lists, aspects)
+    prediction = predictor.predict(content, names, wanted, implied=implied, exclusive=exclusive)
     for name in prediction.unmentioned():
         warn(f"the text does not mention '{name}'; give other names for it with -t '{name}=ALIAS'")
     if as_json:
@@ -145,7 +148,7 @@ def _bar(share: float, style: str) -> "Text":
     from rich.text import Text
 
     block = "#" if out.options.ascii_only else "━"
-    return Text.assemble((f"{block * round(share * _BAR):<{_BAR}}", style), f" {share:4.0%}")
+    return Text.assemble((f"{block * round(share * _BAR):<{_BAR}}", style), f" {percent(share):>4}")
 
 
 def _silences(prediction: "Prediction", *, every: bool) -> Iterator[tuple[str, str]]:

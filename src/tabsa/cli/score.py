@@ -35,6 +35,7 @@ def command(
     implied: options.Implied = None,
     aspects: options.Aspects = None,
     aspect_lists: options.AspectLists = None,
+    exclusive: options.Exclusive = False,
     model: options.ModelName = None,
     layout: Annotated[Literal["wide", "long"], typer.Option(help="A column a pair, or a row an opinion.")] = "wide",
     probabilities: Annotated[bool, flag("--probabilities", "Add each label's probability to the wide layout.")] = False,
@@ -83,6 +84,7 @@ def command(
         target_column=target_column,
         implied=implied,
         aspects=options.requested_aspects(aspect_lists, aspects),
+        exclusive=exclusive,
         text_column=text_column,
         id_column=id_column,
         layout=Layout(layout),
@@ -107,6 +109,9 @@ def command(
         if not to_stdout:
             warn("stopped; the same command with --resume goes on from here")
         raise
+    if counts is not None and counts.foreign:
+        found = f"{counts.foreign:,} of {counts.scored:,} texts look like another language than English"
+        warn(f"{found}; the model has learnt from English alone, and its answers to them mean little")
     if counts is not None:
         _warn_if_few_are_named(counts, request, model)
 

@@ -82,7 +82,9 @@ def _check(source: Path, columns: "Columns | None") -> None:
     from tabsa.datasets.records import DEFAULT_COLUMNS
 
     found = check(source.expanduser(), columns or DEFAULT_COLUMNS)
-    kinds = Counter(finding.code.replace("_", " ") for finding in found.findings)
+    # What loading warns of is not said twice.
+    apart = [one for one in found.findings if one.code not in ("guessed_text_column", "no_target_column")]
+    kinds = Counter(finding.code.replace("_", " ") for finding in apart)
     several = ", ".join(f"{count} x {kind}" if count > 1 else kind for kind, count in kinds.items())
     odd = f"; looks odd: {several} (`tabsa data check {source}` shows where)" if several else ""
     note(f"{source}: {found.texts:,} texts, {found.opinions:,} opinions on {len(found.aspects):,} aspects{odd}")

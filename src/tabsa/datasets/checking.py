@@ -8,20 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tabsa.datasets.own import Draft, gather
+from tabsa.datasets.own import Draft, ask_silent_texts, gather
 from tabsa.datasets.records import DEFAULT_COLUMNS, Columns, parse_row, settled_columns
 from tabsa.datasets.selection import Merger
 from tabsa.errors import DataError, DataWarning, nearest
 from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Dataset, Opinion, Target
 from tabsa.tables.fields import is_blank
 from tabsa.tables.reading import INPUT_SUFFIXES, BadRow, Row, read_rows, suffix_of
+from tabsa.text.aspects import overlap_note
+from tabsa.text.languages import looks_foreign
 
 # In the order of the findings: what stops the loading, what is learnt wrongly, what is learnt badly.
 CODES: Final = (
     "guessed_text_column", "no_target_column", "unreadable", "no_opinion", "unknown_polarity", "conflicting",
-    "target_not_in_text", "aspect_spellings", "rare_aspect",
+    "overlapping_mentions", "target_not_in_text", "repeated_text", "not_english", "overlapping_aspects",
+    "aspect_spellings", "rare_aspect",
 )  # fmt: skip
 POLARITIES: Final = (POSITIVE, NEGATIVE, NEUTRAL, MIXED, "conflict", NONE)
+_SHOWN: Final = 60  # characters of a text
 FEWEST: Final = 10  # opinions that anything can be learnt from
 FEW: Final = 100  # opinions: figures of fewer say little
 FEW_TO_START: Final = 500  # opinions: a model that starts from nothing learns little from fewer
@@ -57,6 +61,7 @@ def check(path: Path, columns: Columns = DEFAULT_COLUMNS) -> DataCheck:
     """Look at every row of a file that can be opened and has the columns needed; no bad row ends the reading."""
     reading = _Reading(path, columns)
     reading.read()
+    ask_silent_texts(reading.drafts.values())
     drafts = [draft for draft in reading.drafts.values() if draft.is_labelled]
     targets = [reading.targets_of(draft) for draft in drafts]
     named = Counter((target.name == UNNAMED, bool(target.mentions)) for found in targets for target in found)
@@ -150,6 +155,8 @@ class _Reading:
         except DataError as e:
             self._refuse(e, self.texts[draft])
             return ()
+        line = self.texts[draft]
+        self.findings += [Finding("overlapping_mentions", line, mention) for mention in draft.overlapping]
         for name in draft.not_in_text(targets):
             self.findings.append(Finding("target_not_in_text", self.texts[draft], f"{name!r} is not in the text"))
         return targets
@@ -157,6 +164,16 @@ class _Reading:
 
 def _findings(reading: _Reading, aspects: Mapping[str, int], polarities: Mapping[str, int]) -> Iterator[Finding]:
     """Find what only the whole file shows."""
+    first: dict[str, Draft] = {}
+    for draft, line in reading.texts.items():
+        if draft is not (other := first.setdefault(" ".join(draft.text.split()), draft)):
+            differ = {*other.opinions} != {*draft.opinions}
+            where = f"the text of {reading.unit} {reading.texts[other]}"
+            yield Finding("repeated_text", line, where + ", with other opinions" * differ)
+        if looks_foreign(draft.text):
+            yield Finding("not_english", line, repr(draft.text[:_SHOWN]))
+    if note := overlap_note(aspects):
+        yield Finding("overlapping_aspects", None, note)
     if reading.texts and not polarities:
         yield Finding("no_opinion", None, "holds no opinion; fill in an aspect and a polarity")
     families: defaultdict[str, list[str]] = defaultdict(list)

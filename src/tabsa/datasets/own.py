@@ -17,7 +17,7 @@ from tabsa.datasets.locate import exists
 from tabsa.datasets.records import DEFAULT_COLUMNS, Columns, Named, Record, parse_row, settled_columns
 from tabsa.datasets.selection import ALL, Merger, choose_aspects, share
 from tabsa.errors import DataError, DataNotFoundError, DataWarning, unknown_name
-from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Dataset, Example, Opinion, Target
+from tabsa.schema import MIXED, NEGATIVE, NEUTRAL, NONE, POSITIVE, UNNAMED, Dataset, Example, Opinion, Span, Target
 from tabsa.tables.fields import is_blank
 from tabsa.tables.reading import INPUT_SUFFIXES, Row, read_good_rows
 from tabsa.text.targets import TargetFinder
@@ -39,6 +39,7 @@ class Draft:
     opinions: list[Opinion] = field(default_factory=list)
     listed: dict[str, None] | None = None  # the aspects asked of it, each once; None where no row has a list of them
     tags: dict[str, str] = field(default_factory=dict)
+    overlapping: list[str] = field(default_factory=list)  # mentions left out of `find_targets`, where others overlap
     _whole: set[str] = field(default_factory=set)  # targets of which more was asked than their opinions answer
     _unlabelled: set[tuple[str, str]] = field(default_factory=set)
 
@@ -94,7 +95,15 @@ class Draft:
     def find_targets(self) -> tuple[Target, ...]:
         """Return the targets in the order they are named, with mentions as given, or found in the rest of the text."""
         mentions = {target.name: target.mentions or () for target in self.targets.values() if target.name != UNNAMED}
-        given = [span for spans in mentions.values() for span in spans]
+        given: list[Span] = []
+        every = [(span, name) for name, spans in mentions.items() for span in spans]
+        self.overlapping = []
+        for span, name in sorted(every, key=lambda one: one[0].start - one[0].end):
+            if all(span.end <= other.start or other.end <= span.start for other in given):
+                given.append(span)
+            else:
+                mentions[name] = tuple(own for own in mentions[name] if own != span)
+                self.overlapping.append(f"mention {span.start}-{span.end} of {name!r}")
         try:
             if any(target.mentions is None for target in self.targets.values()):
                 names = tuple((name, target.aliases) for name, target in self.targets.items() if name != UNNAMED)
@@ -121,6 +130,16 @@ def gather(drafts: dict[str, Draft], record: Record, where: str) -> Draft:
         raise DataError(f"{where}: id {record.id!r} has another text than in {draft.where}; give each text its own id")
     draft.add(record)
     return draft
+
+
+def ask_silent_texts(drafts: Iterable[Draft]) -> None:
+    """Where no text names a target, one with an empty list of them is silent on what the others are about."""
+    every = [draft for draft in drafts if draft.is_labelled]
+    if {name for draft in every for name in draft.targets} == {UNNAMED}:
+        for draft in every:
+            if not draft.targets:
+                draft.targets[UNNAMED] = Named(UNNAMED, mentions=())
+                draft._whole.add(UNNAMED)
 
 
 def _joined(first: Named, second: Named) -> Named:
@@ -224,6 +243,7 @@ def drafts_of(path: Path | str, table: Iterable[Row], columns: Columns) -> list[
     labelled = [draft for draft in drafts.values() if draft.is_labelled]
     if not labelled:
         raise DataError(f"{path}: no text has a label yet; fill in the column {columns.polarity!r}")
+    ask_silent_texts(labelled)
     if empty:
         warnings.warn(f"{path}: rows without a polarity count as not asked ({empty:,})", DataWarning, stacklevel=5)
     return labelled
@@ -248,9 +268,11 @@ def labels_of(opinions: Iterable[Opinion]) -> tuple[str, ...]:
 def _examples(where: str, drafts: Iterable[Draft], aspects: Mapping[str, None]) -> tuple[Example, ...]:
     merger = Merger()
     implied: list[str] = []
+    overlapping: list[str] = []
     examples = []
     for draft in drafts:
         targets = draft.find_targets()
+        overlapping += [f"{mention} in {draft.where}" for mention in draft.overlapping]
         implied += [f"{name!r} in {draft.where}" for name in draft.not_in_text(targets)]
         merged = merger.merge(opinion for opinion in draft.opinions if opinion.aspect in aspects)
         # One example, unless something else was asked of one target than of another.
@@ -259,6 +281,9 @@ def _examples(where: str, drafts: Iterable[Draft], aspects: Mapping[str, None]) 
             opinions = tuple(one for one in merged if one.polarity != NONE and one.target in names)
             examples.append(Example(draft.id, draft.text, of_these, opinions, wanted, draft.tags))
     merger.warn(where)
+    if overlapping:
+        note = f"of mentions that overlap, the longest stays ({len(overlapping):,} left out, first {overlapping[0]})"
+        warnings.warn(f"{where}: {note}", DataWarning, stacklevel=4)
     if implied:
         note = f"targets that are not in the text by name are taken as implied ({len(implied):,}, first {implied[0]})"
         warnings.warn(f"{where}: {note}", DataWarning, stacklevel=4)

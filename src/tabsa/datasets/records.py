@@ -162,7 +162,8 @@ def settled_columns(path: Path | str, values: Mapping[str, object], columns: Col
         notes["guessed_text_column"] = f"no column 'text': texts are taken from {guess!r}"
     wanted = [columns.text, None if columns.id == DEFAULT_COLUMNS.id else columns.id]
     if not _is_nested(values, columns):
-        if columns.target == DEFAULT_COLUMNS.target not in values:
+        labels = {columns.aspect, columns.polarity} <= {*values}  # without these, it is a column of another name
+        if columns.target == DEFAULT_COLUMNS.target not in values and labels:
             columns = replace(columns, target="")
             notes["no_target_column"] = (
                 f"no column 'target' (only {list_columns(values)}): every text is taken to be about one thing that it "

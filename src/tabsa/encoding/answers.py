@@ -1,6 +1,6 @@
 """The interface of a model that reads passages; answers: several to one, for fewer labels, calibrated."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -98,6 +98,32 @@ def restrict_labels(
     rest = 1 - result[..., :1]
     result[..., 1:] *= np.where(opinions > 0, rest / np.maximum(opinions, 1e-30), 0)
     result /= np.maximum(result.sum(-1, keepdims=True), 1e-30)
+    return result
+
+
+def exclusive_answers(probabilities: NDArray[Any], rivals: Sequence[Collection[int]]) -> NDArray[Any]:
+    """Return answers, (A, labels), in which no aspect is judged beside a likelier one of its `rivals`.
+
+    As in non-maximum suppression, the likeliest of those judged comes first. What one loses is not all of its presence:
+    it is left with its share of the odds beside the other's, which is less than a half.
+    """
+    presence, judged = 1 - probabilities[:, 0], probabilities.argmax(-1) > 0
+    odds = presence / np.maximum(probabilities[:, 0], 1e-9)
+    result, accepted = probabilities.copy(), set[int]()
+    for number in np.argsort(-presence, kind="stable").tolist():
+        if judged[number] and (above := [odds[other] for other in accepted.intersection(rivals[number])]):
+            rest = odds[number] / (1 + odds[number] + max(above))
+            result[number, 1:] *= rest / presence[number]
+            result[number, 0] = 1 - rest
+        elif judged[number]:
+            accepted.add(number)
+    return result
+
+
+def among_labels(probabilities: NDArray[Any], labels: tuple[str, ...], present: tuple[str, ...]) -> NDArray[np.float64]:
+    """Return the same with all `labels` in their places, those not `present` with a share of 0."""
+    result = np.zeros(probabilities.shape)
+    result[..., [labels.index(label) for label in present]] = restrict_labels(probabilities, labels, present)
     return result
 
 

@@ -17,7 +17,7 @@ from tabsa.errors import DataError
 from tabsa.evaluation import metrics
 from tabsa.evaluation.answers import Answers
 from tabsa.evaluation.metrics import FAMILIES, FloatArray, Score
-from tabsa.evaluation.report_tables import comparison_tables
+from tabsa.evaluation.report_tables import as_text, comparison_tables
 from tabsa.schema import Example, Target
 
 if TYPE_CHECKING:
@@ -120,6 +120,9 @@ class Comparison:
 
     def __rich__(self) -> Group:
         return comparison_tables(self)
+
+    def __str__(self) -> str:
+        return as_text(self)
 
 
 def compare(first: "Report", second: "Report", *, bootstrap: int = 1000, seed: int = 0) -> Comparison:

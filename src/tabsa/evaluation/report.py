@@ -15,7 +15,7 @@ from tabsa.evaluation.answers import AnsweredQuestion, Answers, arrange_answers
 from tabsa.evaluation.bootstrap import Comparison, Resampled, TextScorer, compare, plain_data
 from tabsa.evaluation.calibration import Reliability, polarity_reliability, presence_reliability, reliability
 from tabsa.evaluation.metrics import AspectRows, FloatArray
-from tabsa.evaluation.report_tables import report_tables, write_errors
+from tabsa.evaluation.report_tables import as_text, report_tables, write_errors
 from tabsa.schema import Dataset
 
 if TYPE_CHECKING:
@@ -102,6 +102,9 @@ class Report:
 
     def __rich__(self) -> Group:
         return report_tables(self)
+
+    def __str__(self) -> str:
+        return as_text(self)
 
 
 def evaluate(

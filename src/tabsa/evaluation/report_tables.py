@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Group
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Aspects that the table by aspect has at most; where there are more, as where texts have their own, fewer are shown.
 _MOST_ASPECTS, _SHOWN_ASPECTS = 50, 20
+_WIDTH: Final = 100  # of tables as plain text
 
 NAMES: Final = {
     "strict_accuracy": "strict accuracy",
@@ -93,6 +94,14 @@ def report_tables(report: "Report") -> Group:
         ),
     )
     return _group([families, questions, labels, _aspects_table(report)], report.notes)
+
+
+def as_text(shown: object) -> str:
+    """Return tables as plain text, for `print`."""
+    console = Console(width=_WIDTH, color_system=None, force_jupyter=False)
+    with console.capture() as printed:
+        console.print(shown)
+    return printed.get()
 
 
 def comparison_tables(comparison: "Comparison") -> Group:

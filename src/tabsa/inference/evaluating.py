@@ -32,6 +32,7 @@ def evaluate(
     data_dir: Path | None = None,
     columns: Columns | Mapping[str, str] | None = None,
     bootstrap: int = 1000,
+    exclusive: bool = False,
 ) -> Report:
     """Score a model on a dataset, in both families of definitions.
 
@@ -43,6 +44,7 @@ def evaluate(
         data_dir: where a named dataset is looked for first.
         columns: what your own file or frame calls its columns, as for `tabsa.datasets.loading.load`.
         bootstrap: resamples for the 95% intervals; 0 leaves them out.
+        exclusive: as for `Predictor.predict`.
 
     Raises:
         DataError: the dataset has an aspect or a label that the model does not know.
@@ -53,16 +55,20 @@ def evaluate(
         dataset = load_dataset(data, split, data_dir=data_dir, aspects=aspects, columns=columns)
     else:
         dataset = frame_dataset(data, named_columns(columns))
+    name, where = predictor.folder.path.resolve().name, f"{dataset.split} of {dataset.name}"
     report = score(
         dataset,
-        predict_questions(predictor, dataset),
+        predict_questions(predictor, dataset, exclusive=exclusive),
         bootstrap=bootstrap,
-        model=predictor.folder.path.resolve().name,
+        model=name,
         history=_history(predictor.folder),
     )
     if not predictor.implied and mostly_implied(dataset):
-        note = "most targets are not named in their texts; in use the model answers `none` for these unless you say"
-        warn_of([f"{dataset.split} of {dataset.name}: {note} --implied (in Python implied=True)"])
+        note = f"most targets are not named in their texts; in use {name} answers `none` for these unless you say"
+        warn_of([f"{where}: {note} --implied (in Python implied=True)"])
+    same = any(example.aspects is None for example in dataset.examples)  # otherwise each text has a list of its own
+    if same and not exclusive and (note := predictor.overlap(dataset.aspects)):
+        warn_of([f"{where}, read by {name}: {note}"])
     return report
 
 
@@ -75,7 +81,7 @@ def _history(folder: ModelFolder) -> list[Mapping[str, Any]]:
     return [entry for entry in history if isinstance(entry, dict)] if isinstance(history, list) else []
 
 
-def predict_questions(predictor: Predictor, dataset: Dataset) -> NDArray[np.float64]:
+def predict_questions(predictor: Predictor, dataset: Dataset, *, exclusive: bool = False) -> NDArray[np.float64]:
     """Return the Predictor's probabilities for a dataset's questions, (questions, labels), in its order of both.
 
     The shares of labels that the dataset lacks go to those it has (`restrict_labels`).
@@ -91,6 +97,7 @@ def predict_questions(predictor: Predictor, dataset: Dataset) -> NDArray[np.floa
         [example.text for example in examples],
         targets_of_each=[example.targets for example in examples],
         aspects_of_each=aspects_of_each,
+        exclusive=exclusive,
     )
     rows: list[list[float]] = []
     for example, aspects, prediction in zip(examples, aspects_of_each, predictions, strict=True):

@@ -1,20 +1,24 @@
 """Opinions beside the rows of a frame of any library, and pandas' frames with them; whoever has one has pandas."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from tabsa.errors import DataError
+from tabsa.errors import DataError, DataWarning
 from tabsa.inference.predictor import Predictor, Targets
 from tabsa.inference.results import Prediction
 from tabsa.schema import NONE, UNNAMED, Target
+from tabsa.tables.fields import guess_text_column, list_columns, require_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FrameLayout: TypeAlias = Literal["long", "wide"]
 _WORDS = ("target", "aspect", "polarity")  # of the columns that follow, those of text
+_FIRST = 1000  # rows that the column of texts is guessed by
 _ADDED = (*_WORDS, "confidence")
 
 
@@ -28,7 +32,7 @@ class AddedColumns(NamedTuple):
 def predict_frame(
     predictor: Predictor,
     frame: "pd.DataFrame",
-    text_column: str = "text",
+    text_column: str | None = None,
     targets: Targets | None = None,
     target_column: str | None = None,
     aspects: Sequence[str] | None = None,
@@ -36,13 +40,14 @@ def predict_frame(
     *,
     every: bool = False,
     implied: bool | None = None,
+    exclusive: bool = False,
 ) -> "pd.DataFrame":
     """Return the opinions in a column of texts, beside the frame's own columns and under its own index.
 
     Args:
         predictor: the model to ask.
         frame: one text a row; it is not changed. A missing text has no opinions.
-        text_column: the column of the texts.
+        text_column: the column of the texts; None is `text`, or the column with most words, which a warning names.
         targets: who may be judged, the same for every row, as for `Predictor.predict`.
         target_column: instead, the column of each row's own targets: a name, or a list of names.
         aspects: as for `Predictor.predict`; the model's own by default.
@@ -52,6 +57,7 @@ def predict_frame(
         every: in the long layout, rows for `none` as well.
         implied: take a name that a text does not mention as that of what the text is about; None is what the model
             was trained for. With it, `targets` and `target_column` may both be left out: what no text names.
+        exclusive: as for `Predictor.predict`.
 
     Raises:
         DataError: a column is missing or in the way, or a text or target is of the wrong kind.
@@ -60,8 +66,9 @@ def predict_frame(
 
     where = (text_column, targets, target_column)
     added = added_columns(
-        predictor, list(frame.columns), frame.__getitem__, *where, aspects, layout, every=every, implied=implied
-    )
+        predictor, list(frame.columns), frame.__getitem__, *where, aspects, layout,
+        every=every, implied=implied, exclusive=exclusive,
+    )  # fmt: skip
     rows = frame if added.rows is None else frame.iloc[added.rows]
     columns = {}
     for name, cells in added.values.items():
@@ -75,7 +82,7 @@ def added_columns(
     predictor: Predictor,
     names: Sequence[object],
     column: Callable[[str], Iterable[object]],
-    text_column: str = "text",
+    text_column: str | None = None,
     targets: Targets | None = None,
     target_column: str | None = None,
     aspects: Sequence[str] | None = None,
@@ -83,13 +90,14 @@ def added_columns(
     *,
     every: bool = False,
     implied: bool | None = None,
+    exclusive: bool = False,
 ) -> AddedColumns:
     """Return what `predict_frame` adds to a frame of any library, by its columns' `names` and each `column`'s cells."""
     if layout not in ("long", "wide"):
         raise DataError(f"layout is {layout!r}; expected 'long' or 'wide'")
-    for name in (text_column, target_column):
-        if name is not None and name not in names:
-            raise DataError(f"the frame has no column {name!r}; it has: {', '.join(map(str, names))}")
+    words = [name for name in names if isinstance(name, str)]
+    require_columns("the frame", words, (text_column, target_column))
+    text_column = text_column or _text_column(words, column, target_column)
     implied = predictor.implied if implied is None else implied
     texts = ["" if is_missing(value) else cast("str", value) for value in column(text_column)]
     own: list[list[str] | list[Target]] | None = None
@@ -99,7 +107,9 @@ def added_columns(
         if layout == "wide" and any(len(listed) > 1 for listed in own):
             raise DataError(f"the wide layout takes one target a row, but {target_column!r} has more; use 'long'")
     shared = targets if targets is None or isinstance(targets, Mapping) else cast("list[str]", list(targets))
-    predictions = predictor.predict_many(texts, shared, aspects, targets_of_each=own, implied=implied)
+    predictions = predictor.predict_many(
+        texts, shared, aspects, targets_of_each=own, implied=implied, exclusive=exclusive
+    )
     pairs = list(predictor.choose_aspects(aspects))
     if own is None:
         opinions = predictor.predict("", shared, aspects, implied=implied).opinions
@@ -109,6 +119,17 @@ def added_columns(
     if clash:
         raise DataError(f"the frame has a column {clash[0]!r} already; rename it first")
     return added
+
+
+def _text_column(names: Sequence[str], column: Callable[[str], Iterable[object]], taken: str | None) -> str:
+    if "text" in names:
+        return "text"
+    cells = [[None if is_missing(value) else value for value in islice(column(name), _FIRST)] for name in names]
+    guess = guess_text_column([dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True)], (taken,))
+    if guess is None:
+        raise DataError(f"the frame has no column 'text'; it has {list_columns(names)}", code="no_text_column")
+    warnings.warn(f"the frame's texts are taken from the column {guess!r}", DataWarning, stacklevel=4)
+    return guess
 
 
 def _long(predictions: Iterator[Prediction], labels: Sequence[str], *, every: bool) -> AddedColumns:

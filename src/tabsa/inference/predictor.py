@@ -1,5 +1,6 @@
 """The one Predictor: it serves the command line, the service, the batch job and the benchmarks."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -11,15 +12,16 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tabsa.checkpoint.model_folder import DEFAULT, ModelFolder, PrecisionChoice, open_folder
-from tabsa.encoding.answers import PassageAnswer, keep_strongest
+from tabsa.checkpoint.model_folder import DEFAULT, ModelFolder, PrecisionChoice, open_folder, shipped_models
+from tabsa.encoding.answers import PassageAnswer, exclusive_answers, keep_strongest
 from tabsa.encoding.passages import Passage
-from tabsa.errors import DataError
+from tabsa.errors import DataError, DataWarning
 from tabsa.inference.explaining import explain_answer
 from tabsa.inference.results import PredictedOpinion, Prediction
 from tabsa.models.registry import system_of
 from tabsa.schema import UNNAMED, Target
-from tabsa.text.aspects import clean_aspects
+from tabsa.text.aspects import clean_aspects, overlap_note, rivals
+from tabsa.text.languages import looks_foreign
 from tabsa.text.targets import TargetFinder, all_targets
 from tabsa.text.tokens import ordered_mentions
 
@@ -54,6 +56,7 @@ class Predictor:
         aspects: Sequence[str] | None = None,
         *,
         implied: bool | None = None,
+        exclusive: bool = False,
     ) -> Prediction:
         """Answer every target-aspect pair of one text, with what explains it.
 
@@ -66,8 +69,13 @@ class Predictor:
             implied: take a name that the text does not mention as that of what the text is about: the whole text is
                 read for it. A `Target` says for itself whether it is `implied`. None is what the model was trained for
                 (`Predictor.implied`).
+            exclusive: aspects exclude each other, those that share a word, or all where no two do: of such that a
+                target is judged on, the likeliest keeps its opinion, and the others are `none`.
         """
-        (prediction,) = self.predict_many([text], targets, aspects, implied=implied, explain=True)
+        if self.english_only and looks_foreign(text):
+            note = "the text looks like another language than English, and the model has learnt from English alone"
+            warnings.warn(f"{note}: its answer means little", DataWarning, stacklevel=2)
+        (prediction,) = self.predict_many([text], targets, aspects, implied=implied, exclusive=exclusive, explain=True)
         return prediction
 
     def predict_many(
@@ -79,6 +87,7 @@ class Predictor:
         targets_of_each: Iterable[Targets] | None = None,
         aspects_of_each: Iterable[Sequence[str] | None] | None = None,
         implied: bool | None = None,
+        exclusive: bool = False,
         explain: bool = False,
     ) -> Iterator[Prediction]:
         """Answer the same for many texts, lazily and in order; texts of like length are read together.
@@ -94,7 +103,7 @@ class Predictor:
             wanted: Iterable[tuple[str, ...]] = repeat(self.choose_aspects(aspects))
         else:
             wanted = map(self.choose_aspects, aspects_of_each)
-        return self._answers(paired(texts, finders, wanted), explain)
+        return self._answers(paired(texts, finders, wanted), explain, exclusive)
 
     def finders(
         self, targets: Targets | None, targets_of_each: Iterable[Targets] | None, implied: bool | None
@@ -137,14 +146,15 @@ class Predictor:
         return tuple(dict.fromkeys(aspects))
 
     def _answers(
-        self, texts: Iterator[tuple[str, "RequestedTargets", tuple[str, ...]]], explain: bool
+        self, texts: Iterator[tuple[str, "RequestedTargets", tuple[str, ...]]], explain: bool, exclusive: bool
     ) -> Iterator[Prediction]:
         """Answer a window of texts at a time: cut into passages, read together, put together again."""
         while window := [self.query(text, finder, aspects) for text, finder, aspects in islice(texts, _WINDOW)]:
             cut = [(passage, item.aspects) for item in window for passage in item.passages]
             answers = iter(self.read([passage for passage, _ in cut], [own for _, own in cut], explain=explain))
             for item in window:
-                yield self.prediction(item, list(islice(answers, len(item.passages))), explain=explain)
+                own = list(islice(answers, len(item.passages)))
+                yield self.prediction(item, own, explain=explain, exclusive=exclusive)
 
     def query(self, text: str, finder: "RequestedTargets", aspects: tuple[str, ...]) -> Query:
         """Cut a text into what is read of it for its targets."""
@@ -160,7 +170,9 @@ class Predictor:
         """Answer passages of any texts, read together; nothing depends on what is read beside it."""
         return self.engine.read_passages(passages, aspects_of_each, gates=explain)
 
-    def prediction(self, item: Query, answers: Sequence[PassageAnswer], *, explain: bool = False) -> Prediction:
+    def prediction(
+        self, item: Query, answers: Sequence[PassageAnswer], *, explain: bool = False, exclusive: bool = False
+    ) -> Prediction:
         """Return what comes of a text, from the answers of each of its passages."""
         aspects = item.aspects
         best = _strongest(item.passages, answers)
@@ -169,6 +181,7 @@ class Predictor:
         opinions = []
         for name in item.names:
             table = best.get(name, silent)
+            table = exclusive_answers(table, rivals(aspects)) if exclusive else table
             for aspect, row, likeliest in zip(aspects, table.tolist(), table.argmax(1).tolist(), strict=True):
                 shares = dict(zip(self.labels, row, strict=True))
                 opinions.append(PredictedOpinion(name, aspect, self.labels[likeliest], shares))
@@ -188,6 +201,15 @@ class Predictor:
     def open_aspects(self) -> bool:
         """An aspect may be any words; where not, it is one of `aspects`."""
         return self.system.open_aspects
+
+    def overlap(self, aspects: Sequence[str]) -> str:
+        """Return a note on aspects that share words, unless the model has learnt these, or knows no others; or ""."""
+        return "" if not self.open_aspects or set(aspects) <= {*self.aspects} else overlap_note(aspects)
+
+    @property
+    def english_only(self) -> bool:
+        """The model is in the package, or a reader: their encoder, and the models' labels, are English."""
+        return self.open_aspects or self.folder.path in shipped_models().values()
 
     @property
     def gated(self) -> bool:

@@ -242,7 +242,7 @@ class Prediction:
         rows = "".join(
             f"<tr><td>{html.escape(o.target)}</td><td>{html.escape(o.aspect)}</td>"
             f'<td style="color:{_COLOURS.get(o.polarity, "inherit")}">{html.escape(o.polarity)}</td>'
-            f"<td>{o.confidence:.0%}</td></tr>"
+            f"<td>{int(100 * o.confidence + 0.5)}%</td></tr>"
             for o in self.for_people().found()
         )
         head = "<tr><th>target</th><th>aspect</th><th>polarity</th><th>confidence</th></tr>"

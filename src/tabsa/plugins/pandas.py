@@ -19,7 +19,7 @@ class PandasOpinions:
 
     def score(
         self,
-        text_column: str = "text",
+        text_column: str | None = None,
         targets: Targets | None = None,
         *,
         model: Predictor | str | Path | None = None,
@@ -28,11 +28,12 @@ class PandasOpinions:
         """Return the opinions in a column of texts, beside the frame's own columns and under its own index.
 
         Args:
-            text_column: the column of the texts; a missing text has no opinions.
+            text_column: the column of the texts; by default `text`, or the one with most words, which a warning names.
+                A missing text has no opinions.
             targets: who may be judged, the same for every row: names, or names with their aliases.
             model: what `tabsa.load` takes, or a model that was loaded; by default the one in the box.
             **options: the others of `tabsa.inference.frames.predict_frame`: `target_column`, `aspects`, `layout`,
-                `every` and `implied`.
+                `every`, `implied` and `exclusive`.
 
         Raises:
             DataError: a column is missing or in the way, or a text or target is of the wrong kind.

@@ -19,7 +19,7 @@ class PolarsOpinions:
     def __init__(self, frame: pl.DataFrame) -> None:
         self._frame = frame
 
-    def score(self, text_column: str = "text", targets: Targets | None = None, **options: Any) -> pl.DataFrame:
+    def score(self, text_column: str | None = None, targets: Targets | None = None, **options: Any) -> pl.DataFrame:
         """Return the opinions in a column of texts; arguments and columns are those of `tabsa.plugins.pandas`."""
         frame, model = self._frame, options.pop("model", None)
         with _LOCK:

@@ -84,7 +84,8 @@ class TabsaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self._take(base, None)
         place = TemporaryDirectory(prefix="tabsa-")
         data = labelled_rows(rows, [names[number] for number in numbers])
-        return self._take(tabsa.train(data, Path(place.name) / "model", base=self.base, epochs=self.epochs), place)
+        out = Path(place.name) / "model"
+        return self._take(tabsa.train(data, out, base=self.base, epochs=self.epochs, callbacks=()), place)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """Return the probability of each class, (rows, classes), among the labels that `fit` saw."""

@@ -8,11 +8,11 @@ from typing import Final
 from tabsa.errors import DataError, OutputError
 from tabsa.inference.predictor import Predictor
 from tabsa.inference.suggesting import MarkedText, Suggestion, suggest_of
-from tabsa.scoring.request import Request, RowQuestions, find_columns
+from tabsa.scoring.request import Request, RowQuestions, find_columns, guessed_text
 from tabsa.scoring.scorer import chunks
 from tabsa.scoring.single import open_input
 from tabsa.tables.fields import is_whole
-from tabsa.tables.reading import Row, Values, read_rows
+from tabsa.tables.reading import Row, Values, read_rows, warn_of_guess
 from tabsa.tables.writing import check_table_name, write_table
 
 _DIGITS: Final = 4  # of a probability: for the eye
@@ -84,7 +84,10 @@ def _texts(
             rows = [row for row in chunk if isinstance(row, Row) and is_whole(row.values)]
             counts.rows += len(chunk)
             counts.unread += len(chunk) - len(rows)
-            columns = columns or (find_columns(source, rows, request) if rows else None)
+            if columns is None and rows:
+                columns = find_columns(source, rows, request)
+                if line := guessed_text(source, columns, request):
+                    warn_of_guess(line)
             on_progress(1.0 if file.closed else file.tell() / max(1, size))
             for row in rows:
                 try:

@@ -33,6 +33,7 @@ class Request:
     # A text that does not name a target is taken to be about it; None: as the model was trained.
     implied: bool | None = None
     aspects: Sequence[str] | None = None  # as for `Predictor.predict`; the model's own by default
+    exclusive: bool = False  # the aspects exclude each other, as for `Predictor.predict`
     text_column: str | None = None  # by default `text`, or the column with most words
     id_column: str | None = None  # "id" by default, if there is one
     layout: Layout = Layout.WIDE
@@ -79,6 +80,12 @@ def find_columns(path: Path, rows: Sequence[Row], request: Request) -> TableColu
     if text is None:
         raise DataError(f"{path} has no column 'text', only: {list_columns(names)}", code="no_text_column")
     return TableColumns(names, text, identity)
+
+
+def guessed_text(path: Path, columns: TableColumns, request: Request) -> str:
+    """Return a line on the column of texts where it was guessed; otherwise ""."""
+    named = columns.text in ("text", request.text_column)
+    return "" if named else f"{path}: texts are taken from the column {columns.text!r}"
 
 
 class RowQuestion(NamedTuple):

@@ -1,5 +1,6 @@
 """Chunks of rows to bytes of results."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -10,15 +11,18 @@ from tabsa.inference.predictor import Predictor
 from tabsa.inference.results import Prediction
 from tabsa.schema import NONE, UNSURE
 from tabsa.scoring.layouts import Item, LongLayout, WideLayout
-from tabsa.scoring.request import Layout, Request, RowQuestions, TableColumns, find_columns
+from tabsa.scoring.request import Layout, Request, RowQuestions, TableColumns, find_columns, guessed_text
 from tabsa.tables.fields import is_whole
 from tabsa.tables.outputs import Counts
 from tabsa.tables.reading import BadRow, Row, Values, warn_of_guess
 from tabsa.tables.writing import ArrowEncoder, RowEncoder, dump_json
+from tabsa.text.languages import looks_foreign
 from tabsa.text.sentences import split_sentences
 
 _CHUNK_CELLS: Final = 500_000  # new ones; where the output is very wide, a chunk has fewer rows for it
 _CHUNK_CHARACTERS: Final = 4_000_000  # ends a chunk before its rows do, so that long texts do not fill the memory
+_LOOKED_AT: Final = 500  # names, for those that are parts of others
+_LONG_TEXT: Final = 5  # words; shorter texts repeat by chance
 _SHOWN: Final = 2000  # characters of a line that could not be read
 
 
@@ -78,8 +82,9 @@ class Scorer:
             return
         request, labels = self._request, self._predictor.labels
         columns = self.table_columns = find_columns(self._source, rows, request)
-        if columns.text not in ("text", request.text_column):
-            self._on_guess(f"{self._source}: texts are taken from the column {columns.text!r}")
+        for line in (guessed_text(self._source, columns, request), *self._doubts(rows, columns)):
+            if line:
+                self._on_guess(line)
         if request.layout is Layout.LONG:
             nested = self._suffix in (".jsonl", ".ndjson")
             self._layout = LongLayout(request, columns, self._aspects, labels, nested=nested)
@@ -96,6 +101,22 @@ class Scorer:
         else:
             self.encoder = RowEncoder(self._suffix, names, added, escape_formulas=request.escape_formulas)
         self.settled = True
+
+    def _doubts(self, rows: Sequence[Row], columns: TableColumns) -> Iterator[str]:
+        """Find what makes a table's answers doubtful, by its first rows: better said before hours are spent."""
+        if not self._request.exclusive and (note := self._predictor.overlap(self._aspects)):
+            yield note
+        names = sorted(self._request.targets or (), key=len)
+        for place, name in enumerate(names[:_LOOKED_AT]):
+            inside = re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE)
+            if longer := next(filter(inside.search, names[place + 1 : _LOOKED_AT]), None):
+                yield f"the name {name!r} is part of {longer!r}: where a text has the longer one, only that is judged"
+                break
+        column = self._request.target_column
+        asked = [(str(row.values.get(columns.text) or ""), str(row.values.get(column or ""))) for row in rows]
+        asked = [one for one in asked if len(one[0].split()) >= _LONG_TEXT]
+        if repeated := len(asked) - len(set(asked)):
+            yield f"{self._source}: {repeated:,} of the first {len(rows):,} texts are there twice; each counts again"
 
     def score(self, chunk: Sequence[Row | BadRow]) -> tuple[bytes, bytes, Counts]:
         """Return the results of a chunk as bytes, and the rejects."""
@@ -117,11 +138,14 @@ class Scorer:
         counts = Counts(rows=len(chunk), scored=len(items), rejected=len(rejected))
         counts.first_reason = f"row {rejected[0].row.number}: {rejected[0].reason}" if rejected else ""
         counts.named = sum(any(target.mentions for target in item.question.read_for) for item in items)
+        if self._predictor.english_only:
+            counts.foreign = sum(looks_foreign(item.question.text) for item in items)
         read = [item.question for item in items if item.question.read_for]
         predictions = self._predictor.predict_many(
             [question.text for question in read],
             aspects=self._aspects,
             targets_of_each=[question.read_for for question in read],
+            exclusive=self._request.exclusive,
             explain=self._request.evidence,
         )
         results: list[Values] = []

@@ -26,19 +26,20 @@ FORMAT: Final = "tabsa score 6"
 
 @dataclass(slots=True)
 class Counts:
-    """Rows read, scored and rejected, opinions (`none` is not one), unsure ones, scored rows that name a target."""
+    """Rows read, scored and rejected, opinions found (`none` is not one), and scored rows of two kinds."""
 
     rows: int = 0
     scored: int = 0
     rejected: int = 0
     opinions: int = 0
-    unsure: int = 0
-    named: int = 0
+    unsure: int = 0  # of the opinions
+    named: int = 0  # that name a target
+    foreign: int = 0  # that are in a language that the model does not read
     first_reason: str = ""  # of the first row that was rejected
 
     def add(self, other: "Counts") -> None:
         """Count what was done in another chunk, too."""
-        for name in ("rows", "scored", "rejected", "opinions", "unsure", "named"):
+        for name in ("rows", "scored", "rejected", "opinions", "unsure", "named", "foreign"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.first_reason = self.first_reason or other.first_reason
 

@@ -1,9 +1,11 @@
 """Aspects in the user's words: what a wording may be, lists of them by name, and lists in files."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 from unicodedata import category
@@ -25,6 +27,8 @@ _LISTS: Final = {
 LISTS: Final[Mapping[str, tuple[str, ...]]] = {name: tuple(words.split(", ")) for name, words in _LISTS.items()}
 # What a model with open aspects is asked where nobody says more: broad enough for a shop, a phone and a landlord.
 EVERYDAY: Final = LISTS["everyday"]
+_WORDS: Final = re.compile(r"[^\W_]+")
+_SMALL: Final = frozenset(["of", "the", "and", "or", "a", "an", "in", "on", "to", "for", "with"])  # tell nothing
 _COMMENT = re.compile(r"(?:^|\s)#(?:\s.*)?$|^\s*#.*$")
 
 
@@ -68,6 +72,42 @@ def aspects_in(written: str) -> tuple[str, ...]:
     if near := get_close_matches(name.lower(), LISTS, n=1, cutoff=0.8):
         raise DataError(f"there is no list of aspects '{name}'; did you mean '{near[0]}'?", code="no_aspect_list")
     return clean_aspects(part for part in name.split(",") if part.strip())
+
+
+def _having(aspects: Iterable[str]) -> dict[str, list[int]]:
+    """Return the words that several wordings share, each with the numbers of these."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for number, aspect in enumerate(aspects):
+        for word in dict.fromkeys(word.removesuffix("s") for word in _WORDS.findall(aspect.casefold())):
+            found[word].append(number)
+    return {word: numbers for word, numbers in found.items() if len(numbers) > 1 and word not in _SMALL}
+
+
+@lru_cache(maxsize=64)
+def rivals(aspects: tuple[str, ...]) -> tuple[frozenset[int], ...]:
+    """Return for each of several categories the numbers of those that exclude it: that share a word with it.
+
+    Where no two share one, each excludes all others.
+    """
+    shared = _having(aspects).values() or [range(len(aspects))]
+    every = range(len(aspects))
+    return tuple(frozenset(other for own in shared if one in own for other in own) - {one} for one in every)
+
+
+def overlap_note(aspects: Iterable[str]) -> str:
+    """Return a line on wordings that share words, where at least three or half of all do; otherwise ""."""
+    names = list(dict.fromkeys(aspects))
+    shared = _having(names)
+    sharing = {number for numbers in shared.values() for number in numbers}
+    if not sharing or len(sharing) < min(3, len(names) / 2):
+        return ""
+    most = max(shared.values(), key=len)
+    shown = ", ".join(repr(names[number]) for number in most[:3]) + (", ..." if len(most) > 3 else "")
+    return (
+        f"{len(sharing):,} of {len(names):,} aspects share words ({shown}), and a model that has not learnt what sets "
+        "them apart sees opinions on several at once: train it on labels, name them by what differs, or say that they "
+        "exclude each other with --exclusive (in Python exclusive=True)"
+    )
 
 
 def without_comment(line: str) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tabsa.encoding.answers import PresenceCalibration
+from tabsa.encoding.answers import PresenceCalibration, among_labels
 from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import PiecePassage
 from tabsa.encoding.questions import AspectTable, Questions, answers_of, encode_questions
@@ -155,7 +155,8 @@ class FrozenEncoderTrainer(Loop[list[Rows]]):
     """Fine-tunes on cached features; one seed a fold.
 
     `gold` is of every question of the dataset, -1 where no fold holds its text. `calibration` is that of the model that
-    it starts from: what is learnt, and judged, is what comes behind it.
+    it starts from: what is learnt, and judged, is what comes behind it. Figures are, as a report's are, of answers that
+    have only labels that are `present` in the data, of all `labels`; without these, of the answers as they are.
     """
 
     model: FrozenEncoderReader
@@ -169,7 +170,10 @@ class FrozenEncoderTrainer(Loop[list[Rows]]):
         folds: Sequence[Fold],
         calibration: PresenceCalibration,
         device: str = "cpu",
+        labels: tuple[str, ...] = (),
+        present: tuple[str, ...] = (),
     ) -> None:
+        self.labels, self.present = labels, present
         self.features, self.gold, self.folds, self.calibration = features, gold, tuple(folds), calibration
         self.texts = max(len(fold.learnt) for fold in folds)
         self.updates = -(-self.texts // config.training.batch_size)
@@ -244,7 +248,8 @@ class FrozenEncoderTrainer(Loop[list[Rows]]):
         self.answers = answers_of(data, len(self.gold), encoded)
         held = self.gold >= 0
         loss = float(_losses(self.gold[held], self.answers[held]).mean())
-        metrics = question_metrics(self.gold[held], self.answers[held])
+        shown = among_labels(self.answers[held], self.labels, self.present) if self.labels else self.answers[held]
+        metrics = question_metrics(self.gold[held], shown)
         figures: Figures = {"questions": {**metrics, "log_loss": loss}}
         return [(figures, one) for one in finite]
 

@@ -25,11 +25,12 @@ from tabsa.config import read_toml
 from tabsa.datasets.checking import any_named, mostly_implied
 from tabsa.datasets.loading import load
 from tabsa.datasets.selection import ALL, stratified_parts
-from tabsa.encoding.answers import PresenceCalibration, restrict_labels
+from tabsa.encoding.answers import PresenceCalibration, among_labels, restrict_labels
 from tabsa.encoding.pieces import PieceReader
 from tabsa.encoding.questions import answers_of
 from tabsa.errors import ConfigError, DataError
 from tabsa.evaluation.calibration import fit_presence_calibration
+from tabsa.evaluation.metrics import question_metrics
 from tabsa.evaluation.report import Report
 from tabsa.evaluation.report import evaluate as score
 from tabsa.models.export import export
@@ -41,7 +42,7 @@ from tabsa.models.registry import system_of
 from tabsa.pages.evaluation_page import write_evaluation
 from tabsa.schema import MIXED, NONE, Dataset
 from tabsa.training.cached_features import FrozenEncoderReader, FrozenEncoderTrainer, cache_features, folds_of
-from tabsa.training.loop import Figures, Loop, plain
+from tabsa.training.loop import Figures, Loop, opinion_f1, plain
 from tabsa.training.model_card import model_card
 from tabsa.training.question_data import prepare_datasets
 from tabsa.training.question_training import ReaderTrainer, probabilities_of
@@ -178,8 +179,14 @@ def begin(config: RunConfig, texts: LabelledTexts, run: Run = _UNSAVED) -> FineT
         config = _sized(config, max(len(fold.learnt) for fold in folds))
         model = frozen_model(base, labels, config.training.seed, len(folds), config.model.dropout)
         calibration = PresenceCalibration(**(base.config.calibration or {}))
-        trainer = FrozenEncoderTrainer(config, features, _gold(texts, labels), model, folds, calibration, run.device)
+        gold, present = _gold(texts, labels), texts.data.labels
+        trainer = FrozenEncoderTrainer(
+            config, features, gold, model, folds, calibration, run.device, labels=labels, present=present
+        )
     start = trainer.progress.best_figures[0]
+    if isinstance(trainer, ReaderTrainer):  # whose own figures are not calibrated, as the base's answers are
+        calibration = PresenceCalibration(**(base.config.calibration or {}))
+        start = _figures(trainer, np.asarray(calibration.apply(_held_answers(trainer)), np.float64))
     if minutes := config.fine_tuning.minutes:
         _fit_into(trainer, 60 * minutes - (time.monotonic() - started))
     return FineTuning(base, texts, labels, trainer, start)
@@ -306,14 +313,29 @@ def _finished_full(tuning: FineTuning, trainer: ReaderTrainer) -> Tuned:
     """The same, calibrated on the texts that were held out where these have enough opinions."""
     held, base = trainer.prepared.held[0], tuning.base
     trainer.put(trainer.best)
-    answers = answers_of(held.data, len(held.gold), probabilities_of(trainer.model, trainer.prepared, held.data)[0])
+    answers = _held_answers(trainer)
     epoch, labelled = trainer.progress.best_epoch[0], held.gold >= 0
-    calibration = PresenceCalibration(**(base.config.calibration or {}))
+    calibration = before = PresenceCalibration(**(base.config.calibration or {}))
     if epoch and int((held.gold > 0).sum()) >= _FEW:
         calibration = fit_presence_calibration(held.gold[labelled], answers[labelled])
-    weights = {name: tensor.detach()[0].cpu().numpy() for name, tensor in trainer.best.items()}
     after = np.asarray(calibration.apply(answers), np.float64)
+    if epoch and opinion_f1(_figures(trainer, after)) < opinion_f1(tuning.start):
+        load_weights(trainer.model, start_weights(base, tuning.labels))
+        epoch, calibration, trainer.best = 0, before, trainer.weights()
+        after = np.asarray(calibration.apply(_held_answers(trainer)), np.float64)
+    weights = {name: tensor.detach()[0].cpu().numpy() for name, tensor in trainer.best.items()}
     return Tuned(base.config.model, weights, asdict(calibration), epoch, after)
+
+
+def _held_answers(trainer: ReaderTrainer) -> NDArray[Any]:
+    """The model's answers to the texts that were held out, not calibrated."""
+    held = trainer.prepared.held[0]
+    return answers_of(held.data, len(held.gold), probabilities_of(trainer.model, trainer.prepared, held.data)[0])
+
+
+def _figures(trainer: ReaderTrainer, answers: NDArray[np.float64]) -> Figures:
+    held, labels = trainer.prepared.held[0], trainer.prepared.labels
+    return {"questions": question_metrics(held.gold, among_labels(answers, labels, held.labels))}
 
 
 def _finish(tuning: FineTuning, tuned: Tuned, out: Path, run: RunFolder) -> Fitted:
@@ -334,7 +356,8 @@ def _finish(tuning: FineTuning, tuned: Tuned, out: Path, run: RunFolder) -> Fitt
         notes.append("training was not surely better than not training, so the base is kept as it was")
     elif losses[0] is not None and losses.get(epoch) is not None:
         change = f"{losses[0]:.3f} before, {losses[epoch]:.3f} after"
-        notes.append(f"the epoch was chosen by the loss on held-out answers: {change}")
+        chosen = "the epoch was chosen by the loss on held-out answers, of those with no lower opinion F1 than the base"
+        notes.append(f"{chosen}: {change}")
     if epoch and epoch == history[-1]["epoch"] and not any(tuning.trainer.progress.stopped):
         notes.append("still improving at the last epoch: more epochs or minutes may help")
     about = f"{'cross-validation over' if tuning.texts.crossed else 'held out:'} {len(held.examples):,} texts"

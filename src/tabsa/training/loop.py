@@ -107,6 +107,8 @@ class Loop(ABC, Generic[Batch]):
         self.progress = TrainingProgress([-1.0] * count, [0] * count, [{} for _ in seeds], [False] * count)
         self.best = self.weights()
         self.ema = self.weights() if training.ema else {}
+        self.floors = [0.0] * count  # a seed's opinion F1 before training, where it must improve
+        self.scoring = 0.0  # seconds that a validation takes, where it is known
         self.limit = 0  # updates after which a run ends, whatever its epochs; 0: none
 
     def seed_generators(self) -> None:
@@ -194,10 +196,13 @@ class Loop(ABC, Generic[Batch]):
                 tensor.copy_(weights[name])
 
     def must_improve(self) -> None:
-        """Count the start as the best so far."""
+        """Count the start as the best so far; what finds opinions worse never takes its place, whatever its loss."""
+        started = time.perf_counter()
         for number, (figures, _) in enumerate(self.score()):
+            self.floors[number] = opinion_f1(figures)
             self.progress.best[number] = selected(figures, self.config.training.select)
             self.progress.best_figures[number] = figures
+        self.scoring = time.perf_counter() - started
 
     def validate(self, loss: list[float], seconds: float) -> Validation:
         """Score every seed on dev, and save each one's best state; a seed that is no longer finite stops.
@@ -211,6 +216,7 @@ class Loop(ABC, Generic[Batch]):
         for number, (found, finite) in enumerate(self.score()):
             score = float(progress.epoch) if training.select == "last" else selected(found, training.select)
             better = finite and not progress.stopped[number] and score > progress.best[number]
+            better &= opinion_f1(found) >= self.floors[number]
             if better:
                 progress.best[number], progress.best_epoch[number] = score, progress.epoch
                 progress.best_figures[number] = found
@@ -289,6 +295,12 @@ def selected(figures: Figures, metric: Selection) -> float:
         names = [("questions", "opinion_f1")]
     values = [figures[family][name] for family, name in names]
     return sum(0.0 if math.isnan(value) else value for value in values) / len(values)
+
+
+def opinion_f1(figures: Figures) -> float:
+    """The figure to look at first; 0 where it is not defined, or of a system that has other figures."""
+    value = figures.get("questions", {}).get("opinion_f1", 0.0)
+    return 0.0 if math.isnan(value) else value
 
 
 def plain(figures: Figures) -> dict[str, dict[str, float | None]]:
