@@ -14,7 +14,7 @@ label. It says nothing of the polarity where it says `none`, so `polarity_accura
 import json
 import random
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,19 +66,16 @@ def right_answer(data: Dataset, example: Example) -> str:
     return json.dumps(answer, ensure_ascii=False)
 
 
-def shots(data_dir: Path | None, count: int) -> Messages:
-    """Examples that are short and have an opinion, one a domain."""
-    train = load("everyday", "train", data_dir)
-    order = random.Random(29).sample(list(train.examples), len(train.examples))
+def shots(train: Dataset, count: int, labels: Sequence[str]) -> Messages:
+    """Examples that are short, have an opinion and no label but `labels`, one a domain."""
     found: dict[str, Example] = {}
-    for example in order:
-        questions = len(example.targets) * len(aspects_of(train, example))
-        if example.opinions and questions <= 8 and len(example.text.split()) <= 40:
+    for example in random.Random(29).sample(list(train.examples), len(train.examples)):
+        short = len(example.targets) * len(aspects_of(train, example)) <= 8 and len(example.text.split()) <= 40
+        if example.opinions and short and {one.polarity for one in example.opinions} <= set(labels):
             found.setdefault(example.tags["domain"], example)
-    chosen = list(found.values())[:count]
     return [
         message
-        for example in chosen
+        for example in list(found.values())[:count]
         for message in (
             {"role": "user", "content": question(train, example)},
             {"role": "assistant", "content": right_answer(train, example)},
@@ -118,19 +115,20 @@ def engine(path: Path, threads: int) -> tuple[str, Ask]:
 class Reader:
     """Asks, reads the answers, counts what cannot be read."""
 
-    def __init__(self, ask: Ask, examples: Messages) -> None:
-        self.ask, self.examples = ask, examples
+    def __init__(self, ask: Ask, train: Dataset | None, examples: int) -> None:
+        self.ask, self.train, self.examples = ask, train, examples
         self.counts: dict[str, Any] = {}
 
     def answer(self, data: Dataset) -> Probabilities:
         """One text after the other."""
         self.counts = {"failures": 0, "pairs_left_out": 0, "labels_unknown": 0}
-        return rows(data, [scores for example in data.examples for scores in self.one(data, example)])
+        before = shots(self.train, self.examples, data.labels) if self.train else []
+        return rows(data, [scores for example in data.examples for scores in self.one(data, example, before)])
 
-    def one(self, data: Dataset, example: Example) -> Iterator[dict[str, float]]:
+    def one(self, data: Dataset, example: Example, before: Messages) -> Iterator[dict[str, float]]:
         """The labels of a text's questions."""
         labels = "\n".join(f'- "{label}": {MEANINGS[label]}' for label in data.labels)
-        messages = [{"role": "system", "content": TASK.format(labels=labels)}, *self.examples]
+        messages = [{"role": "system", "content": TASK.format(labels=labels)}, *before]
         messages.append({"role": "user", "content": question(data, example)})
         aspects = aspects_of(data, example)
         said = self.ask(messages, 60 + 20 * len(example.targets) * (1 + len(aspects)))
@@ -171,7 +169,8 @@ def main() -> None:
         join(args.join, args.gguf)
         return
     package, ask = engine(args.gguf, args.threads)
-    reader = Reader(ask, [] if args.one or not args.examples else shots(args.data_dir, args.examples))
+    train = load("everyday", "train", args.data_dir) if args.examples and not args.one else None
+    reader = Reader(ask, train, args.examples)
     name = f"llm-{args.examples}"
     about = f"Qwen2.5-Coder-1.5B-Instruct in four bits by llama.cpp, {args.examples or 'no'} examples in the prompt"
     measure(System(name, about, reader.answer, [package], [args.gguf], lambda: reader.counts), args, engine=package)

@@ -80,7 +80,11 @@ def pairs(data: Dataset, template: str) -> Iterator[tuple[str, str]]:
     for example, target, aspect, _ in data.questions():
         of = "" if target.implied or not target.name else f" of {target.name}"
         for hypothesis in WORDINGS[template]:
-            named = {"aspect": wording(aspect), "of": of, "target": target.name or "it"}
+            named = {
+                "aspect": wording(aspect).replace("overall", "overall impression"),
+                "of": of,
+                "target": target.name or "it",
+            }
             yield example.text, hypothesis.format(**named)
 
 
