@@ -272,7 +272,7 @@ _ALTERNATIVES = {
     "pair": "pair classifier (bge-small), trained on `everyday` on this CPU",
     "llm-8": "language model, 1.5 billion in four bits, eight examples",
     "llm-0": "the same, no examples",
-    "nli": "zero-shot NLI (DeBERTa-v3-xsmall's shape, int8)",
+    "nli": "zero-shot NLI (DeBERTa-v3-xsmall's shape, int8, two classes)",
     "setfit": "SetFit for aspects (bge-small)",
     "vader": "VADER, a lexicon",
 }

