@@ -33,9 +33,12 @@ class Pairs:
     def __init__(self, folder: Path, encoder: Path) -> None:
         self.tokenizer = Tokenizer.from_file(str(encoder / "tokenizer.json"))
         self.tokenizer.no_padding()
+        names = dict(enumerate(LABELS))
         self.model: Any = AutoModelForSequenceClassification.from_pretrained(
-            folder, num_labels=len(LABELS), dtype=torch.float32
+            folder, id2label=names, label2id={label: n for n, label in names.items()}, dtype=torch.float32
         )
+        if self.model.config.num_labels != len(LABELS):
+            raise ValueError(f"{folder} has {self.model.config.num_labels} labels; expected {', '.join(LABELS)}")
 
     def tokens(self, data: Dataset, longest: int) -> list[Tokens]:
         """Of each question."""
