@@ -285,6 +285,76 @@ def instead(results: Path) -> str | None:
     return "\n".join(lines)
 
 
+# Systems of benchmarks/results/alternatives.json, as they are called in tables.
+_ALTERNATIVES = {
+    "reader": "**`reader`**, in the box",
+    "places": "`places`, in the box",
+    "pair": "pair classifier (bge-small), trained on `everyday` on this CPU",
+    "llm-8": "language model, 1.5 billion in four bits, eight examples",
+    "llm-0": "the same, no examples",
+    "nli": "zero-shot NLI (DeBERTa-v3-xsmall's shape, int8, two classes)",
+    "setfit": "SetFit for aspects (bge-small)",
+    "vader": "VADER, a lexicon",
+}
+_SHORTER = ("reader", "pair", "llm-8", "nli", "vader")
+_FIRST = ("opinion_f1", "polarity_of_found", "false_opinions")
+
+
+def _alternatives(results: Path) -> dict[str, Any]:
+    path = results.parents[1] / "benchmarks" / "results" / "alternatives.json"
+    return json.loads(path.read_text())["systems"] if path.exists() else {}  # type: ignore[no-any-return]
+
+
+def _cells(row: dict[str, float] | None, names: tuple[str, ...]) -> str:
+    return "–" if row is None else " / ".join(_percent(row[name]) for name in names)
+
+
+def _rate(value: float) -> str:
+    return f"{value:,.{0 if value >= 10 else 1}f}"
+
+
+def alternatives(part: str) -> Table:
+    """Every system on one `part` of the four sets: the sample that all were asked, or all of their texts."""
+
+    def table(results: Path) -> str | None:
+        found = _alternatives(results)
+        sets = ("everyday", "real", "mams", "sentihood")
+        head = ["F1 / polarity / false opinions, %", "`everyday`", "`real`", "MAMS", "Sentihood", "sentences a second"]
+        lines = [f"| {' | '.join([*head, 'MB', 'seconds to start'])} |", "|---" * 8 + "|"]
+        for name, title in _ALTERNATIVES.items():
+            if rows := found.get(name, {}).get(part):
+                entry, rate = found[name], rows.get("everyday") or rows["sentihood"]
+                cells = [_cells(rows.get(one), _FIRST) for one in sets] + [_rate(rate["sentences_per_second"])]
+                cells += [f"{entry['megabytes']:,}", f"{entry['start_seconds']:.1f}"]
+                lines.append(f"| {title} | {' | '.join(cells)} |")
+        return "\n".join(lines) if len(lines) > 2 else None
+
+    return table
+
+
+def alternatives_short(results: Path) -> str | None:
+    """Five of them for the front page, on the sample."""
+    found = _alternatives(results)
+    lines = ["| | F1, `everyday` | F1, `real` | sentences a second | MB installed |", "|---|---|---|---|---|"]
+    for name in _SHORTER:
+        if rows := found.get(name, {}).get("sample"):
+            cells = [_cells(rows.get(one), _FIRST[:1]) for one in ("everyday", "real")]
+            cells += [_rate(rows["everyday"]["sentences_per_second"]), f"{found[name]['megabytes']:,}"]
+            lines.append(f"| {_ALTERNATIVES[name]} | {' | '.join(cells)} |")
+    return "\n".join(lines) if len(lines) > 2 else None
+
+
+def entries(results: Path) -> str | None:
+    """Whoever answered all questions of `everyday` and `real`."""
+    names = ("opinion_f1", "presence_f1", "polarity_of_found", "false_opinions")
+    lines = ["| | `everyday`, test-unseen | `real`, test | made by |", "|---|---|---|---|"]
+    for name, entry in _alternatives(results).items():
+        if (rows := entry.get("all", {})).keys() >= {"everyday", "real"}:
+            cells = [_cells(rows[one], names) for one in ("everyday", "real")]
+            lines.append(f"| {_ALTERNATIVES.get(name, name)} | {' | '.join(cells)} | `{entry['command'].split()[1]}` |")
+    return "\n".join(lines) if len(lines) > 2 else None
+
+
 def compared(results: Path) -> str | None:
     """Our systems on Sentihood's test split, family `sun`, among published ones that read once a pair."""
     path, records = results / "table1.json", _records(results)
@@ -486,6 +556,10 @@ TABLES: dict[str, Table] = {
     "judge": judge,
     "instead": instead,
     "compared": compared,
+    "alternatives": alternatives("sample"),
+    "alternatives-all": alternatives("all"),
+    "alternatives-short": alternatives_short,
+    "entries": entries,
     "large tables": large_tables,
     "speed": speed,
     "gpu": gpu,
@@ -515,7 +589,7 @@ def filled(page: Path, results: Path = RESULTS) -> str:
 PAGES = (
     *(ROOT / page for page in ("README.md", "repro/README.md", "benchmarks/README.md")),
     *(ROOT / "docs" / page for page in ("cluster.md", "comparison.md")),
-    *(ROOT / "docs" / "results" / page for page in ("quality.md", "judge.md", "benchmarks.md")),
+    *(ROOT / "docs" / "results" / page for page in ("quality.md", "judge.md", "everyday.md", "benchmarks.md")),
 )
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def refused(path: Path) -> str:
 
 def test_what_is_written_reads_back_bit_for_bit(path: Path) -> None:
     write_predictions(path, DATA, PROBABILITIES)
-    assert np.array_equal(read_predictions(path, DATA), PROBABILITIES)
+    assert np.array_equal(read_predictions(path, DATA), PROBABILITIES.reshape(6, 3))
 
 
 def test_order_blank_lines_other_keys_and_the_kind_of_id_do_not_matter(path: Path) -> None:
@@ -62,20 +63,30 @@ def test_order_blank_lines_other_keys_and_the_kind_of_id_do_not_matter(path: Pat
         row["probabilities"] = dict(reversed(row["probabilities"].items()))
     write_rows(path, ["", *lines[:2], "  \t", *lines[2:], ""])
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n").decode().encode("utf-8-sig"))
-    assert np.array_equal(read_predictions(path, DATA), PROBABILITIES)
+    assert np.array_equal(read_predictions(path, DATA), PROBABILITIES.reshape(6, 3))
 
 
 def test_three_decimals_are_near_enough_to_one(path: Path) -> None:
     lines = rows()
     lines[0]["probabilities"] = {"none": 0.333, "positive": 0.333, "negative": 0.333}
     lines[1]["probabilities"] = {"none": 1.001, "positive": 0, "negative": 0}
-    assert read_predictions(write_rows(path, lines), DATA)[0, 0].tolist() == [0.333, 0.333, 0.333]
+    assert read_predictions(write_rows(path, lines), DATA)[0].tolist() == [0.333, 0.333, 0.333]
 
 
 def test_rows_on_skipped_aspects_are_passed_over(path: Path) -> None:
     write_rows(path, [*rows(), {"id": 7, "target": "A", "aspect": "food", "probabilities": {"good": 1}}])
-    assert np.array_equal(read_predictions(path, DATA, skip={"food"}), PROBABILITIES)
+    assert np.array_equal(read_predictions(path, DATA, skip={"food"}), PROBABILITIES.reshape(6, 3))
     assert refused(path) == "line 7: unknown aspect 'food'; expected one of price, safety"
+
+
+def test_a_text_with_aspects_of_its_own_has_rows_on_these_alone(path: Path) -> None:
+    first, second = DATA.examples
+    data = replace(DATA, examples=(replace(first, aspects=("price",)), second))
+    given = rows()
+    write_rows(path, [given[0], given[2], given[4], given[5]])
+    assert np.array_equal(read_predictions(path, data), PROBABILITIES.reshape(6, 3)[[0, 2, 4, 5]])
+    with pytest.raises(DataError, match=r"unknown aspect 'safety'; expected one of price$"):
+        read_predictions(write_rows(path, given), data)
 
 
 def setting(key: str, value: Any) -> Callable[[Row], Any]:

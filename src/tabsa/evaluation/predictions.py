@@ -21,27 +21,28 @@ _TOLERANCE: Final = 1e-3  # of a row's sum: room for figures rounded to three de
 
 
 def read_predictions(path: Path, dataset: Dataset, *, skip: Collection[str] = ()) -> NDArray[np.float64]:
-    """Read the probabilities in a file: (groups, aspects, labels), in the order of `dataset`; each row must be there.
+    """Read the probabilities in a file: (questions, labels), in the order of `Dataset.questions`; each must be there.
 
     Rows on aspects in `skip` are passed over, such as those that a benchmark leaves out.
     """
     named = f"{dataset.name} {dataset.split}"
-    groups = list(dataset.groups())
-    numbers = {(example.id, target.name): number for number, (example, target) in enumerate(groups)}
-    probabilities = np.zeros((len(groups), len(dataset.aspects), len(dataset.labels)))
-    lines = np.zeros(probabilities.shape[:2], dtype=np.int64)  # where each row stands in the file
+    asked = ((example.id, target.name, aspect) for example, target, aspect, _ in dataset.questions())
+    places = {question: place for place, question in enumerate(asked)}
+    probabilities = np.zeros((len(places), len(dataset.labels)))
+    lines = np.zeros(len(places), dtype=np.int64)  # where each row stands in the file
     for where, values, number in read_good_rows(path):
         aspect = member(values, "aspect", str, where)
         if aspect in skip:
             continue
         name = UNNAMED if values.get("target", UNNAMED) is None else member(values, "target", str, where)
-        group = numbers.get((str(values.get("id")), name))
-        if group is None:
+        group = str(values.get("id")), name
+        place = places.get((*group, aspect))
+        if place is None:
+            known = ", ".join(one[2] for one in places if one[:2] == group)
             message = f"{where}: there is no target {name!r} under the id {values.get('id')!r:.60} in {named}"
+            if known:
+                raise DataError(f"{where}: unknown aspect {aspect!r}; expected one of {known}")
             raise DataError(message, code="id_unknown")
-        if aspect not in dataset.aspects:
-            raise DataError(f"{where}: unknown aspect {aspect!r}; expected one of {', '.join(dataset.aspects)}")
-        place = group, dataset.aspects.index(aspect)
         if lines[place]:
             raise DataError(f"{where} repeats the row of line {lines[place]}; expected each row once")
         lines[place] = number
@@ -53,11 +54,10 @@ def read_predictions(path: Path, dataset: Dataset, *, skip: Collection[str] = ()
             expected = f"expected {', '.join(dataset.labels)} with the sum 1 (give or take {_TOLERANCE})"
             raise DataError(f"{where}: the probabilities are {given!r:.100}; {expected}")
         probabilities[place] = shares
-    missing = np.argwhere(lines == 0)
-    if len(missing):
-        (example, target), aspect = groups[missing[0][0]], dataset.aspects[missing[0][1]]
+    if not lines.all():
+        text, name, aspect = list(places)[lines.argmin()]
         raise DataError(
-            f"{path} lacks {len(missing)} of the {lines.size} rows of {named}, one for each target and aspect; the "
-            f"first is id {example.id}, target {target.name!r}, aspect {aspect!r}"
+            f"{path} lacks {(lines == 0).sum()} of the {lines.size} rows of {named}, one for each target and aspect; "
+            f"the first is id {text}, target {name!r}, aspect {aspect!r}"
         )
     return probabilities
