@@ -7,7 +7,7 @@ import pytest
 import tabsa
 from tabsa.datasets.loading import load
 from tabsa.inference.predictor import Predictor
-from tabsa.inference.results import Prediction
+from tabsa.inference.results import PredictedOpinion, Prediction
 from tabsa.schema import NONE, Target
 from tabsa.text.aspects import EVERYDAY
 
@@ -29,6 +29,10 @@ def places() -> Predictor:
 
 def found(prediction: Prediction) -> dict[tuple[str, str], str]:
     return {(o.target, o.aspect): o.polarity for o in prediction.opinions if o.polarity != NONE}
+
+
+def probabilities(opinion: PredictedOpinion) -> dict[str, float]:
+    return dict(opinion.probabilities)
 
 
 def differences(one: list[Prediction], other: list[Prediction]) -> list[float]:
@@ -70,6 +74,18 @@ def test_the_reader_answers_any_aspects_of_any_domain(reader: Predictor, text: s
     judged = [(aspect[1:], polarities[aspect[0]]) for aspect in expected.split(", ")]
     result = reader.predict(text, [target], [aspect for aspect, _ in judged])
     assert [(opinion.aspect, opinion.polarity) for opinion in result.opinions] == judged
+
+
+def test_the_wording_of_an_aspect_does_not_change_its_answer(reader: Predictor) -> None:
+    examples = [one for one in load("everyday", "dev-new").examples if one.aspects][:20]
+    for form in ("the {}", "how good the {} is", "its {}", "How good the {} was"):
+        for example in examples:
+            plain = tuple(aspect for aspect in example.aspects or () if not aspect.startswith(("how ", "the ", "its ")))
+            worded = [form.format(aspect) for aspect in plain]
+            pairs = zip(
+                *(reader.predict(example.text, example.targets, own).opinions for own in (plain, worded)), strict=True
+            )
+            assert all(one.probabilities == other.probabilities for one, other in pairs)
 
 
 def test_the_reader_tells_two_targets_apart(reader: Predictor) -> None:
