@@ -203,9 +203,7 @@ def frozen_model(
 
 
 def _options(base: ModelFolder, **changed: Any) -> tuple[ReaderConfig, EncoderShape]:
-    options = dict(base.config.model)
-    shape = EncoderShape(**options.pop("shape"))
-    return ReaderConfig(**options | changed), shape
+    return replace(system_of(base).read_options(base), **changed), EncoderShape(**base.config.model["shape"])
 
 
 def _full_trainer(
