@@ -115,7 +115,7 @@ class QuestionGraphs:
         # Learning plainly first makes the optimiser's state, which a capture must find there.
         losses = self.plainly(batch)
         try:
-            self.graphs[key] = self._captured(batch.cloned(), shape)
+            self.graphs[key] = self._captured(batch.mapped(torch.clone), shape)
         except RuntimeError as e:  # an operator that this version of PyTorch does not capture: slower, and as right
             warnings.warn(f"updates are not captured as CUDA graphs here ({first_line(e)})", stacklevel=2)
             self.refused = True
@@ -208,7 +208,7 @@ def probabilities_of(
     while start < len(order):
         rows = order[start : start + max(1, _TOKENS // int(batches.lengths[order[start]]))]
         start += len(rows)
-        batch = batches.batch(rows[None]).to(device).expanded(seeds)
+        batch = batches.batch(rows[None]).to(device).mapped(lambda tensor: tensor.expand(seeds, *tensor.shape[1:]))
         answer = model(batch, context=context).logits.double().softmax(-1).float().cpu().numpy()
         there = np.arange(answer.shape[2]) < batches.counts[rows][:, None]
         index = (data.first[rows][:, None] + np.arange(answer.shape[2]))[there]
@@ -261,7 +261,7 @@ class ReaderTrainer(Loop[QuestionBatch]):
     def learn(self, batch: QuestionBatch) -> Tensor:
         """One update, replayed as a graph where the GPU has captured one."""
         if self.device.type == "cuda":  # from pinned memory, or the GPU would have to be done with the batch before
-            batch = batch.pinned().to(self.device)
+            batch = batch.mapped(Tensor.pin_memory).to(self.device)
         return self.learn_texts(batch) if self.graphs is None else self.graphs.learn(batch)
 
     def learn_texts(self, texts: QuestionBatch) -> Tensor:

@@ -46,23 +46,12 @@ class QuestionBatch:
     labels: Tensor  # UNLABELLED where there is no question, (S, B, M)
     soft_labels: Tensor | None = None  # (S, B, M, labels)
 
-    def pinned(self) -> "QuestionBatch":
-        """Copy it to memory that a GPU copies from without waiting."""
-        return self._mapped(lambda tensor: tensor.pin_memory())
-
-    def cloned(self) -> "QuestionBatch":
-        """Copy it to memory of its own."""
-        return self._mapped(lambda tensor: tensor.clone())
-
     def to(self, device: torch.device) -> "QuestionBatch":
         """Copy it to a device."""
-        return self._mapped(lambda tensor: tensor.to(device, non_blocking=True))
+        return self.mapped(lambda tensor: tensor.to(device, non_blocking=True))
 
-    def expanded(self, seeds: int) -> "QuestionBatch":
-        """Give what one seed has to several."""
-        return self._mapped(lambda tensor: tensor.expand(seeds, *tensor.shape[1:]))
-
-    def _mapped(self, change: Callable[[Tensor], Tensor]) -> "QuestionBatch":
+    def mapped(self, change: Callable[[Tensor], Tensor]) -> "QuestionBatch":
+        """Change every tensor in one way."""
         return replace(self, **{name: change(value) for name, value in vars(self).items() if value is not None})
 
 
