@@ -181,8 +181,9 @@ Lines are after calibration, dots before it.
 
 ## How good it is
 
-As users get it, in int8; test was looked at twice, once for each of two calibrations (repro/log.md); %. Opinion F1 counts an opinion as found where its polarity is right too;
-polarity is of true opinions, found or not; false opinions are of the questions on which a text is silent.
+As users get it, in int8; test was looked at twice, once for each of two calibrations (repro/log.md); %. Opinion F1
+counts an opinion as found where its polarity is right too; polarity is of true opinions, found or not; false opinions
+are of the questions on which a text is silent.
 
 | | opinion F1 | presence F1 | polarity | false opinions |
 |---|---|---|---|---|
