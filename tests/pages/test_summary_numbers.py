@@ -105,11 +105,7 @@ def test_what_no_score_wrote_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").write_text("id,text,target,aspect,polarity\n")
     made.write(tmp_path / "plain.csv", [{"id": 1, "text": "a", "stars": 4}])
     for name, error, words in (
-        (
-            "plain.csv",
-            DataError,
-            "holds no answers, only 'id', 'text', 'stars'; expected a table that `tabsa score`",
-        ),
+        ("plain.csv", DataError, "holds no answers, only 'id', 'text', 'stars'; expected a table that `tabsa score`"),
         ("empty.csv", DataError, "holds no rows"),
         ("nope.csv", DataNotFoundError, r"no file .*nope\.csv"),
     ):

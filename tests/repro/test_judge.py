@@ -132,12 +132,12 @@ def test_training_learns_and_is_repeatable(judge):
 def test_some_questions_are_drawn_with_their_labels():
     whole = item(random.Random(6), 9)
     part = whole.sampled(4, random.Random(1))
-    of_tokens = {tuple(question): label.argmax() for question, label in zip(whole.questions, whole.labels, strict=True)}
-    assert len(part.questions) == len(part.labels) == 4
-    assert all(
-        of_tokens[tuple(question)] == label.argmax()
-        for question, label in zip(part.questions, part.labels, strict=True)
+    given, drawn = (
+        {(*question, label.argmax()) for question, label in zip(one.questions, one.labels, strict=True)}
+        for one in (whole, part)
     )
+    assert len(drawn) == 4
+    assert drawn < given
 
 
 def test_r_drop_and_smoothing_are_their_definitions(judge):
@@ -186,20 +186,16 @@ def work(tmp_path, monkeypatch):
     """What `encode` leaves, of a tiny decoder and a tokenizer of bytes."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    words = {token: n for n, token in enumerate(alphabet)}
-    answers_ = ["\u0120" + label for label in LABELS]
-    tokenizer = Tokenizer(
-        models.WordLevel({**words, **{word: 300 + n for n, word in enumerate(answers_)}}, unk_token="!")
-    )
+    words = {token: n for n, token in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    words |= {f"\u0120{label}": 300 + n for n, label in enumerate(LABELS)}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="!"))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.ByteLevel(False, use_regex=False), pre_tokenizers.Split("", "isolated")]
     )
     tokenizer.add_tokens([f" {label}" for label in LABELS])
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.save(str(tmp_path / run.TOKENIZER))
-    end = 5
-    monkeypatch.setattr(run, "END", end)
+    monkeypatch.setattr(run, "END", 5)
     tokens = np.arange(tokenizer.get_vocab_size())
     np.save(tmp_path / run.TOKENS, tokens)
     config = DecoderConfig(vocabulary=len(tokens), layers=2, size=24, inner=36, heads=6, kv_heads=2)
@@ -264,30 +260,19 @@ def test_the_writer_learns_what_stands_behind_a_card(judge):
     output = torch.randn(SMALL.vocabulary, SMALL.size, generator=torch.Generator().manual_seed(1))
     sequences = [(np.array([1, 2, 9, 8, 7, 0], np.int32), 2)] * 8
     losses = []
-    tune(
-        judge.decoder,
-        output,
-        sequences,
-        epochs=40,
-        tokens=24,
-        rate=3e-3,
-        seed=1,
-        on_epoch=lambda _, loss: losses.append(loss),
-    )
+    options = {"epochs": 40, "tokens": 24, "rate": 3e-3, "seed": 1}
+    tune(judge.decoder, output, sequences, **options, on_epoch=lambda _, loss: losses.append(loss))
     assert losses[-1] < 0.2 * losses[0]
-    assert generate(judge.decoder, output, [np.array([1, 2])], 0, longest=8, temperature=0.01, top_p=0.5) == [
-        [1, 2, 9, 8, 7]
-    ]
+    (found,) = generate(judge.decoder, output, [np.array([1, 2])], 0, longest=8, temperature=0.01, top_p=0.5)
+    assert found == [1, 2, 9, 8, 7]
 
 
 def test_what_is_written_is_read_again():
     row = {"text": "Ann is dear.\nReally.", "questions": [["Ann", "price"], [None, "staff"]], "labels": [2, 0]}
     found = parsed(written(row, random.Random(0)), "shops")
     assert found["text"] == row["text"]
-    assert sorted(zip(found["questions"], found["wishes"], strict=True), key=str) == [
-        (["Ann", "price"], 2),
-        ([None, "staff"], 0),
-    ]
+    asked = sorted(zip(found["questions"], found["wishes"], strict=True), key=str)
+    assert asked == [(["Ann", "price"], 2), ([None, "staff"], 0)]
     assert parsed("no card", "shops") is None
     assert parsed("@ Bo\n= Bo | price | positive\nNobody is named in this text.", "shops") is None
 

@@ -222,10 +222,7 @@ def test_evidence_waits_in_a_bounded_line(make_client: Callable[..., Any], monke
 def test_names_that_may_be_targets_are_suggested(client: TestClient) -> None:
     response = client.post("/v1/suggest", json={"text": "I live in Camden Town, near Leeds."})
     assert response.json() == {
-        "targets": [
-            {"name": "Camden Town", "spans": [[10, 21]]},
-            {"name": "Leeds", "spans": [[28, 33]]},
-        ]
+        "targets": [{"name": "Camden Town", "spans": [[10, 21]]}, {"name": "Leeds", "spans": [[28, 33]]}]
     }
     error_of(client.post("/v1/suggest", json={}), 422)
 

@@ -7,14 +7,16 @@ from types import ModuleType
 from typing import Final
 
 from tabsa.config import build
-from tabsa.datasets import everyday, open_sets, own, places, real, semeval2014, sentihood
+from tabsa.datasets import open_sets, own, places, semeval2014, sentihood
 from tabsa.datasets.locate import exists
 from tabsa.datasets.records import DEFAULT_COLUMNS, Columns
 from tabsa.errors import DataError, unknown_name
 from tabsa.schema import Dataset
 from tabsa.tables.reading import INPUT_SUFFIXES
+from tabsa_repro import everyday, real
 
-# The modules that read them: each has `SPLITS` and `load`. `files/catalogue.toml` describes them.
+# The modules that read them, those of the project's own corpora beside these: each has `SPLITS` and `load`.
+# `files/catalogue.toml` describes them.
 DATASETS: Final[dict[str, ModuleType]] = {
     "sentihood": sentihood,
     "sentihood-original": sentihood,

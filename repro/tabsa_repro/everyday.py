@@ -19,7 +19,7 @@ from tabsa.schema import Dataset
 
 _FILES: Final = (*own.SPLITS, "dev-hard", "dev-new", "test-hard", "test-new")
 SPLITS: Final = (*_FILES, "dev-seen", "dev-unseen", "test-seen", "test-unseen")
-_CLONE: Final = Path(__file__).parents[3] / "repro" / "everyday"  # where a clone of the repository has it
+_CLONE: Final = Path(__file__).parents[1] / "everyday"  # where a clone of the repository has it
 
 
 def load(name: str, split: str, *, data_dir: Path | None = None, aspects: Sequence[str] | None = None) -> Dataset:

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from tabsa.datasets import own
-from tabsa.datasets.everyday import corpus_file
 from tabsa.datasets.locate import find
 from tabsa.datasets.records import DEFAULT_COLUMNS
 from tabsa.errors import DataError
 from tabsa.files import read_text
 from tabsa.schema import Dataset
 from tabsa.tables.reading import Row, read_good_rows
+from tabsa_repro.everyday import corpus_file
 
 SPLITS: Final = own.SPLITS
 _COLUMNS: Final = {"a1_IMDB_Dataset.csv": "review", "rented.csv": "review_text"}  # of the texts, by file
