@@ -21,6 +21,7 @@ from tabsa.training.run_config import (
     read_config,
     run_config,
 )
+from tabsa_repro.cross_encoding import CROSS_ENCODER
 
 SECTIONS = (DataConfig, VectorsConfig, AugmentationConfig, TrainingConfig, DistillationConfig)
 
@@ -197,7 +198,8 @@ def test_every_option_has_one_line_of_help_and_a_good_default(cls: type) -> None
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: str(path.relative_to(REPOSITORY)))
-def test_shipped_configurations_are_right(path: Path) -> None:
+def test_shipped_configurations_are_right(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SYSTEMS, CROSS_ENCODER.name, CROSS_ENCODER)
     config = read_config(path)
     assert isinstance(config, RunConfig)
     assert read_config(path, ("training.epochs=3",)).training.epochs == 3

@@ -30,6 +30,7 @@ from tabsa.training.word_data import prepare as prepare_words
 from tabsa.training.word_training import write_result
 from tabsa_repro.experiments import TAUGHT, Variant, config_of
 from tabsa_repro.prepared_file import read_prepared, write_prepared
+from tabsa_repro.seed_runs import prepare_with_test
 from tabsa_repro.seed_runs import train as train_seeds
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +47,7 @@ def prepare(ready: Path, encoder: Path, data_dir: Path) -> None:
     reader = PieceReader.read(encoder / "tokenizer.json")
     known = read_prepared(ready / "sentihood-large.safetensors", PreparedQuestions).aspects
     for name, config in configs().items():
-        prepared, _ = prepare_words(config, data_dir, test="test")
+        prepared = prepare_with_test(config, data_dir)
         train = versions(config, prepared)
         table = AspectTable(reader, known)
         asked = as_questions(prepared, train, reader, table)

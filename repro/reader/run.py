@@ -27,6 +27,7 @@ from safetensors.torch import load_file, save_file
 from tabsa.encoding.questions import Questions
 from tabsa.models.reader.encoder import read_encoder
 from tabsa.models.reader.reader_network import Reader
+from tabsa.models.registry import SYSTEMS
 from tabsa.training.question_data import (
     LABELS,
     KnownPieces,
@@ -36,9 +37,10 @@ from tabsa.training.question_data import (
 )
 from tabsa.training.question_training import ReaderTrainer, held_figures, probabilities_of
 from tabsa.training.run_config import RunConfig, read_config
-from tabsa_repro.cross_encoding import trainer_class
+from tabsa_repro.cross_encoding import CROSS_ENCODER, trainer_class
 from tabsa_repro.prepared_file import read_prepared, write_prepared
 
+SYSTEMS[CROSS_ENCODER.name] = CROSS_ENCODER
 HERE = Path(__file__).parent
 DEV = (
     ("everyday", "dev-seen", None), ("everyday", "dev-unseen", None), ("sentihood", "dev", None),

@@ -2,24 +2,89 @@
 
 Texts stand with the words of their questions after them. A question is `[CLS] NAME WORDS [SEP]`: the placeholder of its
 target, where the text names it, and the aspect's words. Its places go on from the end of its text, for each question
-anew, so that no question depends on another.
+anew, so that no question depends on another. A text's pieces attend to each other; a question's attend to the text and
+to each other. `repro/reader/run.py` makes the system known, as a configuration's `kind`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
 
+from tabsa.config import option
 from tabsa.encoding.pieces import NO_SLOT
 from tabsa.encoding.questions import Questions
 from tabsa.errors import DataError
-from tabsa.models.reader.reader_network import Reader
+from tabsa.models.reader.reader_config import ReaderConfig
+from tabsa.models.reader.reader_network import QuestionBatch, Reader
+from tabsa.models.registry import SYSTEMS
+from tabsa.nn.attention import mean_over
+from tabsa.nn.context import Context
 from tabsa.training.question_data import PreparedQuestions
 from tabsa.training.question_training import Batches, ReaderTrainer
 
 _NAME: Final = 2  # pieces of a placeholder that are read
+CROSS_ENCODER: Final = replace(
+    SYSTEMS["reader-large"],
+    name="cross-encoder",
+    about="a reader that reads the words of each question in all layers beside the text: a teacher",
+    config=f"{__name__}:CrossEncoderConfig",
+    network=f"{__name__}:CrossEncoder",
+    graph="",
+    engine="",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossEncoderConfig(ReaderConfig):
+    """A reader's choices."""
+
+    late_interaction: int = option(0, "none: a question's words are read in all layers", low=0, high=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossEncodedBatch(QuestionBatch):
+    """Texts whose `pieces` have those of their questions after them."""
+
+    owners: Tensor  # 0 for the text's pieces, 1 for those of its first question, ..., (S, B, T)
+    places: Tensor  # where each piece stands, (S, B, T)
+
+
+class CrossEncoder(Reader):
+    """An encoder that reads texts with their questions."""
+
+    def logits(self, batch: QuestionBatch, context: Context) -> Tensor:
+        """Answer each question from the mean state of its pieces: (S, B, M, labels)."""
+        if not isinstance(batch, CrossEncodedBatch):
+            raise TypeError("the questions of this batch have no pieces")
+        states = self.cross_encode(batch, context)
+        number = torch.arange(1, batch.labels.shape[2] + 1, device=states.device)
+        own = mean_over(states, batch.owners.unsqueeze(2) == number[:, None])  # over (S, B, M, T)
+        return self.classify(own, context)
+
+    def cross_encode(self, batch: CrossEncodedBatch, context: Context) -> Tensor:
+        """The states of texts and questions, each piece in its place: (S, B, T, d)."""
+        encoder, pieces, places, owners = self.encoder, batch.pieces, batch.places, batch.owners
+        first = encoder.shape.longest * torch.arange(len(pieces), device=pieces.device)[:, None, None]
+        states = encoder.embedded(pieces, functional.embedding(places + first, encoder.places.flatten(0, 1)), context)
+        live = torch.arange(pieces.shape[2], device=pieces.device) < batch.lengths.unsqueeze(-1)  # (S, B, T)
+        visible = (owners.unsqueeze(2) == 0) | (owners.unsqueeze(2) == owners.unsqueeze(3))  # (S, B, T, T)
+        visible = visible & live.unsqueeze(2)
+        mask = torch.zeros(visible.shape, device=pieces.device).masked_fill(~visible, -torch.inf).unsqueeze(2)
+        if encoder.distances is not None:  # as they were learnt before: the gradient of such an index is slow
+            # Of the key behind the query.
+            distance = places.unsqueeze(2) - places.unsqueeze(3) + encoder.shape.longest - 1
+            biases = encoder.buckets @ encoder.distances.detach()  # type: ignore[operator]  # (S, 2 P - 1, h)
+            mask = mask + torch.stack([own[at].movedim(-1, 1) for own, at in zip(biases, distance, strict=True)])
+        mask = mask.to(context.products) if context.products == torch.bfloat16 else mask
+        for number in range(encoder.shape.layers):
+            states = encoder.layer(context)(states, encoder.weights(number), mask)
+        return states
 
 
 @dataclass(frozen=True)
@@ -80,6 +145,8 @@ def packed_texts(
 class CrossEncodedBatches(Batches):
     """Texts with their questions as batches for a model that reads both together."""
 
+    made = CrossEncodedBatch
+
     def __init__(self, model: Reader, prepared: PreparedQuestions, data: Questions) -> None:
         super().__init__(model, prepared, data)
         known, longest = self.known, model.encoder.shape.longest
@@ -113,4 +180,4 @@ class CrossEncodingTrainer(ReaderTrainer):
 
 def trainer_class(model: Reader) -> type[ReaderTrainer]:
     """The class that trains a model, by how it reads questions."""
-    return CrossEncodingTrainer if model.config.cross_encode else ReaderTrainer
+    return CrossEncodingTrainer if isinstance(model, CrossEncoder) else ReaderTrainer

@@ -7,7 +7,7 @@ import gc
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +16,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tabsa.encoding.arrays import Encoded, combine
+from tabsa.embeddings.vectors import lookup
+from tabsa.encoding.arrays import Encoded, combine, count_words, encode
 from tabsa.errors import ConfigError, DataError, DataNotFoundError
 from tabsa.evaluation.report import evaluate
 from tabsa.models.base import Model
 from tabsa.models.linear.linear_model import tagger_for
+from tabsa.schema import Dataset
 from tabsa.training.callbacks import Callback
 from tabsa.training.fit import train_seeds
 from tabsa.training.logistic_regression import fit_datasets, probabilities_of
 from tabsa.training.loop import Figures, figures_of, plain
 from tabsa.training.run_config import RunConfig
 from tabsa.training.run_folder import Run
-from tabsa.training.word_data import Prepared, datasets, prepare, split
+from tabsa.training.word_data import Prepared, datasets, folder_vectors, prepare, split
 from tabsa.training.word_training import fitted_calibration, reading_probabilities
 from tabsa_repro.prepared_file import read_prepared
 from tabsa_repro.prepared_file import write_prepared as write_file
@@ -58,6 +60,26 @@ class SeedRuns:
     weights: dict[str, Tensor] = field(default_factory=dict)  # the best on dev, (S, ...)
 
 
+def prepare_with_test(config: RunConfig, data_dir: Path | None = None) -> Prepared:
+    """A run's data with the test split, on which nothing that is learnt depends.
+
+    Words that only it has get their rows after all others; all are looked up anew, because a file is read for the words
+    it is looked up for.
+    """
+    prepared, vocabulary = prepare(config, data_dir)
+    data = config.data
+    like = Dataset(data.name, data.train, prepared.aspects, prepared.labels, ())
+    dataset = split(config, TEST, like, data_dir)
+    counts, own = count_words((dataset,), targets=data.targets, max_length=data.max_length), set(prepared.words)
+    added = [word for word in counts if word not in own]
+    words = (*prepared.words, *added)
+    matrix = lookup(added, folder_vectors(config, list(words[1:]), data_dir)).matrix
+    rows = {word: row for row, word in enumerate(words)}
+    concepts = vocabulary.concepts
+    test = encode(dataset, rows, targets=data.targets, max_length=data.max_length, concepts=concepts)
+    return replace(prepared, test=test, words=words, matrix=np.concatenate([prepared.matrix, matrix]))
+
+
 def prepared_file(config: RunConfig) -> str:
     """The name of the file with a run's data: the same for runs that read the same."""
     read = {"data": asdict(config.data), "vectors": asdict(config.vectors)}
@@ -73,14 +95,14 @@ def write_prepared(folder: Path, configs: Iterable[RunConfig], data_dir: Path | 
     """Prepare what neural systems read, each distinct kind of it once; `lr` reads texts and is left out."""
     distinct = {prepared_file(config): config for config in configs if config.system.neural}
     for name, config in distinct.items():
-        write_file(folder / name, prepare(config, data_dir, test=TEST)[0])
+        write_file(folder / name, prepare_with_test(config, data_dir))
     return [folder / name for name in distinct]
 
 
 def load_prepared(config: RunConfig, folder: Path | None, data_dir: Path | None) -> Prepared:
     """A run's data, from a folder that `write_prepared` filled or, where there is none, from where data lies."""
     if folder is None:
-        return prepare(config, data_dir, test=TEST)[0]
+        return prepare_with_test(config, data_dir)
     path = folder / prepared_file(config)
     if not path.is_file():
         raise DataNotFoundError(

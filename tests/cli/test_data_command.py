@@ -151,8 +151,8 @@ def test_columns_are_named_by_options(command_line: CommandLine, tmp_path: Path)
     path = tmp_path / "my.csv"
     path.write_text("key,review,brand,topic,mood\n7,Leeds is dear.,Leeds,price,negative\n", encoding="utf-8")
     assert refused("data", "check", path) == (
-        f"{path} has no columns 'aspect', 'polarity'; it has key, review, brand, topic, mood; name columns with "
-        "--text-column and others like it, or in a configuration under data.columns"
+        f"{path} has no columns 'target', 'aspect', 'polarity'; it has key, review, brand, topic, mood; name "
+        "columns with --text-column and others like it, or in a configuration under data.columns"
     )
     options = ["--text-column", "review", "--target-column", "brand", "--aspect-column", "topic"]
     options += ["--polarity-column", "mood", "--id-column", "key"]

@@ -113,7 +113,7 @@ def test_a_table_and_corrections_fine_tune_a_reader(command_line: CommandLine, b
     assert code == 0, stderr
     assert "no column 'target'" in stderr
     assert "24 texts, 48 opinions on 2 aspects\n" in stderr
-    assert stderr.count("no column 'target'") == 1
+    assert stderr.count(f"{data} has no column 'target'") == 1
     assert "took " in stderr
     assert "cross-validation over 28 texts" in stdout
     assert f"report: {out / 'report.html'}" in stdout
@@ -129,7 +129,10 @@ def test_a_table_and_corrections_fine_tune_a_reader(command_line: CommandLine, b
     ("arguments", "problem"),
     [
         (("absent.csv",), "no file or folder absent.csv; expected your labels, or a configuration (.toml)"),
-        (("cafe.csv", "--aspect-column", "on"), "cafe.csv has no column 'on'; it has Review, aspect, polarity"),
+        (
+            ("cafe.csv", "--aspect-column", "on"),
+            "cafe.csv has no columns 'target', 'on'; it has Review, aspect, polarity",
+        ),
         (("cafe.csv", "--text-column", "Review", "--base", "nobody"), "there is no model 'nobody'"),
         (("cafe.csv", "--text-column", "Review", "--more", "absent.csv"), "no file absent.csv"),
         (("run.toml", "--set", "training.epoch=3"), "unknown key 'training.epoch'; did you mean 'epochs'?"),

@@ -82,7 +82,7 @@ def make_reader(
     """A reader whose questions go through two layers; the encoder's weights are the same for every seed."""
     own = shape(kind, **(sizes or {}))
     weights = random_weights(own, np.random.default_rng(7))
-    late = 0 if options.get("cross_encode") or network is not Reader else 2
+    late = 2 if network is Reader else 0
     return network(config(**{"dropout": 0.3, "late_interaction": late} | options), own, weights, labels, seeds)
 
 

@@ -1,4 +1,4 @@
-"""Readers against slow loops over their equations: questions in an encoder's last layers, or read beside the text."""
+"""Readers against slow loops over their equations: questions in an encoder's last layers."""
 
 import dataclasses
 import itertools
@@ -33,9 +33,6 @@ def made(kind, **options):
 
 def close(found, expected):
     torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-6)
-
-
-# ---- late interaction
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -87,14 +84,11 @@ def same_alone_and_in_a_group(group, alone, batch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("way", [{}, {"cross_encode": True}], ids=str)
-def test_everything_learns_and_a_seed_is_the_same_alone_and_in_a_group(kind, way):
-    group, alone = (make_reader(kind, seeds=seeds, sizes=DEEP, **way) for seeds in ((1, 2, 3), (2,)))
-    batch = packed_batch(seeds=3) if way else question_batch(seeds=3)
+def test_everything_learns_and_a_seed_is_the_same_alone_and_in_a_group(kind):
+    group, alone = (make_reader(kind, seeds=seeds, sizes=DEEP) for seeds in ((1, 2, 3), (2,)))
+    batch = question_batch(seeds=3)
     learnt = same_alone_and_in_a_group(group, alone, batch)
-    # Cross-encoding has no question vectors, and leaves MPNet's distances as they were.
-    unused = ("question", "encoder.distances") if way else ()
-    assert learnt == {name for name, _ in group.named_parameters() if not name.startswith(unused)}
+    assert learnt == {name for name, _ in group.named_parameters()}
 
 
 def test_dropout_is_for_training_alone():
@@ -146,64 +140,3 @@ def test_copies_of_the_last_layers_answer_as_these_do_until_they_are_changed(kin
     found = {name: tensor for name, tensor in fresh.named_parameters() if name.startswith("question_layers.")}
     assert found.keys() == expected.keys()
     assert all(torch.equal(found[name], expected[name]) for name in found)
-
-
-# ---- cross-encoding
-
-
-def packed_batch(seeds=2, texts=3, most=4, vocabulary=60, seed=8):
-    """Random texts with the pieces of their questions behind them, named ones and others; the last has no question."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for _, text in np.ndindex(seeds, texts):
-        length = int(rng.integers(3, 10))
-        columns = {"pieces": rng.integers(4, vocabulary, length).tolist(), "owners": [0] * length}
-        columns["places"] = [*range(length)]
-        count = 0 if text == texts - 1 else most - text
-        for question in range(count):
-            named, words = bool(rng.integers(2)), int(rng.integers(1, 4))
-            number = [0, 1, 2, *range(3, words + 4)] if named else [0, *range(3, words + 4)]
-            columns["pieces"] += rng.integers(4, vocabulary, len(number)).tolist()
-            columns["owners"] += [question + 1] * len(number)
-            columns["places"] += [length + n for n in number]
-        rows.append(columns)
-    lengths = np.array([len(row["pieces"]) for row in rows])
-
-    def whole(name):
-        array = np.zeros((len(rows), lengths.max()), np.int64)
-        for own, row in zip(array, rows, strict=True):
-            own[: len(row[name])] = row[name]
-        return torch.from_numpy(array).view(seeds, texts, -1)
-
-    none = torch.zeros(seeds, texts, most, dtype=torch.int64)
-    nothing = torch.zeros(seeds, 1, 1, dtype=torch.int64)
-    return QuestionBatch(
-        whole("pieces"), torch.from_numpy(lengths).view(seeds, texts), torch.full_like(whole("pieces"), -1),
-        nothing, nothing[..., 0] + 1, none - 1, none, none, None, whole("owners"), whole("places"),
-    )  # fmt: skip
-
-
-def beside(model, batch, seed, text, question):
-    """Answer one question, read with its text and with nothing else."""
-    live = int(batch.lengths[seed, text])
-    names = ("pieces", "owners", "places")
-    pieces, owners, places = (getattr(batch, name)[seed, text, :live].numpy() for name in names)
-    own = owners == question + 1
-    return slow_reader.answer_beside(model, seed, pieces[owners == 0].tolist(), pieces[own].tolist(), places[own])
-
-
-def questions_of(batch):
-    """The questions that have pieces, by seed, text and number."""
-    return [place for place in np.ndindex(*batch.labels.shape) if (batch.owners[place[:2]] == place[2] + 1).any()]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_cross_encoded_answers_are_those_of_the_equations(kind):
-    model, batch = made(kind, cross_encode=True), packed_batch()
-    logits = ask(model, batch)
-    places = questions_of(batch)
-    assert len(places) == 2 * (4 + 3)
-    for place in places:
-        np.testing.assert_allclose(logits[place], beside(model, batch, *place), atol=1e-6, rtol=1e-6)
-    assert logits.isfinite().all()
-    assert torch.stack([logits[place] for place in places]).std() > 0.1

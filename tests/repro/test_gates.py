@@ -11,14 +11,13 @@ from hypothesis.extra.numpy import arrays
 from result_factory import request
 from tabsa.errors import DataError
 from tabsa.nn.context import EVALUATION
-from tabsa.training.word_data import prepare
 from tabsa.training.word_training import build_model
 from tabsa_repro import gates as module
 from tabsa_repro.gates import distances, measure, published, sentence_row
 from tabsa_repro.paper import FIGURE2_GATES, FIGURE2_WORDS, SENTENCE
 from tabsa_repro.paper_figures import write_pictures
 from tabsa_repro.running import run
-from tabsa_repro.seed_runs import train
+from tabsa_repro.seed_runs import prepare_with_test, train
 
 SEEDS = (1, 2, 3)
 
@@ -57,7 +56,7 @@ def trained(tmp_path_factory):
     out = tmp_path_factory.mktemp("gates")
     uncalibrated = ("training.calibrate=temperature",)
     (config,) = request("figure2", out, "delayed-entnet", settings=uncalibrated).configs.values()
-    prepared = prepare(config, test="test")[0]
+    prepared = prepare_with_test(config)
     return config, prepared, train(config, prepared, SEEDS).weights
 
 

@@ -22,7 +22,7 @@ from tabsa_repro import experiments, seed_runs
 from tabsa_repro.experiments import EXPERIMENTS
 from tabsa_repro.records import ResultStore, commit
 from tabsa_repro.running import combine, run
-from tabsa_repro.seed_runs import load_prepared, prepared_file, train, write_prepared
+from tabsa_repro.seed_runs import load_prepared, prepare_with_test, prepared_file, train, write_prepared
 
 RESULTS = Path(__file__).parents[2] / "repro" / "results"
 LR = ("model.pos_ngrams=0", "model.c=[10.0]")
@@ -46,7 +46,7 @@ def messages_of(requested):
 def test_training_does_not_depend_on_the_test_split(system, tmp_path):
     sentic = system == "sentic-lstm"
     config = config_of(request("table1", tmp_path, system, settings=("model.concepts=",) if sentic else ()))
-    without, with_test = prepare(config)[0], prepare(config, test="test")[0]
+    without, with_test = prepare(config)[0], prepare_with_test(config)
     assert without.test is None
     assert len(with_test.matrix) > len(without.matrix)
     assert np.array_equal(with_test.matrix[: len(without.matrix)], without.matrix)
@@ -67,7 +67,7 @@ def test_training_does_not_depend_on_the_test_split(system, tmp_path):
 def test_test_is_looked_at_once_from_the_best_state(tmp_path, monkeypatch):
     uncalibrated = ("training.epochs=3", "training.calibrate=temperature")
     config = config_of(request("table1", tmp_path, "entnet", settings=uncalibrated))
-    prepared = prepare(config, test="test")[0]
+    prepared = prepare_with_test(config)
     looks = []
 
     def counted(model, data, *rest):

@@ -14,8 +14,8 @@ from tabsa.training.callbacks import Callback
 from tabsa.training.fit import train_seeds, versions
 from tabsa.training.run_config import DistillationConfig, run_config, teachers_config
 from tabsa.training.run_folder import Run
-from tabsa.training.word_data import prepare
 from tabsa.training.word_training import Trainer
+from tabsa_repro.seed_runs import prepare_with_test
 
 TARGETS, JOINT_ROWS = (1, 2), (8, 9)
 
@@ -75,7 +75,7 @@ def config(**distillation):
 
 @pytest.fixture(scope="module")
 def prepared():
-    return prepare(config(), test="test")[0]
+    return prepare_with_test(config())
 
 
 def test_near_words_against_a_slow_loop(prepared):

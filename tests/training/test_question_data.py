@@ -18,8 +18,9 @@ from tabsa.training import question_data as module
 from tabsa.training.question_data import PreparedQuestions, named_dataset
 from tabsa.training.question_training import Batches, probabilities_of
 from tabsa.training.run_config import run_config
-from tabsa.training.word_data import Prepared, prepare
+from tabsa.training.word_data import Prepared
 from tabsa_repro.prepared_file import read_prepared, write_prepared
+from tabsa_repro.seed_runs import prepare_with_test
 
 
 def reader(seeds=(1,), **options):
@@ -64,7 +65,7 @@ def prepared_questions():
 
 
 def prepared_words():
-    return prepare(run_config({"kind": "sentic-lstm", "vectors": {"size": 5}}), test="test")[0]
+    return prepare_with_test(run_config({"kind": "sentic-lstm", "vectors": {"size": 5}}))
 
 
 @pytest.mark.parametrize(("ready", "other"), [(prepared_questions, Prepared), (prepared_words, PreparedQuestions)])

@@ -24,9 +24,10 @@ from tabsa.text.targets import TargetFinder
 from tabsa.training.loop import cross_entropy
 from tabsa.training.question_training import ReaderTrainer, held_figures, padded, probabilities_of, roomy, shape_of
 from tabsa.training.run_config import run_config
-from tabsa_repro.cross_encoding import CrossEncodedBatches, trainer_class
+from tabsa_repro.cross_encoding import CrossEncodedBatches, CrossEncoder, CrossEncoderConfig, trainer_class
 
 SIZES = {"vocabulary": VOCABULARY, "longest": 64}
+CROSS = {"network": CrossEncoder, "config": CrossEncoderConfig}
 
 
 def softmax(scores):
@@ -126,8 +127,8 @@ def toy(monkeypatch, **training):
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
-        ("bert", {"cross_encode": True}),
-        ("mpnet", {"cross_encode": True}),
+        ("bert", CROSS),
+        ("mpnet", CROSS),
         ("mpnet", {"late_interaction": 1}),
         ("bert", {"late_interaction": 2}),
         ("bert", {"late_interaction": 1, "depth": 1}),
@@ -146,7 +147,7 @@ def test_a_toy_task_is_learnt(kind, options, monkeypatch):
         losses = [validation.loss[seed] for validation in validations]
         assert losses[-1] < losses[0] / 3
         assert trainer.progress.best_figures[seed]["questions"]["opinion_f1"] > 0.9
-    unused = ("question", "layers.", "encoder.distances") if "cross_encode" in options else ()
+    unused = ("question", "layers.", "encoder.distances") if options is CROSS else ()
     if "depth" in options:  # the one layer is the questions', which stand nowhere
         unused = ("encoder.distances",)
     for name, tensor in model.named_parameters():
@@ -186,7 +187,7 @@ def test_a_run_ends_at_its_limit():
 
 
 def cross_reader(kind="bert", **sizes):
-    return make_reader(kind, seeds=(1, 2), cross_encode=True, sizes=SIZES | sizes)
+    return make_reader(kind, seeds=(1, 2), sizes=SIZES | sizes, **CROSS)
 
 
 def drawn_texts():
@@ -228,13 +229,13 @@ def test_a_cross_encoders_answers_are_those_of_a_slow_reader(kind):
 
 
 @pytest.mark.parametrize("kind", ["bert", "mpnet"])
-@pytest.mark.parametrize("cross_encode", [True, False])
-def test_padding_to_a_graphs_shape_changes_nothing(kind, cross_encode):
+@pytest.mark.parametrize("options", [CROSS, {}], ids=["cross", "late"])
+def test_padding_to_a_graphs_shape_changes_nothing(kind, options):
     ready, data = drawn_texts()
-    model = make_reader(kind, seeds=(1, 2), cross_encode=cross_encode, sizes=SIZES)
+    model = make_reader(kind, seeds=(1, 2), sizes=SIZES, **options)
     batch = trainer_class(model).arrange(model, ready, data).batch(np.array([[0, 1, 17], [2, 20, 30]]))
     trainer = ReaderTrainer(config(distillation={"weight": 0.4}), ready, model)
-    room = roomy(shape_of(batch), (208 if cross_encode else 48, 8, 3, 12))
+    room = roomy(shape_of(batch), (208 if options else 48, 8, 3, 12))
     assert all(map(operator.gt, room, shape_of(batch)))
     larger = padded(batch, room)
     assert (larger.pieces.shape[2], larger.targets.shape[2], *larger.aspects.shape[1:]) == room
@@ -254,6 +255,6 @@ def test_padding_to_a_graphs_shape_changes_nothing(kind, cross_encode):
 @pytest.mark.parametrize(("length", "rounded"), [(1, 16), (16, 16), (17, 32), (160, 160), (161, 192), (300, 320)])
 def test_long_texts_are_rounded_to_longer_steps(length, rounded):
     pieces = torch.zeros(1, 2, length, dtype=torch.int64)
-    batch = QuestionBatch(pieces, *[torch.zeros(1, 2, 3, dtype=torch.int64)] * 7, None, pieces, pieces)
+    batch = QuestionBatch(pieces, *[torch.zeros(1, 2, 3, dtype=torch.int64)] * 7)
     assert shape_of(batch) == (rounded, 3, 2, 3)
     assert padded(batch, shape_of(batch)).pieces.shape[2] == rounded

@@ -8,10 +8,11 @@ from typing import Final, NoReturn
 import typer
 
 from tabsa import __version__
-from tabsa.cli import data, demo, evaluate, models, predict, report, reproduce, score, serve, suggest, train
+from tabsa.cli import data, demo, evaluate, models, predict, report, score, serve, suggest, train
 from tabsa.cli.console import fail, show_warnings_as_lines
 from tabsa.errors import TabsaError
 from tabsa.files import reason
+from tabsa_repro import reproduce
 
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what writing to standard output may end with
 _INTERRUPTED: Final = 130  # the exit code after Ctrl-C

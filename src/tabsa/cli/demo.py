@@ -49,17 +49,17 @@ def command(
         )
     )
     write_explanation(predictions, page, title=f"{len(reviews)} reviews: who is judged, on what, and how")
-    right = asked = 0
+    right = total = 0
     for review, prediction in zip(reviews, predictions, strict=True):
         out.rule(review.id, align="left", style="dim")
         show(prediction)
-        asked += len(prediction.opinions)
+        total += len(prediction.opinions)
         for one in prediction.opinions:
             right += one.polarity == (gold := review.polarity(one.target, one.aspect))
             if one.polarity != gold:
                 out.print(f"wrong: a person reads {one.target}'s {one.aspect} as {gold}", style="yellow", markup=False)
         out.print()
-    typer.echo(f"{right} of {asked} answers here are right; they were picked to show what it can do, and one what not.")
+    typer.echo(f"{right} of {total} answers here are right; they were picked to show what it can do, and one what not.")
     typer.echo(f"{_how_right(predictor.folder, predictor.precision)}{_WEAK}")
     typer.echo(f"{'the words that mattered' if predictor.gated else 'the same as a page'}: {page}")
 

@@ -6,6 +6,7 @@ says so (`ModelConfig.windows`), a long text is read in windows of whole sentenc
 it that names a target, so that "it" is read for whom it means.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -21,6 +22,7 @@ NO_SLOT: Final = -1  # of a piece that stands for no target, and of a target tha
 _FEW: Final = 3  # targets that a text weighs against each other
 _OVERLAP: Final = 4  # a passage begins with the last 1 / this of the one before
 _LONGEST_CACHED: Final = 128  # characters of a wording whose pieces are cached
+_THING: Final = re.compile(r"how good (?:the|its|their) (.+) (?:is|are|was|were)|(?:the|its|their) (.+)", re.IGNORECASE)
 
 
 class Piece(NamedTuple):
@@ -222,5 +224,7 @@ def _one_mention(one: Piece, other: Piece) -> bool:
 
 
 def wording(aspect: str) -> str:
-    """Return an aspect's name as words: `transit-location` is `transit location`."""
-    return " ".join(aspect.replace("-", " ").replace("_", " ").replace("/", " ").split())
+    """Return an aspect as words: of `transit-location`, `the camera`, `how good the camera is` only what is meant."""
+    words = " ".join(aspect.replace("-", " ").replace("_", " ").replace("/", " ").split())
+    match = _THING.fullmatch(words)
+    return match.expand(r"\1\2") if match else words

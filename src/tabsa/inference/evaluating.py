@@ -34,17 +34,7 @@ def evaluate(
     bootstrap: int = 1000,
     exclusive: bool = False,
 ) -> Report:
-    """Score a model on a dataset, in both families of definitions.
-
-    Args:
-        model: a Predictor, or what `load` takes.
-        data: a dataset's name, or the path of your own file or folder; or labels in memory: a Dataset, a DataFrame,
-            rows as mappings, Examples.
-        split: the part of what has a name or a path to score on.
-        data_dir: where a named dataset is looked for first.
-        columns: what your own file or frame calls its columns, as for `tabsa.datasets.loading.load`.
-        bootstrap: resamples for the 95% intervals; 0 leaves them out.
-        exclusive: as for `Predictor.predict`.
+    """Score a model, or what `load` takes, on a dataset; `tabsa.evaluate` says what the arguments are.
 
     Raises:
         DataError: the dataset has an aspect or a label that the model does not know.

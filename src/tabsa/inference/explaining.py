@@ -123,7 +123,10 @@ class _Question:
         for passage, opened in zip(self.read, self.opened, strict=True):
             spans = [span for span in every if _inside(span, passage) and span not in found]
             if spans and opened is not None:
-                found |= zip(spans, self._masked_sentences(opened, passage, spans), strict=True)
+                words = _covered(opened, _words(self.text, passage))
+                weights, whole, alone = self._masked(opened, passage, _covered(opened, spans), words)
+                own = zip(weights.tolist(), alone if len(spans) > 1 else [whole], strict=True)
+                found |= zip(spans, own, strict=True)
             elif spans:
                 found |= self._read_sentences(passage, spans)
         if not found:
@@ -149,14 +152,6 @@ class _Question:
             )
             for span in sorted(carrying, key=lambda span: -found[span][0])
         )
-
-    def _masked_sentences(
-        self, opened: OpenedPassage, passage: Passage, spans: Sequence[Span]
-    ) -> list[tuple[float, Numbers]]:
-        """Return the weight of each sentence and its own answer, from one reading of the passage."""
-        words = _covered(opened, _words(self.text, passage))
-        weights, whole, alone = self._masked(opened, passage, _covered(opened, spans), words)
-        return list(zip(weights.tolist(), alone if len(spans) > 1 else [whole], strict=True))
 
     def _read_sentences(self, passage: Passage, spans: Sequence[Span]) -> dict[Span, tuple[float, Numbers]]:
         """Return the same of a model that has to read again: of those sentences that name the target."""

@@ -37,10 +37,7 @@ def predict_frame(
     target_column: str | None = None,
     aspects: Sequence[str] | None = None,
     layout: FrameLayout = "long",
-    *,
-    every: bool = False,
-    implied: bool | None = None,
-    exclusive: bool = False,
+    **options: Any,
 ) -> "pd.DataFrame":
     """Return the opinions in a column of texts, beside the frame's own columns and under its own index.
 
@@ -54,7 +51,7 @@ def predict_frame(
         layout: `long` repeats a row for each of its opinions, with the columns target, aspect, polarity, confidence
             and one `probability_...` a label. `wide` keeps the rows and adds a column of polarities for each pair
             (`Camden/price`), or with `target_column` for each aspect (`price`), which then takes one target a row.
-        every: in the long layout, rows for `none` as well.
+        **options: those of `added_columns`; `every`: in the long layout, rows for `none` as well.
         implied: take a name that a text does not mention as that of what the text is about; None is what the model
             was trained for. With it, `targets` and `target_column` may both be left out: what no text names.
         exclusive: as for `Predictor.predict`.
@@ -65,10 +62,7 @@ def predict_frame(
     import pandas as pd
 
     where = (text_column, targets, target_column)
-    added = added_columns(
-        predictor, list(frame.columns), frame.__getitem__, *where, aspects, layout,
-        every=every, implied=implied, exclusive=exclusive,
-    )  # fmt: skip
+    added = added_columns(predictor, list(frame.columns), frame.__getitem__, *where, aspects, layout, **options)
     rows = frame if added.rows is None else frame.iloc[added.rows]
     columns = {}
     for name, cells in added.values.items():

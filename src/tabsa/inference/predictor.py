@@ -160,10 +160,6 @@ class Predictor:
         """Cut a text into what is read of it for its targets."""
         return Query(text, finder.names, list(self.engine.cut(text, finder.find(text))), aspects)
 
-    def marked_query(self, text: str, targets: Sequence[Target], aspects: tuple[str, ...]) -> Query:
-        """Do the same for targets whose mentions are known, and aspects that `choose_aspects` gave."""
-        return self.query(text, RequestedTargets(targets), aspects)
-
     def read(
         self, passages: Sequence[Passage], aspects_of_each: Sequence[Sequence[str]], *, explain: bool = False
     ) -> list[PassageAnswer]:

@@ -45,7 +45,8 @@ class System:
 
     def read_options(self, folder: ModelFolder) -> Any:
         """Read the options of a model folder, an instance of `config_class`."""
-        options = {name: value for name, value in folder.config.model.items() if name != "shape"}  # an encoder's sizes
+        others = ("shape", "cross_encode")  # an encoder's sizes, and what was an option of readers: false in folders
+        options = {name: value for name, value in folder.config.model.items() if name not in others}
         try:
             return build(self.config_class, options, "model.")
         except ConfigError as e:

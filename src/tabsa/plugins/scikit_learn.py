@@ -53,12 +53,7 @@ class TabsaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(
-        self,
-        base: str | Path = "reader",
-        *,
-        target: str = "",
-        aspect: str = "overall",
-        epochs: int | None = None,
+        self, base: str | Path = "reader", *, target: str = "", aspect: str = "overall", epochs: int | None = None
     ) -> None:
         self.base, self.target, self.aspect, self.epochs = base, target, aspect, epochs
 

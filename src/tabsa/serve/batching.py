@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tabsa.encoding.answers import PassageAnswer
-from tabsa.inference.predictor import Predictor, Query
+from tabsa.inference.predictor import Predictor, Query, RequestedTargets
 from tabsa.inference.results import Prediction
 from tabsa.schema import UNNAMED, Target
 from tabsa.serve.problems import busy
@@ -85,7 +85,7 @@ class _Request:
             found = finder.find(question.text)
             find = predictor.implied_targets if question.implied else all_targets
             targets = find(finder.names, found) or (Target(UNNAMED, implied=True),)
-            query = predictor.marked_query(question.text, targets, aspects)
+            query = predictor.query(question.text, RequestedTargets(targets), aspects)
             answer = Answer(query, found, question.explain, [[] for _ in query.passages])
             self.answers.append(answer)
             for place, passage in enumerate(query.passages):

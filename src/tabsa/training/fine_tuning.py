@@ -169,8 +169,11 @@ def begin(config: RunConfig, texts: LabelledTexts, run: Run = _UNSAVED) -> FineT
     base = base_folder(config.fine_tuning.base)
     labels = labels_for(base.config.labels, texts.data.labels)
     trainer: FrozenEncoderTrainer | ReaderTrainer
+    calibration = PresenceCalibration(**(base.config.calibration or {}))
     if config.fine_tuning.encoder == "trained":
         trainer = _full_trainer(config, base, texts, labels, run.device)
+        # Its own figures are not calibrated, as the base's answers are.
+        start = _figures(trainer, np.asarray(calibration.apply(_held_answers(trainer)), np.float64))
     else:
         engine = ReaderEngine(base, config.training.threads, base.precision())
         on_read = partial(run.call, "on_step", "reading the texts")
@@ -178,15 +181,11 @@ def begin(config: RunConfig, texts: LabelledTexts, run: Run = _UNSAVED) -> FineT
         folds = folds_of(features, texts.folds, crossed=texts.crossed)
         config = _sized(config, max(len(fold.learnt) for fold in folds))
         model = frozen_model(base, labels, config.training.seed, len(folds), config.model.dropout)
-        calibration = PresenceCalibration(**(base.config.calibration or {}))
         gold, present = _gold(texts, labels), texts.data.labels
         trainer = FrozenEncoderTrainer(
             config, features, gold, model, folds, calibration, run.device, labels=labels, present=present
         )
-    start = trainer.progress.best_figures[0]
-    if isinstance(trainer, ReaderTrainer):  # whose own figures are not calibrated, as the base's answers are
-        calibration = PresenceCalibration(**(base.config.calibration or {}))
-        start = _figures(trainer, np.asarray(calibration.apply(_held_answers(trainer)), np.float64))
+        start = trainer.progress.best_figures[0]
     if minutes := config.fine_tuning.minutes:
         _fit_into(trainer, 60 * minutes - (time.monotonic() - started))
     return FineTuning(base, texts, labels, trainer, start)
@@ -203,9 +202,7 @@ def frozen_model(
 
 
 def _options(base: ModelFolder, **changed: Any) -> tuple[ReaderConfig, EncoderShape]:
-    options = dict(base.config.model)
-    shape = EncoderShape(**options.pop("shape"))
-    return ReaderConfig(**options | changed), shape
+    return replace(system_of(base).read_options(base), **changed), EncoderShape(**base.config.model["shape"])
 
 
 def _full_trainer(

@@ -69,13 +69,12 @@ def padded(batch: QuestionBatch, shape: Shape) -> QuestionBatch:
     """The same texts and questions in arrays of a given shape."""
     own = (batch.pieces.shape[2], batch.targets.shape[2], *batch.aspects.shape[1:])
     longer, more, others, wider = (room - size for room, size in zip(shape, own, strict=True))
-    added = dict.fromkeys(("pieces", "slots", "owners", "places"), (0, longer))
-    added |= dict.fromkeys(("targets", "aspect_rows", "labels"), (0, more)) | {"aspect_lengths": (0, others)}
-    wide: dict[str, tuple[int, ...]] = {"aspects": (0, wider, 0, others), "soft_labels": (0, 0, 0, more)}
+    added: dict[str, tuple[int, ...]] = dict.fromkeys(("targets", "aspect_rows", "labels"), (0, more))
+    added |= {"aspects": (0, wider, 0, others), "aspect_lengths": (0, others), "soft_labels": (0, 0, 0, more)}
     filling = {"slots": NO_SLOT, "targets": NO_SLOT, "labels": UNLABELLED, "aspect_lengths": 1}
-    tensors = {name: (getattr(batch, name), size) for name, size in (added | wide).items()}
+    tensors = {name: one for name, one in vars(batch).items() if name != "lengths" and one is not None}
     return replace(
-        batch, **{n: pad(one, size, value=filling.get(n, 0)) for n, (one, size) in tensors.items() if one is not None}
+        batch, **{n: pad(one, added.get(n, (0, longer)), value=filling.get(n, 0)) for n, one in tensors.items()}
     )
 
 
@@ -116,7 +115,7 @@ class QuestionGraphs:
         # Learning plainly first makes the optimiser's state, which a capture must find there.
         losses = self.plainly(batch)
         try:
-            self.graphs[key] = self._captured(batch.cloned(), shape)
+            self.graphs[key] = self._captured(batch.mapped(torch.clone), shape)
         except RuntimeError as e:  # an operator that this version of PyTorch does not capture: slower, and as right
             warnings.warn(f"updates are not captured as CUDA graphs here ({first_line(e)})", stacklevel=2)
             self.refused = True
@@ -134,6 +133,8 @@ class QuestionGraphs:
 
 class Batches:
     """Texts with questions as batches for a model."""
+
+    made: ClassVar[type[QuestionBatch]] = QuestionBatch
 
     def __init__(self, model: Reader, prepared: PreparedQuestions, data: Questions) -> None:  # noqa: ARG002
         self.known, self.aspects, self.data = prepared.pieces, prepared.aspect_pieces, data
@@ -156,7 +157,7 @@ class Batches:
         }
         soft = None if data.soft_labels is None else torch.from_numpy(data.soft_labels[number].astype(np.float32))
         tensors = {name: torch.from_numpy(array.astype(np.int64)) for name, array in arrays.items()}
-        return QuestionBatch(**tensors, soft_labels=soft)
+        return self.made(**tensors, soft_labels=soft)
 
     def texts(self, rows: NDArray[np.int64], number: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """The texts, and a table of the aspects of their questions."""
@@ -207,7 +208,7 @@ def probabilities_of(
     while start < len(order):
         rows = order[start : start + max(1, _TOKENS // int(batches.lengths[order[start]]))]
         start += len(rows)
-        batch = batches.batch(rows[None]).to(device).expanded(seeds)
+        batch = batches.batch(rows[None]).to(device).mapped(lambda tensor: tensor.expand(seeds, *tensor.shape[1:]))
         answer = model(batch, context=context).logits.double().softmax(-1).float().cpu().numpy()
         there = np.arange(answer.shape[2]) < batches.counts[rows][:, None]
         index = (data.first[rows][:, None] + np.arange(answer.shape[2]))[there]
@@ -260,7 +261,7 @@ class ReaderTrainer(Loop[QuestionBatch]):
     def learn(self, batch: QuestionBatch) -> Tensor:
         """One update, replayed as a graph where the GPU has captured one."""
         if self.device.type == "cuda":  # from pinned memory, or the GPU would have to be done with the batch before
-            batch = batch.pinned().to(self.device)
+            batch = batch.mapped(Tensor.pin_memory).to(self.device)
         return self.learn_texts(batch) if self.graphs is None else self.graphs.learn(batch)
 
     def learn_texts(self, texts: QuestionBatch) -> Tensor:
@@ -299,10 +300,6 @@ def build_reader(
     config: RunConfig, seeds: Sequence[int], data_dir: Path | None
 ) -> tuple[PreparedQuestions, Reader, bytes]:
     """Read the data and the encoder that a configuration names: questions, a network to train, and its tokeniser."""
-    if config.model.cross_encode:
-        raise ConfigError(
-            "a model with 'model.cross_encode' is a teacher, and has no model folder; see repro/reader/run.py"
-        )
     folder = encoder_folder(config.model.encoder, data_dir)
     reader = PieceReader.read(folder / "tokenizer.json")
     prepared = prepare_questions(config, reader, data_dir)

@@ -56,19 +56,15 @@ class FolderVocabulary:
     concepts: ConceptTable | None = None
 
 
-def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") -> tuple[Prepared, FolderVocabulary]:
-    """Load the data and the vectors that `config` names, and encode them.
-
-    `test` names a split to encode besides. What is learnt does not depend on it: words that only it has get their rows
-    after all others.
-    """
+def prepare(config: RunConfig, data_dir: Path | None = None) -> tuple[Prepared, FolderVocabulary]:
+    """Load the data and the vectors that `config` names, and encode them."""
     data = config.data
     train, dev = datasets(config, data_dir)
     counts = count_words((train, dev), targets=data.targets, max_length=data.max_length)
     composed = config.augmentation.composed
     if composed:
         counts.update(JOINTS)
-    vectors = _vectors(config, list(counts), data_dir)
+    vectors = folder_vectors(config, list(counts), data_dir)
     words = [PADDING, *counts]
     table = lookup(words, vectors)
     matrix = table.matrix.copy()
@@ -100,25 +96,8 @@ def prepare(config: RunConfig, data_dir: Path | None = None, *, test: str = "") 
         named=any_named(train),
         notes=(*notes_on(train, start=True), *notes_on(dev)),
     )
-    if test:
-        prepared = _with_test(prepared, config, split(config, test, train, data_dir), concepts, data_dir)
     texts = {word: count for word, count in counts.items() if word not in tokens}
     return prepared, FolderVocabulary(vectors, known_share(table, texts), concepts)
-
-
-def _with_test(
-    prepared: Prepared, config: RunConfig, dataset: Dataset, concepts: ConceptTable | None, data_dir: Path | None
-) -> Prepared:
-    """Add a further split; words are looked up anew, because a file is read for the words it is looked up for."""
-    data = config.data
-    counts = count_words((dataset,), targets=data.targets, max_length=data.max_length)
-    own = set(prepared.words)
-    added = [word for word in counts if word not in own]
-    words = (*prepared.words, *added)
-    matrix = lookup(added, _vectors(config, list(words[1:]), data_dir)).matrix
-    rows = {word: row for row, word in enumerate(words)}
-    test = encode(dataset, rows, targets=data.targets, max_length=data.max_length, concepts=concepts)
-    return replace(prepared, test=test, words=words, matrix=np.concatenate([prepared.matrix, matrix]))
 
 
 def datasets(config: RunConfig, data_dir: Path | None) -> tuple[Dataset, Dataset]:
@@ -154,7 +133,7 @@ def _check_polarities(dataset: Dataset, train: Dataset, name: str, other: str) -
         raise DataError(f"{name} has the polarity '{strange[0]}', which {other} does not have")
 
 
-def _vectors(config: RunConfig, words: list[str], data_dir: Path | None) -> WordVectors:
+def folder_vectors(config: RunConfig, words: list[str], data_dir: Path | None) -> WordVectors:
     """The vectors that the folder takes along, the target tokens' among them."""
     vectors = _file_vectors(config, words, data_dir) if config.vectors.file else hashed_vectors([], config.vectors.size)
     tokens = [target_word(slot) for slot in range(config.data.targets)]

@@ -178,26 +178,6 @@ class Encoder(nn.Module):
                 states = self.layer(context)(states, weights, mask, keys_values=own)
         return EncodedTexts(states, entered if late_interaction else states, found)
 
-    def cross_encode(self, pieces: Tensor, places: Tensor, owners: Tensor, lengths: Tensor, context: Context) -> Tensor:
-        """Read texts with their questions behind them, (S, B, N, d), each piece in its place.
-
-        A text's pieces have the owner 0, and attend to each other; a question's attend to the text and each other.
-        """
-        first = self.shape.longest * torch.arange(len(pieces), device=pieces.device)[:, None, None]
-        states = self.embedded(pieces, functional.embedding(places + first, self.places.flatten(0, 1)), context)
-        live = torch.arange(pieces.shape[2], device=pieces.device) < lengths.unsqueeze(-1)  # (S, B, N)
-        visible = (owners.unsqueeze(2) == 0) | (owners.unsqueeze(2) == owners.unsqueeze(3))  # (S, B, N, N)
-        visible = visible & live.unsqueeze(2)
-        mask = torch.zeros(visible.shape, device=pieces.device).masked_fill(~visible, -torch.inf).unsqueeze(2)
-        if self.distances is not None:  # as they were learnt before: the gradient of such an index is slow
-            distance = places.unsqueeze(2) - places.unsqueeze(3) + self.shape.longest - 1  # of the key behind the query
-            biases = self.buckets @ self.distances.detach()  # type: ignore[operator]  # (S, 2 P - 1, h)
-            mask = mask + torch.stack([own[at].movedim(-1, 1) for own, at in zip(biases, distance, strict=True)])
-        mask = mask.to(context.products) if context.products == torch.bfloat16 else mask
-        for number in range(self.shape.layers):
-            states = self.layer(context)(states, self.weights(number), mask)
-        return states
-
     def embedded(self, pieces: Tensor, places: Tensor, context: Context) -> Tensor:
         """Word pieces (S, B, T) with the vectors of their places, before the first layer: (S, B, T, d)."""
         # The seeds' tables as one, because an index with repeated pieces has a slow gradient on a GPU.

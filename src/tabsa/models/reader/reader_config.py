@@ -26,9 +26,6 @@ class ReaderConfig:
     depth: int = option(0, "layers of the encoder that are used, from the first; 0: all", low=0)
     late_interaction: int = option(4, "the encoder's last layers, in which questions attend to the text", low=0)
     untied: bool = option(False, "fine-tuned: questions have copies of the layers of `late_interaction`, in float")
-    cross_encode: bool = option(
-        False, "in place of it, read a question's words in all layers beside the text: for teachers"
-    )
     rounded: bool = option(False, "quantisation-aware: learn with the weights as the folder stores them in int8")
     dropout: float = option(0.1, "on the states of the encoder and of the questions", low=0, high=0.95)
 

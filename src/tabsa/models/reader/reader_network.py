@@ -7,15 +7,14 @@
     y   = R tanh(H q)
 
 q is made where the first of these layers begins (`late_interaction` of them), and attends in each to the text's states
-of that level. A large model can read the words of each question in all of its layers (`cross_encode`): better, and many
-times the work.
+of that level.
 
 The text does not depend on the questions and no question on another, so no answer changes with what else is asked.
 Shapes at line ends use S seeds, B texts, T word pieces, M questions of a text, U aspects, d dimensions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -46,30 +45,14 @@ class QuestionBatch:
     aspect_rows: Tensor  # the row in `aspects` of its aspect, (S, B, M)
     labels: Tensor  # UNLABELLED where there is no question, (S, B, M)
     soft_labels: Tensor | None = None  # (S, B, M, labels)
-    # Where questions are cross-encoded, `pieces` has theirs behind the text's.
-    owners: Tensor | None = None  # 0 for the text's pieces, 1 for those of its first question, ..., (S, B, T)
-    places: Tensor | None = None  # where each piece stands, (S, B, T)
-
-    def pinned(self) -> "QuestionBatch":
-        """Copy it to memory that a GPU copies from without waiting."""
-        return self._mapped(lambda tensor: tensor.pin_memory())
-
-    def cloned(self) -> "QuestionBatch":
-        """Copy it to memory of its own."""
-        return self._mapped(lambda tensor: tensor.clone())
 
     def to(self, device: torch.device) -> "QuestionBatch":
         """Copy it to a device."""
-        return self._mapped(lambda tensor: tensor.to(device, non_blocking=True))
+        return self.mapped(lambda tensor: tensor.to(device, non_blocking=True))
 
-    def expanded(self, seeds: int) -> "QuestionBatch":
-        """Give what one seed has to several."""
-        return self._mapped(lambda tensor: tensor.expand(seeds, *tensor.shape[1:]))
-
-    def _mapped(self, change: Callable[[Tensor], Tensor]) -> "QuestionBatch":
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        changed: dict[str, Any] = {name: None if value is None else change(value) for name, value in own.items()}
-        return QuestionBatch(**changed)
+    def mapped(self, change: Callable[[Tensor], Tensor]) -> "QuestionBatch":
+        """Change every tensor in one way."""
+        return replace(self, **{name: change(value) for name, value in vars(self).items() if value is not None})
 
 
 class QuestionPath(Network):
@@ -90,7 +73,7 @@ class QuestionPath(Network):
     ) -> None:
         super().__init__(labels, seeds)
         self.config, self.shape = config, shape
-        self.late = 0 if config.cross_encode else config.late_interaction
+        self.late = config.late_interaction
         self.rounds = config.rounded and not config.untied  # whether weights are used as int8 stores them
         if encoder is not None:
             self.encoder = encoder
@@ -172,29 +155,22 @@ class Reader(QuestionPath):
                     tensor.copy_(copies[_COPIES + name])
 
     def forward(self, batch: QuestionBatch, *, context: Context) -> ModelOutput:
-        """Read, ask, answer: logits (S, B, M, labels)."""
+        """Compute logits in the number format of the context."""
         context.check(batch.pieces.device)
         half = context.products == torch.bfloat16
         with torch.autocast(batch.pieces.device.type, torch.bfloat16, enabled=half):
-            if batch.owners is not None:
-                logits = self.classify(self.cross_encode(batch, context), context)
-            else:
-                reading = self.read(batch.pieces, batch.lengths, context)
-                question = self.questions(batch, reading.entered, self.aspect_states(batch, context))
-                logits = self.answer(batch, reading, question, context)
+            logits = self.logits(batch, context)
         return ModelOutput(logits.float())
+
+    def logits(self, batch: QuestionBatch, context: Context) -> Tensor:
+        """Read, ask, answer: (S, B, M, labels)."""
+        reading = self.read(batch.pieces, batch.lengths, context)
+        question = self.questions(batch, reading.entered, self.aspect_states(batch, context))
+        return self.answer(batch, reading, question, context)
 
     def read(self, pieces: Tensor, lengths: Tensor, context: Context) -> EncodedTexts:
         """Read texts as questions need them."""
         return self.encoder.read(pieces, lengths, context, late_interaction=self.late)
-
-    def cross_encode(self, batch: QuestionBatch, context: Context) -> Tensor:
-        """Compute the mean state of the pieces of each question, read beside its text: (S, B, M, d)."""
-        if batch.owners is None or batch.places is None:
-            raise ValueError("the questions of this batch have no pieces")
-        states = self.encoder.cross_encode(batch.pieces, batch.places, batch.owners, batch.lengths, context)
-        number = torch.arange(1, batch.labels.shape[2] + 1, device=states.device)
-        return mean_over(states, batch.owners.unsqueeze(2) == number[:, None])  # over (S, B, M, T)
 
     def aspect_states(self, batch: QuestionBatch, context: Context) -> Tensor:
         """Compute the mean state of each aspect's word pieces, the encoder's own two included: (S, U, d)."""
