@@ -26,8 +26,8 @@ def read_predictions(path: Path, dataset: Dataset, *, skip: Collection[str] = ()
     Rows on aspects in `skip` are passed over, such as those that a benchmark leaves out.
     """
     named = f"{dataset.name} {dataset.split}"
-    asked = ((example.id, target.name, aspect) for example, target, aspect, _ in dataset.questions())
-    places = {question: place for place, question in enumerate(asked)}
+    questions = ((example.id, target.name, aspect) for example, target, aspect, _ in dataset.questions())
+    places = {question: place for place, question in enumerate(questions)}
     probabilities = np.zeros((len(places), len(dataset.labels)))
     lines = np.zeros(len(places), dtype=np.int64)  # where each row stands in the file
     for where, values, number in read_good_rows(path):
