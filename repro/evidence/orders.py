@@ -4,6 +4,7 @@ Every function gives a weight for each word of one passage; words are those of `
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -16,8 +17,9 @@ from tabsa.encoding.questions import AspectTable
 from tabsa.encoding.target_words import passage_words, target_word
 from tabsa.inference.predictor import Predictor
 from tabsa.models.folder_network import load_model
-from tabsa.models.reader.reader_config import EncoderShape, ReaderConfig
+from tabsa.models.reader.reader_config import EncoderShape
 from tabsa.models.reader.reader_network import QuestionBatch, Reader, load_weights
+from tabsa.models.registry import system_of
 from tabsa.nn.context import EVALUATION
 from tabsa.schema import Span
 
@@ -54,11 +56,11 @@ def reader_attention(predictor: Predictor, passage: PiecePassage, slot: int, asp
 def reader_gradient(predictor: Predictor) -> Callable[[PiecePassage, int, str, int, list[Span]], Weights]:
     """Gradient of the answer's log-probability by each word's vector, times the vector; in float32, by PyTorch."""
     folder = predictor.folder
-    options = dict(folder.config.model)
-    shape = EncoderShape(**options.pop("shape"))
+    shape = EncoderShape(**folder.config.model["shape"])
+    options = replace(system_of(folder).read_options(folder), rounded=False)
     weights = folder.weights
     encoder = {name.removeprefix("encoder."): array for name, array in weights.items() if name.startswith("encoder.")}
-    model = Reader(ReaderConfig(**options | {"rounded": False}), shape, encoder, len(folder.config.labels), (0,))
+    model = Reader(options, shape, encoder, len(folder.config.labels), (0,))
     load_weights(model, weights)
     model.requires_grad_(False)
     kept: list[torch.Tensor] = []
