@@ -17,22 +17,22 @@ PACKAGE = Path(tabsa.__file__).parent
 # lines it may have: it only goes down, and whoever needs more says what goes for it. The whole has a number of its own,
 # which is less than their sum; the tests have as much.
 ROOMS = [
-    {"errors": 74, "schema": 96},
+    {"errors": 74, "schema": 97},
     {"files": 50},
-    {"config": 106, "text": 858},
-    {"tables": 777},
-    {"datasets": 1250},
+    {"config": 106, "text": 943},  # languages, and aspects that share words: cli gives the lines of `reproduce`
+    {"tables": 779},
+    {"datasets": 1182},
     {"embeddings": 618},
-    {"encoding": 828},
-    {"evaluation": 1200},
+    {"encoding": 854},
+    {"evaluation": 1215},
     {"checkpoint": 621, "nn": 1032},
-    {"models": 3068},
-    {"inference": 1247},  # evidence of silence: what comes nearest to an opinion; pages gives the lines
-    {"pages": 1748},
-    {"training": 3423, "scoring": 1045},
-    {"plugins": 651},
-    {"serve": 1436},
-    {"cli": 1790},
+    {"models": 3022},
+    {"inference": 1272},  # evidence of silence, exclusive aspects: models and training give those of cross-encoding
+    {"pages": 1740},
+    {"training": 3348, "scoring": 1071},
+    {"plugins": 648},
+    {"serve": 1434},
+    {"cli": 1664},
     {"pretrained": 0},  # files, no code
 ]
 MOST_LINES, MOST_FILES, MOST_SCRIPT_LINES, MOST_TEST_LINES = 22_000, 180, 2_700, 22_000

@@ -88,9 +88,7 @@ def test_a_hint_goes_behind_the_message() -> None:
 def run(folder: Path, *command: str, out: Path | None = None) -> tuple[int, str]:
     """Run Python in a process of its own; returns the exit code and what is on stderr."""
     with (out or Path(os.devnull)).open("wb") as stdout:
-        done = subprocess.run(
-            [sys.executable, *command], cwd=folder, stdout=stdout, stderr=subprocess.PIPE, check=False
-        )
+        done = subprocess.run([sys.executable, *command], cwd=folder, stdout=stdout, stderr=subprocess.PIPE)
     return done.returncode, done.stderr.decode()
 
 

@@ -116,7 +116,5 @@ def test_the_documentation_runs(
 def test_the_documentation_has_the_figures_that_were_measured() -> None:
     found = json.loads((ROOT / "benchmarks" / "results" / "report.json").read_text("utf-8"))["tables"]
     rows = re.findall(r"^\| .* \| ([\d.]+) \| (\d+) \|$", (ROOT / "docs" / "report.md").read_text("utf-8"), re.M)
-    assert [(float(seconds), int(peak)) for seconds, peak in rows] == [
-        (table["seconds"], round(table["peak_mib"])) for table in found
-    ]
+    assert [(float(s), int(peak)) for s, peak in rows] == [(t["seconds"], round(t["peak_mib"])) for t in found]
     assert all(table["rows"] >= 100_000 and table["seconds"] < 30 and table["peak_mib"] < 500 for table in found)

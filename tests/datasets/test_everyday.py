@@ -113,6 +113,5 @@ def test_the_open_sets(data_dir):
     assert {example.targets[0].name for example in dataset.examples} == {UNNAMED}
     assert opinions["mixed"] <= 3
     news = load("open", "newsmtsc-train", data_dir=data_dir)
-    assert (
-        sum(len(example.targets) > 1 for example in news.examples) == 864
-    )  # of 915: some name one target inside another
+    # Of 915: some name one target inside another.
+    assert sum(len(example.targets) > 1 for example in news.examples) == 864

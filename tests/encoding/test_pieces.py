@@ -115,9 +115,7 @@ def test_every_text_is_read_whole_in_passages_that_fit(words, longest, implied):
         firsts = [min(piece.start for piece in passage.pieces if piece.slot == slot) for slot in range(len(present))]
         assert firsts == sorted(firsts)
         ordinary = [piece for piece in passage.pieces if piece.slot == NO_SLOT]
-        assert [*ordinary] == [
-            piece for piece in whole if piece.slot == NO_SLOT and passage.start <= piece.start < passage.end
-        ]
+        assert [*ordinary] == [p for p in whole if p.slot == NO_SLOT and passage.start <= p.start < passage.end]
         assert not any(start <= piece.start < end for piece in ordinary for start, end in spans)
         assert [token.start for token in passage.tokens if token.target is None] == [piece.start for piece in ordinary]
 

@@ -125,9 +125,7 @@ def test_soft_labels_are_joined_where_all_have_them_and_arrays_come_back():
 
 
 @given(
-    st.integers(1, 6).flatmap(
-        lambda count: st.tuples(st.just(count), st.lists(st.integers(0, count - 1), max_size=12))
-    ),
+    st.integers(1, 6).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.integers(0, n - 1), max_size=12))),
     st.sampled_from([(), (2,), (2, 3)]),
 )
 def test_answers_are_the_strongest_or_silence(counted, before):

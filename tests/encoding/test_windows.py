@@ -41,9 +41,7 @@ def test_windows_are_whole_sentences_behind_those_that_name_somebody(seed, windo
     pieces = pieces_of(text, *names)
     found = list(sentence_windows(text, pieces, window=window, longest=60))
     assert [piece for _, own in found for piece in own] == pieces
-    sentences = [
-        tuple(piece for piece in pieces if span.start <= piece.start < span.end) for span in split_sentences(text)
-    ]
+    sentences = [tuple(p for p in pieces if span.start <= p.start < span.end) for span in split_sentences(text)]
     starts = {sentence[0] for sentence in sentences}
     assert all(own[0] in starts for _, own in found)
     for number, (before, own) in enumerate(found):

@@ -18,9 +18,7 @@ def test_three_panels_with_the_report_in_them():
         f"{name} ({sum(one.support.values())})" for name, one in report.aspects.items()
     )
     widths = sorted(bar.get_width() for bar in aspects.patches)
-    assert widths == pytest.approx(
-        sorted(v for one in report.aspects.values() for v in (one.f1, one.sentiment_accuracy))
-    )
+    assert widths == pytest.approx(sorted(v for o in report.aspects.values() for v in (o.f1, o.sentiment_accuracy)))
     presence = reliability.lines[1]
     assert presence.get_ydata() == pytest.approx([one.accuracy for one in report.reliability["presence"].bins])
     assert figure.get_suptitle() == "mine on towns test"

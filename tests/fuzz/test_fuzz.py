@@ -194,9 +194,7 @@ USUAL = {
 @given(data=st.data())
 def test_tables(models, tmp_path_factory, data):
     columns = data.draw(st.lists(st.sampled_from(list(USUAL)) | odd, min_size=1, max_size=6))
-    rows = [
-        [data.draw(USUAL.get(name, values) | values) for name in columns] for _ in range(data.draw(st.integers(0, 5)))
-    ]
+    rows = [[data.draw(USUAL.get(n, values) | values) for n in columns] for _ in range(data.draw(st.integers(0, 5)))]
     name = data.draw(st.sampled_from(["table.csv", "table.tsv", "table.jsonl"]))
     stream = io.StringIO()
     if name.endswith(".jsonl"):

@@ -77,9 +77,7 @@ def own(path: Path, texts: list[Answered], column: str = "about") -> Path:
         for aspect in ASPECTS:
             row[aspect] = ";".join(one.said[name, aspect][0] for name in names)
             for label in LABELS:
-                shares = (
-                    sure if polarity == label else 0.01 for polarity, sure in (one.said[n, aspect] for n in names)
-                )
+                shares = (sure if p == label else 0.01 for p, sure in (one.said[n, aspect] for n in names))
                 row[f"{aspect}/{label}"] = ";".join(map(str, shares))
         rows.append(row)
     return write(path, rows)

@@ -32,9 +32,7 @@ def sentic(sentence, concepts, p):
     units = len(p["bi"])
     h, c, states = np.zeros(units), np.zeros(units), []
     for x, mu in zip(sentence, concepts, strict=True):
-        i, f, o, k = (
-            sigmoid(p[f"W{gate}"] @ x + p[f"U{gate}"] @ h + p[f"C{gate}"] @ mu + p[f"b{gate}"]) for gate in "ifok"
-        )
+        i, f, o, k = (sigmoid(p[f"W{g}"] @ x + p[f"U{g}"] @ h + p[f"C{g}"] @ mu + p[f"b{g}"]) for g in "ifok")
         g = np.tanh(p["Wg"] @ x + p["Ug"] @ h + p["bg"])
         c = f * c + i * g
         h = o * np.tanh(c) + k * np.tanh(p["Cm"] @ mu)

@@ -90,9 +90,7 @@ def test_what_is_read_beside_a_sentence_does_not_matter():
 
 def test_the_graph_of_places_in_int8_is_near_the_one_in_float32():
     texts = ["Camden is lovely but dear, and Hull is not.", "The tube to Camden is far. " * 9, "Hull"]
-    both = [
-        load("places", precision=precision).predict_many(texts, ["Camden", "Hull"]) for precision in ("int8", "float32")
-    ]
+    both = [load("places", precision=p).predict_many(texts, ["Camden", "Hull"]) for p in ("int8", "float32")]
     small, full = ([[*o.probabilities.values()] for one in found for o in one.opinions] for found in both)
     np.testing.assert_allclose(small, full, atol=0.05)
     assert small != full  # it is another computation

@@ -122,15 +122,11 @@ def test_the_table_of_numbers_holds_every_cell(tmp_path: Path, monkeypatch: pyte
     assert seen == [40, 80]
     rows = list(csv.DictReader(summary.write_csv(tmp_path / "r.csv").open(encoding="utf-8", newline="")))
     expected = made.counted(texts)
-    assert [(row["target"], row["aspect"]) for row in rows] == [
-        (t, a) for t in summary.targets for a in summary.aspects
-    ]
+    assert [(r["target"], r["aspect"]) for r in rows] == [(t, a) for t in summary.targets for a in summary.aspects]
     for row in rows:
         pair = row["target"], row["aspect"]
         tally = summary.cells[pair].tally
-        assert {label: int(row[label]) for label in made.LABELS} == {
-            label: expected[pair][label] for label in made.LABELS
-        }
+        assert {name: int(row[name]) for name in made.LABELS} == {name: expected[pair][name] for name in made.LABELS}
         figures = (float(row[name]) for name in ("opinions", "share_positive", "low", "high"))
         assert [*figures] == pytest.approx([tally.n, tally.share, *tally.interval], abs=1e-6)
         assert row["verdict"] == tally.verdict

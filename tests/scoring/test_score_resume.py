@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from killing import Killed, kill_at
 from tabsa.errors import OutputError
 from tabsa.inference.predictor import Predictor, load
 from tabsa.scoring.request import Layout, Request
@@ -19,10 +20,6 @@ from tabsa.tables.outputs import FileOutput
 
 BOTH = {"Camden": (), "Brixton": ()}
 FORMATS = ["out.csv", "out.jsonl", "out.parquet"]
-
-
-class Killed(BaseException):
-    """Stands for the end of the process."""
 
 
 @pytest.fixture(scope="module")
@@ -56,38 +53,9 @@ def expected(source: Path, out: str, model: Predictor, request: Request) -> dict
 # In one process, at every point there is
 
 
-@pytest.fixture
-def deadly(monkeypatch):
-    """Makes the process "die" at the nth of the points where something is made durable, and nothing is tidied after."""
-    left = 0
-
-    def die_at(n: int) -> None:
-        nonlocal left
-        left = n
-
-    def counting(function):
-        def call(*arguments, **options):
-            nonlocal left
-            left -= 1
-            if left == 0:
-                raise Killed
-            return function(*arguments, **options)
-
-        return call
-
-    def leave(self: FileOutput, *_: object) -> None:
-        for file in self._files:
-            file.close()
-
-    for owner, name in ((os, "fsync"), (Path, "replace"), (Path, "unlink")):
-        monkeypatch.setattr(owner, name, counting(getattr(owner, name)))
-    monkeypatch.setattr(FileOutput, "__exit__", leave)
-    return die_at
-
-
 @pytest.mark.parametrize("out", FORMATS)
 @pytest.mark.parametrize("layout", Layout)
-def test_a_run_that_dies_at_every_point_comes_to_the_same_end(tmp_path, model, deadly, layout, out):
+def test_a_run_that_dies_at_every_point_comes_to_the_same_end(tmp_path, model, monkeypatch, layout, out):
     source = write(tmp_path / "in.csv", 30)
     request = Request(targets=BOTH, layout=layout, probabilities=True, chunk=8)
     whole = expected(source, out, model, request)
@@ -96,18 +64,16 @@ def test_a_run_that_dies_at_every_point_comes_to_the_same_end(tmp_path, model, d
         point += 1
         folder = tmp_path / f"died-{point}"
         folder.mkdir()
-        deadly(point)
         try:
-            score_table(source, folder / out, model, request)
-        except Killed:
-            deadly(0)
-            if (folder / f"{out}.part").exists() or (folder / f"{out}.state.json").exists():
-                score_table(source, folder / out, model, request, resume=True)
-            else:
-                score_table(source, folder / out, model, request, overwrite=True)
-            assert files(folder) == whole, point
-        else:
+            with monkeypatch.context() as patch:
+                kill_at(patch, point, ((os, "fsync"), (Path, "replace"), (Path, "unlink")))
+                patch.setattr(FileOutput, "__exit__", lambda self, *_: [file.close() for file in self._files] and None)
+                score_table(source, folder / out, model, request)
             break
+        except Killed:
+            begun = (folder / f"{out}.part").exists() or (folder / f"{out}.state.json").exists()
+            score_table(source, folder / out, model, request, **{"resume" if begun else "overwrite": True})
+            assert files(folder) == whole, point
     assert point > 20
 
 

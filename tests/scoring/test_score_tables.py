@@ -181,9 +181,7 @@ def test_rows_may_have_their_own_targets(tmp_path, model):
     rows.append(rows[0] | {"about": ["Brixton", "Camden"]})
     found = run(tmp_path, model, rows, target_column="about", probabilities=True)
     assert list(found[0])[4:8] == ["general", "general/none", "general/positive", "general/negative"]
-    camden, brixton = (
-        {o.aspect: o for o in model.predict(TEXTS[0], [name]).opinions} for name in ("Camden", "Brixton")
-    )
+    camden, brixton = ({o.aspect: o for o in model.predict(TEXTS[0], [n]).opinions} for n in ("Camden", "Brixton"))
     both = model.predict(TEXTS[0], ["Brixton", "Camden"]).opinions
     assert found[0]["general"] == camden["general"].polarity
     assert found[0]["general/none"] == pytest.approx(camden["general"].probabilities["none"], abs=1e-5)

@@ -111,9 +111,7 @@ def test_whatever_is_read_together_answers_are_the_predictors(
         for answer, one in zip(answers, expected, strict=True):
             if explain:
                 prediction = answer.prediction(model)
-                assert [repr(passage.gates) for passage in prediction.passages] == [
-                    repr(passage.gates) for passage in one.passages
-                ]
+                assert [repr(p.gates) for p in prediction.passages] == [repr(p.gates) for p in one.passages]
 
 
 def test_the_model_in_the_box_answers_as_if_asked_alone() -> None:

@@ -73,9 +73,7 @@ def test_nginx(service: int, tmp_path: Path) -> None:
     port = free_port()
     text = re.sub(r"^ +ssl_certificate.*\n", "", block("nginx"), flags=re.MULTILINE)
     text = text.replace("listen 443 ssl", f"listen 127.0.0.1:{port}").replace("127.0.0.1:8000", f"127.0.0.1:{service}")
-    folders = "".join(
-        f"{kind}_temp_path {tmp_path / kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
+    folders = "".join(f"{k}_temp_path {tmp_path / k};" for k in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
     head = f"daemon off; master_process off; pid {tmp_path}/pid; error_log stderr;"
     (tmp_path / "nginx.conf").write_text(f"{head} events {{}} http {{ {folders} access_log off;\n{text}\n}}")
     with running("nginx", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")) as nginx:

@@ -77,9 +77,7 @@ def test_drawn_labels_are_those_of_the_text(drawer, epochs):
                 near = {word for word, label in own if label} & {word for word, label in own if label == 0}
                 assert data.sets[row] < 2 or not near
             for slot, (example, target) in stand_for.items():
-                expected = {
-                    (opinion.aspect, opinion.polarity) for opinion in example.opinions if opinion.target == target
-                }
+                expected = {(one.aspect, one.polarity) for one in example.opinions if one.target == target}
                 found = {(ready.aspects[a], ready.labels[label]) for s, a, label in questions if s == slot and label}
                 assert found == expected
     assert silent > 100

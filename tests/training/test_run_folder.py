@@ -11,6 +11,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from killing import Killed, kill_at
 from run_factory import config, small, small_for
 from tabsa.errors import ModelError, OutputError
 from tabsa.models.registry import SYSTEMS
@@ -110,27 +111,10 @@ def test_a_run_that_stops_after_any_validation_ends_the_same(tmp_path, options):
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
-class Killed(BaseException):
-    """Stands for a kill: nothing that handles errors sees it."""
-
-
 def killed_at(step, folder, of, monkeypatch):
     """Train, killed right before the `step`th thing that changes a file; whether there was such a thing."""
-    left = step
-
-    def counted(function):
-        def call(*arguments, **options):
-            nonlocal left
-            left -= 1
-            if left == 0:
-                raise Killed
-            return function(*arguments, **options)
-
-        return call
-
     with monkeypatch.context() as patch:
-        for owner, name in ((os, "open"), (os, "fsync"), (Path, "replace"), (Path, "open")):
-            patch.setattr(owner, name, counted(getattr(owner, name)))
+        kill_at(patch, step, ((os, "open"), (os, "fsync"), (Path, "replace"), (Path, "open")))
         patch.setattr(Path, "unlink", lambda *_, **__: None)  # a killed process does not tidy up
         try:
             go(folder, of, resume=True)
