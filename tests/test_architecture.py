@@ -23,7 +23,7 @@ ROOMS = [
     {"tables": 779},
     {"datasets": 1182},
     {"embeddings": 618},
-    {"encoding": 854},
+    {"encoding": 858},
     {"evaluation": 1215},
     {"checkpoint": 621, "nn": 1032},
     {"models": 3022},
