@@ -112,6 +112,7 @@ def test_the_table_shows_both_families_in_percent() -> None:
     predicted = [[2, 0], [2, 0], [0, 0], [2, 0]]
     lines = shown(evaluate(DATA, one_hot(predicted), bootstrap=0)).splitlines()
     assert "towns test: 4 targets in 3 texts" in lines[0]
+    assert any("8 questions, 6 answered right; 4 opinions" in line for line in lines)
     strict = next(line for line in lines if "strict accuracy" in line)
     assert strict.split() == ["strict", "accuracy", "50.0", "75.0"]
     safety = next(line for line in lines if "safety" in line)

@@ -71,7 +71,7 @@ def p_value(p: float) -> str:
 
 def report_tables(report: "Report") -> Group:
     """Return all of a report."""
-    counts = report.counts
+    counts, right = report.counts, sum(one.right for one in report.labels.values())
     who = f"{report.model} on " if report.model else ""
     families = _table(
         f"{who}{report.data} {report.split}: {counts['groups']} targets in {counts['examples']} texts",
@@ -80,7 +80,7 @@ def report_tables(report: "Report") -> Group:
         "[95% bootstrap interval over texts]" if report.intervals else "",
     )
     questions = _table(
-        f"{counts['rows']:,} questions, {counts['opinions']:,} opinions",
+        f"{counts['rows']:,} questions, {right:,} answered right; {counts['opinions']:,} opinions",
         ("%", ""),
         ([QUESTION_NAMES[name], _figure(report, "questions", name)] for name in report.questions),
     )
