@@ -113,9 +113,9 @@ class Scorer:
                 yield f"the name {name!r} is part of {longer!r}: where a text has the longer one, only that is judged"
                 break
         column = self._request.target_column
-        asked = [(str(row.values.get(columns.text) or ""), str(row.values.get(column or ""))) for row in rows]
-        asked = [one for one in asked if len(one[0].split()) >= _LONG_TEXT]
-        if repeated := len(asked) - len(set(asked)):
+        given = [(str(row.values.get(columns.text) or ""), str(row.values.get(column or ""))) for row in rows]
+        given = [one for one in given if len(one[0].split()) >= _LONG_TEXT]
+        if repeated := len(given) - len(set(given)):
             yield f"{self._source}: {repeated:,} of the first {len(rows):,} texts are there twice; each counts again"
 
     def score(self, chunk: Sequence[Row | BadRow]) -> tuple[bytes, bytes, Counts]:
