@@ -8,6 +8,7 @@ FROM python:${PYTHON} AS build
 WORKDIR /project
 COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
+COPY repro/tabsa_repro ./repro/tabsa_repro
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM python:${PYTHON}
