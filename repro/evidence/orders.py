@@ -109,7 +109,7 @@ def entnet_gradient(
     """The same gradient of an entity network: every word of the passage has a row of its own."""
     folder = predictor.folder
     count = folder.config.targets
-    vectors = predictor.engine.words.vectors([[target_word(n) for n in range(count)], passage_words(passage)])
+    vectors = predictor.engine.word_vectors([[target_word(n) for n in range(count)], passage_words(passage)])
     rows = np.concatenate([vectors[0][:count], vectors[1][: len(passage.tokens)]])
     for place, token in enumerate(passage.tokens):  # a mention's row is its target's
         if token.target is not None:
