@@ -51,10 +51,9 @@ def predict_frame(
         layout: `long` repeats a row for each of its opinions, with the columns target, aspect, polarity, confidence
             and one `probability_...` a label. `wide` keeps the rows and adds a column of polarities for each pair
             (`Camden/price`), or with `target_column` for each aspect (`price`), which then takes one target a row.
-        **options: those of `added_columns`; `every`: in the long layout, rows for `none` as well.
-        implied: take a name that a text does not mention as that of what the text is about; None is what the model
-            was trained for. With it, `targets` and `target_column` may both be left out: what no text names.
-        exclusive: as for `Predictor.predict`.
+        **options: `every`: in the long layout, rows for `none` as well; `exclusive`: as for `Predictor.predict`;
+            `implied`: take a name that a text does not mention as that of what the text is about (None is what the
+            model was trained for): with it, `targets` and `target_column` may both be left out.
 
     Raises:
         DataError: a column is missing or in the way, or a text or target is of the wrong kind.
