@@ -328,6 +328,7 @@ def train(cache: Cache, folder: ModelFolder, path: Path, seconds: float, rate: f
     """Learn for so many seconds; the moving average of the weights is saved, and measured on dev."""
     from safetensors.numpy import load_file, save_file
 
+    path.parent.mkdir(parents=True, exist_ok=True)
     network = Network(folder, load_file(path) if path.exists() else None)
     groups: dict[float, list[Tensor]] = {}
     for name, tensor in network.learnt.items():

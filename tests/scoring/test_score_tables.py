@@ -450,4 +450,4 @@ def test_what_makes_a_table_doubtful_is_said_at_once(tmp_path, model):
         run(tmp_path, model, rows, targets={"Camden": (), "Camden Town": ()})
     told = [str(one.message) for one in warned]
     assert sum("'Camden' is part of 'Camden Town'" in line for line in told) == 1
-    assert sum("1 of the first 3 texts are there twice" in line for line in told) == 1
+    assert sum("of the first 3 texts, 1 repeated" in line for line in told) == 1

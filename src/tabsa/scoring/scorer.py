@@ -116,7 +116,7 @@ class Scorer:
         pairs = [(str(row.values.get(columns.text) or ""), str(row.values.get(column or ""))) for row in rows]
         pairs = [one for one in pairs if len(one[0].split()) >= _LONG_TEXT]
         if repeated := len(pairs) - len(set(pairs)):
-            yield f"{self._source}: {repeated:,} of the first {len(rows):,} texts are there twice; each counts again"
+            yield f"{self._source}: of the first {len(rows):,} texts, {repeated:,} repeated; each counts again"
 
     def score(self, chunk: Sequence[Row | BadRow]) -> tuple[bytes, bytes, Counts]:
         """Return the results of a chunk as bytes, and the rejects."""
