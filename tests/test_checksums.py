@@ -38,9 +38,6 @@ def flip(path: Path, place: int, bit: int = 1) -> None:
     path.write_bytes(data)
 
 
-# ---- what is written
-
-
 def test_training_and_export_write_the_checksum_of_every_file(folder: Path) -> None:
     assert written(folder) == expected(folder)
     assert set(written(folder)) == {"config.json", "model.onnx", "vectors.safetensors", "weights.safetensors"}
@@ -64,9 +61,6 @@ def test_an_export_of_a_model_in_the_box_changes_no_answer(tmp_path: Path, name:
     answers = [[[*opinion.probabilities.values()] for one in found for opinion in one.opinions] for found in read]
     # What a graph of words has as constants is computed where it is built.
     np.testing.assert_allclose(*answers, rtol=0, atol=0 if name == "reader" else 1e-6)
-
-
-# ---- what is read
 
 
 def test_every_byte_counts(folder: Path) -> None:
@@ -104,9 +98,6 @@ def test_what_people_edit_may_change(folder: Path) -> None:
 def test_checksums_that_are_none(folder: Path, content: str) -> None:
     (folder / CHECKSUMS).write_text(content)
     assert str(folder / CHECKSUMS) in refused(folder)
-
-
-# ---- JSON and numbers of strangers
 
 
 @pytest.mark.parametrize("content", ["", "[]", "NaN", "[" * 100_000, '{"targets": ' + "9" * 5000 + "}", "[1", "\0"])

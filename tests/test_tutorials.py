@@ -106,7 +106,8 @@ def test_the_commands_of_a_page_do_what_it_shows(page: Path, place: Path) -> Non
         anew = part(printed, block)
         if not WRITE:
             shown = block["shown"]
-            right = same_words(shown, anew) >= 0.5 if trained or block["loose"] else alike(shown, anew)
+            # How many epochs fit into minutes is the machine's: what a trained model says may differ in most lines.
+            right = same_words(shown, anew) >= 0.3 if trained or block["loose"] else alike(shown, anew)
             assert right, f"stale: run this test with TABSA_WRITE_DOCS=1\n{shown}\n{anew}"
         return f"{block['mark']}\n```text\n{anew}```"
 

@@ -5,7 +5,6 @@
 
 import base64
 import csv
-import hashlib
 import io
 import json
 import math
@@ -26,7 +25,6 @@ from fastapi.testclient import TestClient
 
 from command_line import tabsa
 from reader_folder import small_reader, write_reader
-from tabsa.checkpoint.checksums import CHECKSUMS
 from tabsa.datasets.checking import check
 from tabsa.datasets.loading import load as load_data
 from tabsa.errors import TabsaError
@@ -226,57 +224,6 @@ def test_tables_once_found(path, models, tmp_path):
     assert "\x1b" not in out + err
     for line in err.splitlines():
         one_line(line)
-
-
-# ---- model folders
-
-
-def asked(folder: Path) -> list[dict[str, float]] | None:
-    """Load a folder and ask it once."""
-
-    def ask() -> list[dict[str, float]]:
-        model = load(folder, threads=1, precision="float32")
-        aspects = ["price"] if model.open_aspects else None
-        found = model.predict("Camden is not cheap but lovely. Hull is dear.", ["Camden", "Hull"], aspects)
-        return [dict(opinion.probabilities) for opinion in found.opinions]
-
-    found: list[dict[str, float]] | None = answered_or_refused(ask)
-    return found
-
-
-def seal(folder: Path, name: str) -> None:
-    """Make the checksums fit, as somebody who means harm would."""
-    listed = json.loads((folder / CHECKSUMS).read_text())
-    if name in listed["sha256"]:
-        listed["sha256"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-        (folder / CHECKSUMS).write_text(json.dumps(listed))
-
-
-@pytest.mark.fuzz
-@FUZZED
-@given(data=st.data())
-def test_folders(folders, tmp_path_factory, data):
-    source = folders[data.draw(st.sampled_from(MODELS))]
-    folder = shutil.copytree(source, tmp_path_factory.mktemp("folder") / "model")
-    right = asked(source)
-    name = data.draw(st.sampled_from(sorted(path.name for path in folder.iterdir())))
-    before = (folder / name).read_bytes()
-    (folder / name).write_bytes(edited(before, data.draw))
-    if name != CHECKSUMS and data.draw(st.booleans()):
-        seal(folder, name)
-        asked(folder)
-    elif (folder / name).read_bytes() != before and name not in ("README.md", "metrics.json", CHECKSUMS):
-        assert asked(folder) in (None, right), f"damage to {name} changes an answer in silence"
-
-
-@pytest.mark.parametrize(("base", "name", "other"), [("tiny", "model.onnx", "config.json"),
-                                                     ("tiny-reader", "ask.onnx", "read.onnx")])  # fmt: skip
-def test_files_of_another_part_once_found(folders, tmp_path, base, name, other):
-    folder = shutil.copytree(folders[base], tmp_path / "model")
-    shutil.copyfile(folder / other, folder / name)
-    assert asked(folder) is None  # its checksum is another's
-    seal(folder, name)
-    assert asked(folder) is None
 
 
 # ---- requests

@@ -111,20 +111,30 @@ def encode(shape, p, pieces):
 def answer(model, batch, seed, text, question):
     """The logits of one question about one text."""
     p, shape, late = of_seed(model, seed), model.encoder.shape, model.config.late_interaction
-    encoder, last = part(p, "encoder."), shape.layers - bool(late)  # then the last layer is no text's
+    encoder, lower = part(p, "encoder."), shape.layers - late
     read = levels(shape, encoder, batch.pieces[seed, text, : batch.lengths[seed, text]].tolist())
     row = int(batch.aspect_rows[seed, text, question])
     words = batch.aspects[seed, row, : batch.aspect_lengths[seed, row]].tolist()
-    a = sum(levels(shape, encoder, words)[last]) / len(words)
+    alone = levels(shape, encoder, words)[lower][1:-1]
     slot = int(batch.targets[seed, text, question])
-    states, entered = read[last], read[shape.layers - late]
-    places = [n for n in range(len(states)) if int(batch.slots[seed, text, n]) == slot] if slot >= 0 else [0]
+    entered = read[lower]
+    places = [n for n in range(len(entered)) if int(batch.slots[seed, text, n]) == slot] if slot >= 0 else [0]
     t = sum(entered[n] for n in places) / len(places)
-    q = np.concatenate([t, a, t * a]) @ p["question"] + p["question_bias"]
-    for number in range(shape.layers - late, shape.layers):
-        own = part(encoder, f"layers.{number}.")
-        q = block_beside(q[None], read[number], own, shape.heads, shape.epsilon)[0]
-    return classify(p, _remembered(model, p, states, q, slot) if hasattr(model, "memories") else q)
+    rows = np.array([t + p["kinds"][0], *(a + p["kinds"][1] for a in alone)])
+    for number in range(late):
+        of_text = part(encoder, f"layers.{lower + number}.")
+        own = part(p, f"question_layers.{number}.") if model.config.untied else of_text
+        rows = question_layer(rows, read[lower + number], own, of_text, shape.heads, shape.epsilon)
+    return classify(p, _remembered(model, p, read[-1], rows, slot) if hasattr(model, "memories") else rows[0])
+
+
+def question_layer(rows, states, own, of_text, heads, epsilon):
+    """One layer over a question's rows (R, d), beside a text's states (T, d) of the same level."""
+    q, k, v = np.split(rows @ own["qkv"] + own["qkv_bias"], 3, axis=1)
+    _, text_k, text_v = np.split(states @ of_text["qkv"] + of_text["qkv_bias"], 3, axis=1)
+    learnt = attend(q, np.concatenate([text_k, k]), np.concatenate([text_v, v]), heads) @ own["out"] + own["out_bias"]
+    x = [layer_norm(row + y, own["norm"], own["norm_bias"], epsilon) for row, y in zip(rows, learnt, strict=True)]
+    return np.array([feed_forward(row, own, epsilon) for row in x])
 
 
 def classify(p, q):
@@ -143,8 +153,10 @@ def answer_beside(model, seed, pieces, asked, places):
     return classify(p, sum(states) / len(states))
 
 
-def _remembered(model, p, states, q, slot):
+def _remembered(model, p, states, rows, slot):
     """The question with what its chains keep of the text: four chains of slots, that of all others, and free ones."""
+    t, a = rows[0], sum(rows[1:], np.zeros_like(rows[0])) / max(1, len(rows) - 1)
+    q = np.concatenate([t, a, t * a]) @ p["question"] + p["question_bias"]
     words = states @ p["down"] + p["down_bias"]
     mine = slot if 0 <= slot < 4 else 4
     chains = [mine, *range(5, len(p["keys"]))]

@@ -50,7 +50,7 @@ def test_states_are_those_of_the_equations(kind):
     own = shape(kind)
     encoder = moved(Encoder(own, random_weights(own, np.random.default_rng(1)), 2, 0.3))
     pieces, lengths = draw_pieces()
-    states = encoder(pieces, lengths, EVALUATION).detach()
+    states = encoder.lower(pieces, lengths, EVALUATION)[0].detach()
     for seed, text in np.ndindex(2, 4):
         end = int(lengths[seed, text])
         expected = slow_reader.encode(own, slow_reader.of_seed(encoder, seed), pieces[seed, text, :end].tolist())

@@ -86,7 +86,7 @@ def test_no_answer_depends_on_what_is_read_beside_it(any_path, precision):
 def test_no_answer_depends_on_what_else_is_asked(any_path, precision, monkeypatch):
     engine = ReaderEngine(read_folder(any_path), 1, precision)
     passages = cut(engine)
-    aspects = [*ASPECTS, "screen", "food", "this staff"]
+    aspects = [*ASPECTS, "screen", "", "this staff is bad"]
     together = engine.read_passages(passages, [aspects] * len(passages))
     for n, aspect in enumerate(aspects):
         alone = ReaderEngine(read_folder(any_path), 1, precision).read_passages(passages, [[aspect]] * len(passages))
@@ -97,8 +97,8 @@ def test_no_answer_depends_on_what_else_is_asked(any_path, precision, monkeypatc
     for found, every, listed in zip(engine.read_passages(passages, own), together, own, strict=True):
         columns = [aspects.index(aspect) for aspect in listed]
         np.testing.assert_array_equal(found.probabilities, every.probabilities[:, columns])
-    monkeypatch.setattr(engine_module, "_MOST_ASPECTS", 4)
-    monkeypatch.setattr(engine_module, "_MOST_QUESTIONS", 9)
+    monkeypatch.setattr(engine_module, "_MOST_BESIDE", 4)
+    monkeypatch.setattr(engine_module, "_MOST_ROWS", 9)
     assert same(together, engine.read_passages(passages, [aspects] * len(passages)))
 
 
@@ -111,7 +111,7 @@ def test_aspects_are_read_once_and_the_oldest_forgotten(path, monkeypatch):
     monkeypatch.setattr(engine, "_read", lambda texts, *wanted: count.append(len(texts)) or read(texts, *wanted))
     assert same(first, engine.read_passages(passages, [["room price", "food"]] * len(passages)))
     assert count == [len(passages)]
-    monkeypatch.setattr(engine_module, "_REMEMBERED", 2)
+    monkeypatch.setattr(engine_module, "_REMEMBERED", 6)
     engine.read_passages(passages, [["room price"]] * len(passages))
     engine.read_passages(passages, [["staff"]] * len(passages))
     assert [*engine.aspects] == ["room price", "staff"]
@@ -144,6 +144,18 @@ def test_aspects_of_no_words_and_of_too_many(path):
     for answer in engine.read_passages(passages, [["", "food " * 500, "food " * 62]] * len(passages)):
         assert np.isfinite(answer.probabilities).all()
         assert np.array_equal(answer.probabilities[:, 1], answer.probabilities[:, 2])
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_long_aspect_changes_no_answer_about_others(any_path, precision):
+    engine = ReaderEngine(read_folder(any_path), 1, precision)
+    passages = cut(engine)
+    aspects = [*ASPECTS, "", "food " * 30, "screen", "the price of a nice room", "food " * 90, "staff"]
+    together = engine.read_passages(passages, [aspects] * len(passages))
+    for n, aspect in enumerate(aspects):
+        alone = engine.read_passages(passages, [[aspect]] * len(passages))
+        for found, one in zip(together, alone, strict=True):
+            np.testing.assert_array_equal(found.probabilities[:, n : n + 1], one.probabilities)
 
 
 def test_the_calibration_is_applied(model, path, tmp_path):
@@ -183,7 +195,7 @@ def answered_from(engine: ReaderEngine, passage, slot: int, aspect: str, visible
         "lengths": np.array([len(places)]),
         "texts": np.array([0]),
         "targets": opened.targets[slot : slot + 1],
-        "aspects": engine.aspect_vectors([aspect, aspect]),
+        **engine.aspect_inputs(engine.aspect_states([aspect, aspect])),
     }
     (answer,) = engine.sessions[1].run(["probabilities"], inputs)
     return answer[0, 0]
@@ -215,7 +227,7 @@ def test_many_rows_are_asked_in_turns(any_path):
     engine = ReaderEngine(read_folder(any_path), 1)
     passage = passage_of(engine)
     opened = engine.opened(passage)
-    visible = np.random.default_rng(1).random((2 * engine_module._BIASES_AT_ONCE + 1, len(passage.pieces))) < 0.5
+    visible = np.random.default_rng(1).random((2 * engine_module._MOST_BESIDE + 1, len(passage.pieces))) < 0.5
     together = opened.ask(0, ASPECTS[0], visible)
     np.testing.assert_allclose(together[-1:], opened.ask(0, ASPECTS[0], visible[-1:]), atol=1e-6)
     np.testing.assert_allclose(together[:3], opened.ask(0, ASPECTS[0], visible[:3]), atol=1e-6)

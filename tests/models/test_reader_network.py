@@ -36,7 +36,7 @@ def close(found, expected):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("late", "depth"), [(0, 0), (1, 0), (2, 0), (3, 0), (1, 2), (1, 1)])
+@pytest.mark.parametrize(("late", "depth"), [(1, 0), (2, 0), (3, 0), (1, 2), (1, 1)])
 def test_answers_are_those_of_the_equations(kind, late, depth):
     model, batch = made(kind, late_interaction=late, depth=depth), question_batch()
     logits = ask(model, batch)
@@ -53,14 +53,24 @@ def test_questions_go_through_no_more_layers_than_there_are():
         make_reader(sizes=DEEP, late_interaction=3, depth=2)
 
 
-def test_a_question_starts_between_its_target_and_its_aspect():
-    model = make_reader(late_interaction=1)
-    eye = torch.eye(model.encoder.shape.size)
-    of_target, of_aspect, of_both = model.question.detach().split(len(eye), dim=1)
-    for noise in (of_target - 0.6 * eye, of_aspect - 0.6 * eye, of_both):
-        assert noise.abs().max() < 0.1
-        assert noise.std() == pytest.approx(0.02, rel=0.1)
-    assert not torch.equal(model.question[0], model.question[1])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("widths", [(2, 2, 2), (2, 3, 4), (5, 2, 2)], ids=str)
+def test_aspects_of_few_pieces_and_of_none(kind, widths):
+    model, batch = made(kind, late_interaction=2), question_batch()
+    lengths = torch.tensor([widths, widths[::-1]])
+    wide = max(widths)
+    batch = changed(batch, aspects=batch.aspects[..., :wide], aspect_lengths=lengths)
+    logits = ask(model, batch)
+    for seed, text, question in itertools.product(range(2), range(2), range(5)):
+        expected = slow_reader.answer(model, batch, seed, text, question)
+        np.testing.assert_allclose(logits[seed, text, question], expected, atol=1e-6, rtol=1e-6)
+    padding = torch.full((2, 3, 4), 7)
+    longer = changed(batch, aspects=torch.cat([batch.aspects, padding], -1))
+    close(ask(model, longer), logits)
+
+
+def test_kinds_start_at_nothing():
+    assert not make_reader(late_interaction=1).kinds.any()
 
 
 def same_alone_and_in_a_group(group, alone, batch):
@@ -119,7 +129,16 @@ def test_loaded_weights_are_every_seeds():
     for name, tensor in group.named_parameters():
         assert torch.equal(tensor, own[name].expand_as(tensor)), name
     encoder = sum(array.size for array in random_weights(shape(), np.random.default_rng(0)).values())
-    assert one.size == group.size == encoder + 4 * 24 * 24 + 2 * 24 + 4 * 24 + 4
+    assert one.size == group.size == encoder + 2 * 24 + 24 * 24 + 24 + 4 * 24 + 4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_untied_answers_are_those_of_the_equations(kind):
+    model, batch = made(kind, late_interaction=2, untied=True), question_batch()
+    logits = ask(model, batch)
+    for seed, text, question in itertools.product(range(2), range(2), range(5)):
+        expected = slow_reader.answer(model, batch, seed, text, question)
+        np.testing.assert_allclose(logits[seed, text, question], expected, atol=1e-6, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -52,6 +52,7 @@ def test_the_lead_claims_no_more_than_the_numbers_hold(tmp_path: Path) -> None:
     sure = lead(90, 10, (20, 80))
     assert "Strongest: x on y: 90 of 100 positive; z on y: 80 of 100 negative." in sure
     assert "Seen best is x (90 of 100 positive), worst z (80 of 100 negative)." in sure
+    assert "Strongest: all together on y: 20 of 22 negative; z on y: 11 of 12 negative." in lead(1, 9, (1, 11))
     assert "(31% to 83%): few, so that little is sure." in lead(3, 2, (3, 2))
     assert "Of those that take a side, all 3 negative: too few to generalise." in lead(0, 1, (0, 2))
     assert lead(0, 0, (0, 1)).startswith("1 of 1 texts holds 1 opinion of z on 1 aspect. ")

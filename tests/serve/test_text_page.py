@@ -155,7 +155,7 @@ def test_words_phrases_and_sentences_are_those_of_the_predictor(page: Page, read
     spoken = {part: [HOTELS[one["start"] : one["end"]].strip() for one in found[part]] for part in parts}
     weights = dict(zip(spoken["words"], (one["weight"] for one in found["words"]), strict=True))
     assert page.weighed() == pytest.approx(weights, abs=1e-3)
-    assert page.texts_of(".phrases q") == spoken["phrases"]
+    assert page.texts_of(".phrases li q") == spoken["phrases"]
     assert page.texts_of(".sentences q") == spoken["sentences"]
     assert page.texts_of(".bars th") == ["silent", "positive", "negative", "neutral", "mixed"]
     assert page.texts_of("#words") == [HOTELS]

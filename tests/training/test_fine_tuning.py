@@ -62,7 +62,8 @@ def config(base, **sections):
 def test_cached_features_are_answered_as_the_whole_reader_answers(tmp_path, options):
     model = small_reader(**options)
     engine = ReaderEngine(write_reader(tmp_path, model, "float32", ("float32",)), 1)
-    data = Dataset("x", "all", ("food", "price"), LABELS, labelled(9).examples + labelled(3, implied=True).examples)
+    aspects = ("food", "the price of a room", "")
+    data = Dataset("x", "all", aspects, LABELS, labelled(9).examples + labelled(3, implied=True).examples)
     features = cache_features(engine, data, LABELS)
     path = FrozenEncoderReader(small_reader(**options | {"untied": True}).config, model.shape, len(LABELS), [1])
     own = weights_of(model)
@@ -161,7 +162,7 @@ def test_the_encoder_stays_and_the_folder_says_how_it_was_made(base, tuned):
     for name in before:
         if name.startswith("encoder."):
             np.testing.assert_array_equal(before[name], after[name], err_msg=name)
-    assert after["question_layers.0.query"].dtype == np.float16
+    assert after["question_layers.0.qkv"].dtype == np.float16
     metrics = tuned.folder.metrics
     assert [entry["epoch"] for entry in metrics["history"]] == list(range(len(metrics["history"])))
     assert metrics["history"][0]["loss"] is None

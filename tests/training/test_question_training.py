@@ -147,7 +147,7 @@ def test_a_toy_task_is_learnt(kind, options, monkeypatch):
         losses = [validation.loss[seed] for validation in validations]
         assert losses[-1] < losses[0] / 3
         assert trainer.progress.best_figures[seed]["questions"]["opinion_f1"] > 0.9
-    unused = ("question", "layers.", "encoder.distances") if options is CROSS else ()
+    unused = ("kinds", "layers.", "encoder.distances") if options is CROSS else ()
     if "depth" in options:  # the one layer is the questions', which stand nowhere
         unused = ("encoder.distances",)
     for name, tensor in model.named_parameters():

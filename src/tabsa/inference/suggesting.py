@@ -164,7 +164,7 @@ def _spread(pool: Sequence[Suggestion], n: int, predictor: Predictor, labelled: 
 def _vectors(texts: Sequence[str], predictor: Predictor) -> Floats:
     """Return a vector for each text, of length 1 and around their mean: texts of like content lie near each other."""
     # A reader's states of any words, which is how it reads aspects; of another model, the words themselves.
-    read: Any = getattr(predictor.engine, "aspect_vectors", None)
+    read: Any = getattr(predictor.engine, "text_vectors", None)
     found: Floats = _word_counts(texts) if read is None else np.asarray(read(texts), np.float64)
     if len(texts) > 1:
         found = found - found.mean(0)

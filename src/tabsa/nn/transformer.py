@@ -50,35 +50,34 @@ def padding_mask(lengths: Tensor, longest: int) -> Tensor:
     return torch.zeros(live.shape, device=lengths.device).masked_fill(~live, -torch.inf)[:, :, None, None]
 
 
-def keys_values(states: Tensor, weights: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Compute a layer's keys and values of `states` (S, B, T, d)."""
-    d = states.shape[-1]
-    key, value = linear(states, weights["qkv"][..., d:], weights["qkv_bias"][..., d:]).chunk(2, dim=-1)
-    return key, value
+def project(states: Tensor, weights: Mapping[str, Tensor], first: int = 0, end: int = 3) -> tuple[Tensor, ...]:
+    """Compute a layer's queries (0), keys (1) and values (2) of `states` (S, ..., d), those from `first` to `end`."""
+    columns = slice(first * states.shape[-1], end * states.shape[-1])
+    product = linear(states, weights["qkv"][..., columns], weights["qkv_bias"][..., columns])
+    return product.chunk(end - first, dim=-1)
 
 
 def block(
     states: Tensor, weights: Mapping[str, Tensor], mask: Tensor, *, heads: int, epsilon: float, rate: float,
-    context: Context, keys_values: tuple[Tensor, Tensor] | None = None,
+    context: Context, keys_values: tuple[Tensor, ...] = (),
 ) -> Tensor:  # fmt: skip
-    """One layer over `states` (S, B, T, d), normalised after each of its two halves.
+    """One layer over `states` (S, B, T, d), whose keys and values may be there already."""
+    query, *own = project(states, weights, 0, 1 if keys_values else 3)
+    key, value = keys_values or own
+    learnt = attend(query, key, value, mask, heads)
+    return after_attention(states, learnt, weights, epsilon, rate, context)
 
-    x = LN(x + attention(x));  LN(x + W2 gelu(W1 x))
 
-    With `keys_values` that are there already, or are others', attention is to these alone.
-    """
-    shape, d = states.shape[1:], states.shape[-1]
-    if keys_values is None:
-        query, key, value = linear(states, weights["qkv"], weights["qkv_bias"]).chunk(3, dim=-1)
-    else:
-        query = linear(states, weights["qkv"][..., :d], weights["qkv_bias"][..., :d])
-        key, value = keys_values
-    learnt = linear(attend(query, key, value, mask, heads), weights["out"], weights["out_bias"])
-    states = states + dropout(learnt, rate, context, shape=shape)
+def after_attention(
+    states: Tensor, learnt: Tensor, weights: Mapping[str, Tensor], epsilon: float, rate: float, context: Context
+) -> Tensor:
+    """The rest of a layer, normalised after each of its two halves: x = LN(x + W learnt);  LN(x + W2 gelu(W1 x))."""
+    learnt = linear(learnt, weights["out"], weights["out_bias"])
+    states = states + dropout(learnt, rate, context, shape=states.shape[1:])
     states = layer_norm(states, weights["norm"], weights["norm_bias"], epsilon)
     inner = functional.gelu(linear(states, weights["inner"], weights["inner_bias"]))
     inner = linear(inner, weights["outer"], weights["outer_bias"])
-    states = states + dropout(inner, rate, context, shape=shape)
+    states = states + dropout(inner, rate, context, shape=states.shape[1:])
     return layer_norm(states, weights["last_norm"], weights["last_norm_bias"], epsilon)
 
 

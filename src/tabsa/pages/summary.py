@@ -279,13 +279,17 @@ def _overall(total: Tally) -> str:
 
 
 def _strongest(summary: Summary) -> list[str]:
-    """The cells that are most surely praised or blamed, of all that were looked at."""
-    cells = [cell for cell in summary.cells.values() if cell.tally.judged >= FEW_OPINIONS]
-    z = z_of_many(len(cells))
-    ends = [(*wilson(cell.tally.positive, cell.tally.judged, z), cell) for cell in cells]
+    """What is most surely praised or blamed: of one target, or of all together."""
+    tallies = {f"{display_name(one.target)} on {one.aspect}": one.tally for one in summary.cells.values()}
+    judged = {(one.aspect, one.tally.judged) for one in summary.cells.values()}  # a total of one target is its cell
+    totals = summary.aspect_totals.items()
+    tallies |= {f"all together on {aspect}": one for aspect, one in totals if (aspect, one.judged) not in judged}
+    tallies = {name: tally for name, tally in tallies.items() if tally.judged >= FEW_OPINIONS}
+    z = z_of_many(len(tallies))
+    ends = [(*wilson(one.positive, one.judged, z), name) for name, one in tallies.items()]
     praised = sorted((one for one in ends if one[0] > 0.5), key=lambda one: -one[0])[:_MOST_FINDINGS]
     blamed = sorted((one for one in ends if one[1] < 0.5), key=lambda one: one[1])[:_MOST_FINDINGS]
-    named = [f"{display_name(one.target)} on {one.aspect}: {one.tally.counted()}" for _, _, one in praised + blamed]
+    named = [f"{name}: {tallies[name].counted()}" for _, _, name in praised + blamed]
     return [f"Strongest: {'; '.join(named)}."] if named else []
 
 

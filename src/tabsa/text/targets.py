@@ -5,7 +5,7 @@ Our own, because thousands of names are found in one pass over a text, whatever 
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from tabsa.errors import DataError
@@ -54,7 +54,8 @@ class TargetFinder:
     `ZÜRICH`. Any white space or one dash may stand where the name has a space or a dash. The longest name wins:
     `Camden Town` is no mention of `Camden`. The plural is a mention, all of it (`two Camdens`); of a possessive or a
     compound only the name is (`Camden` in `Camden's` and in `Camden-based`). Between characters of Chinese, Japanese,
-    Korean, Thai, Lao, Khmer and Burmese no word boundary is asked for.
+    Korean, Thai, Lao, Khmer and Burmese no word boundary is asked for. Where a text has a name of several words, some
+    of these alone are a mention too, capitals in them and in no word beside them (`the Harlow` after `Hotel Harlow`).
     A name or alias that is empty, or stands for two targets, is a DataError.
     """
 
@@ -64,15 +65,19 @@ class TargetFinder:
         aliases = dict(names) if isinstance(names, Mapping) else None
         self.names: tuple[str, ...] = tuple(names)
         self._root: _Node = {}
+        self._parts: dict[str, int | None] = {}  # words of names, each of whose name it is; None: of several
         plurals: list[tuple[list[str], int]] = []
         for index, name in enumerate(self.names):
             others = aliases[name] if aliases else ()
             if isinstance(others, str):
                 raise DataError(f"aliases of {name!r} must be a list of strings, not one string: give [{others!r}]")
             for alias in (name, *others):
-                units, _ = _units(alias.strip())
+                units, spans = _units(alias.strip())
                 if not units:
                     raise DataError(f"the name {alias!r} of a target is empty: give it at least one visible character")
+                for unit, span in zip(units, spans, strict=True) if alias is name and len(units) > 1 else ():
+                    if unit != "the" and _high(alias.strip(), span):
+                        self._parts[unit] = index if self._parts.get(unit, index) == index else None
                 self._add(units, index, alias)
                 plurals += [(plural, index) for plural in _plurals(units)]
         for units, index in plurals:  # last, because a name that is spelt like another's plural goes first
@@ -83,10 +88,11 @@ class TargetFinder:
         folded, spans = _units(text)
         mentions: dict[int, list[Span]] = {}
         free = 0  # units before it belong to a mention
+        parts: dict[int, int] = {}  # units that are words of a name, and of which
         for at, unit in enumerate(folded):
-            node: _Node | None = self._root.get(unit)
-            if node is None or at < free:
+            if at < free:
                 continue
+            node: _Node | None = self._root.get(unit)
             index, reached = None, at
             while node is not None:
                 reached += 1
@@ -95,6 +101,11 @@ class TargetFinder:
                 node = node.get(folded[reached]) if reached < len(folded) else None
             if index is not None:
                 mentions.setdefault(index, []).append(Span(spans[at][0], spans[free - 1][1]))
+            elif (owner := self._parts.get(unit)) is not None:
+                parts[at] = owner
+        parts = {at: index for at, index in parts.items() if index in mentions and _high(text, spans[at])}
+        for index, span in _alone(text, folded, spans, parts) if parts else ():
+            mentions[index] = sorted([*mentions[index], span])
         return tuple(Target(self.names[index], tuple(mentions[index])) for index in sorted(mentions))
 
     def _add(self, units: list[str], index: int, alias: str) -> None:
@@ -133,6 +144,29 @@ def parse_target(written: str) -> tuple[str, list[str]]:
     if not name:
         raise DataError(f"{written!r} names no target; expected NAME or NAME=ALIAS,...")
     return name, [alias for alias in aliases if alias]
+
+
+def _alone(
+    text: str, folded: list[str], spans: list[tuple[int, int]], parts: Mapping[int, int]
+) -> Iterator[tuple[int, Span]]:
+    """Yield runs of a name's words, of which `parts` says where they are, with no other word with a capital beside."""
+    words, n = [at for at, unit in enumerate(folded) if unit != _GAP], 0
+    while n < len(words):
+        first, index = n, parts.get(words[n])
+        n += 1
+        if index is None:
+            continue
+        while n < len(words) and parts.get(words[n]) == index:
+            n += 1
+        begins = first < 2 or folded[words[first - 2]] in tuple(".!?:")  # the word before begins a sentence
+        after = n < len(words) and _high(text, spans[words[n]])
+        if not after and (begins or not _high(text, spans[words[first - 1]])):
+            yield index, Span(spans[words[first]][0], spans[words[n - 1]][1])
+
+
+def _high(text: str, span: tuple[int, int]) -> bool:
+    """Whether a word has a capital."""
+    return span[1] - span[0] > 1 and any(map(str.isupper, text[slice(*span)]))
 
 
 def _plurals(units: list[str]) -> list[list[str]]:

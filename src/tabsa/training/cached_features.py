@@ -1,9 +1,8 @@
 """Fine-tuning with the encoder frozen: texts are read once by onnxruntime, and the question path learns from that.
 
-A text's keys and values do not depend on the questions, nor on what is learnt where the encoder stays as it is, so an
-epoch costs only the questions. Each seed learns from texts of its own and is judged on others: the folds of a
-cross-validation are seeds side by side, and the last seed, which learns from all texts, is saved as it stands when the
-folds together are at their best.
+A text's keys and values do not depend on questions, nor on what is learnt of these, so an epoch costs only questions.
+Each seed learns from texts of its own and is judged on others: the folds of a cross-validation are seeds side by side,
+and the last seed, which learns from all texts, is saved as it stands when the folds together are at their best.
 """
 
 import math
@@ -52,7 +51,8 @@ class CachedFeatures:
     starts: Rows  # where each passage's begin, and the end, (N + 1,)
     targets: NDArray[np.float32]  # the states of all passages' targets, (G, d)
     target_rows: Rows  # the row in `targets` of each question's, (Q,)
-    aspects: NDArray[np.float32]  # the vectors of the aspects, (A, d)
+    aspects: NDArray[np.float32]  # the states of each aspect's pieces, (A, L, d)
+    aspect_lengths: Rows  # (A,)
     owners: Rows  # the example that each passage is of, (N,)
 
     def __len__(self) -> int:
@@ -98,8 +98,10 @@ def cache_features(
     # Every target of a passage has the same aspects, one target after another.
     each = np.diff(questions.first) // np.maximum(1, np.diff(first))
     target_rows = np.repeat(np.arange(first[-1]), np.repeat(each, np.diff(first)))
-    vectors = engine.aspect_vectors(tuple(table.rows))
-    return CachedFeatures(questions, keys_values, starts, targets, target_rows, vectors, np.array(owners, np.int64))
+    states = engine.aspect_states(tuple(table.rows))
+    widths = np.array([len(own) for own in states])
+    aspects = np.stack([np.pad(own, ((0, widths.max() - len(own)), (0, 0))) for own in states])
+    return CachedFeatures(questions, keys_values, starts, targets, target_rows, aspects, widths, np.array(owners))
 
 
 def _room(shape: tuple[int, ...], folder: Path | None) -> NDArray[np.float16]:
@@ -117,7 +119,8 @@ class FeatureBatch(NamedTuple):
     keys_values: Tensor  # of each layer, (layers x 2, S, B, T, d)
     lengths: Tensor  # (S, B)
     targets: Tensor  # the state of each question's target, (S, B, M, d)
-    aspects: Tensor  # the vector of its aspect, (S, B, M, d)
+    aspects: Tensor  # the states of its aspect's pieces, (S, B, M, L, d)
+    aspect_lengths: Tensor  # (S, B, M)
     labels: Tensor  # UNLABELLED where there is no question, (S, B, M)
 
 
@@ -130,8 +133,8 @@ class FrozenEncoderReader(QuestionPath):
         """Logits (S, B, M, labels)."""
         pairs = list(zip(batch.keys_values[::2], batch.keys_values[1::2], strict=True))
         mask = padding_mask(batch.lengths, batch.keys_values.shape[3])
-        question = self.interact(self.ask(batch.targets, batch.aspects), pairs, mask, context)
-        return ModelOutput(self.classify(question, context))
+        rows = self.rows(batch.targets, batch.aspects, batch.aspect_lengths)
+        return ModelOutput(self.classify(self.interact(rows, pairs, mask, context), context))
 
 
 class Fold(NamedTuple):
@@ -193,8 +196,7 @@ class FrozenEncoderTrainer(Loop[list[Rows]]):
     def surely_better(self) -> bool:
         """Compare the best state with the start on the texts that were held.
 
-        In a cross-validation, where texts are few, it must be better by a standard error of the gain over the texts,
-        and by more of them the fewer there are: it is an estimate itself.
+        In a cross-validation it must be better by a standard error of the gain, or more, the fewer texts there are.
         """
         self.put(self.best)
         self.score()
@@ -234,10 +236,7 @@ class FrozenEncoderTrainer(Loop[list[Rows]]):
 
     @torch.no_grad()
     def score(self) -> list[tuple[Figures, bool]]:
-        """The figures of all folds together: each question is answered by the seed that has not learnt from its text.
-
-        And whether a seed's answers are finite.
-        """
+        """The figures of all folds, by the seeds that have not learnt the texts, and whether a seed's are finite."""
         data = self.features.questions
         encoded = np.zeros((len(data.targets), self.model.labels))
         encoded[:, 0] = 1
@@ -278,8 +277,10 @@ def feature_batch(
             there[seed, text, : len(own)] = True
     labels = np.where(there, features.questions.labels[number], UNLABELLED).astype(np.int64)
     targets = features.targets[features.target_rows[number]]
-    aspects = features.aspects[features.questions.aspects[number]]
-    return FeatureBatch(*(torch.from_numpy(one).to(device) for one in (keys_values, lengths, targets, aspects, labels)))
+    chosen = features.questions.aspects[number]
+    widths = features.aspect_lengths[chosen] * there
+    arrays = keys_values, lengths, targets, features.aspects[:, : widths.max()][chosen], widths, labels
+    return FeatureBatch(*(torch.from_numpy(one).to(device) for one in arrays))
 
 
 def held_answers(

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ from tabsa.models.export import export
 from tabsa.models.reader.reader_config import EncoderShape, ReaderConfig
 from tabsa.models.reader.reader_engine import ReaderEngine
 from tabsa.models.reader.reader_network import Reader, load_weights, untied_weights
-from tabsa.models.reader.reader_storage import TOKENIZER, WORDS, write_reader_folder
+from tabsa.models.reader.reader_storage import TOKENIZER, write_reader_folder
 from tabsa.models.registry import system_of
 from tabsa.pages.evaluation_page import write_evaluation
 from tabsa.schema import MIXED, NONE, Dataset
@@ -237,7 +237,7 @@ def start_weights(base: ModelFolder, labels: tuple[str, ...]) -> dict[str, NDArr
     """
     weights = dict(base.weights)
     options = base.config.model
-    if options.get("late_interaction") and not options.get("untied"):
+    if not options.get("untied"):
         weights |= untied_weights(weights, options["shape"]["layers"], options["late_interaction"])
     known = {label: number for number, label in enumerate(base.config.labels)}
     places = [known.get(label, known.get(_SAME.get(label, label))) for label in labels]
@@ -251,8 +251,8 @@ def start_weights(base: ModelFolder, labels: tuple[str, ...]) -> dict[str, NDArr
 def _gold(texts: LabelledTexts, labels: tuple[str, ...]) -> NDArray[np.int64]:
     """Of every question of the data, -1 where no fold holds its text."""
     fold = {id(example): number for example, number in zip(texts.data.examples, texts.folds, strict=True)}
-    questions = texts.data.questions()
-    return np.array([labels.index(polarity) if fold[id(one)] >= 0 else -1 for one, *_, polarity in questions], np.int64)
+    gold = (labels.index(label) if fold[id(one)] >= 0 else -1 for one, *_, label in texts.data.questions())
+    return np.fromiter(gold, np.int64)
 
 
 def _sized(config: RunConfig, texts: int) -> RunConfig:
@@ -398,9 +398,8 @@ def _write(path: Path, tuning: FineTuning, tuned: Tuned, report: Report) -> Mode
     title = f"{Path(data.name).stem}, from {options.base}"
     judged_on = f"on {sum(fold >= 0 for fold in tuning.texts.folds):,} texts {how}"
     card = model_card(trained, tuning.labels, facts, {"%": report.questions}, title=title, judged_on=judged_on)
-    kinds = {array.dtype for array in base.stored_weights(WORDS, "question").values()}
-    small = np.dtype(np.uint8) in kinds or np.dtype(np.int8) in kinds
-    storage: WeightStorage = "int8" if small else "float16" if np.dtype(np.float16) in kinds else "float32"
+    (matrix,) = base.stored_weights("encoder.layers.0.qkv").values()
+    storage = cast("WeightStorage", matrix.dtype.name)
     folder = write_reader_folder(
         path, config, tuned.weights, base.files.checked(TOKENIZER).read_bytes(), metrics, card, storage
     )

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -17,9 +17,10 @@ from tabsa.errors import ModelError
 from tabsa.files import read_text, reason
 from tabsa.models.reader.reader_config import EncoderShape
 from tabsa.nn.context import Context, dropout
-from tabsa.nn.transformer import block, keys_values, layer_norm, padding_mask, quantised
+from tabsa.nn.transformer import block, layer_norm, padding_mask, project, quantised
 
 Arrays = Mapping[str, NDArray[np.float32]]
+KeysValues = Sequence[tuple[Tensor, ...]]  # of a text, for each layer that questions go through, (S, B, T, d)
 
 
 _SIZES: Final = {
@@ -114,14 +115,6 @@ def _renamed(shape: EncoderShape, get: Callable[[str], NDArray[np.float32]]) -> 
     return weights
 
 
-class EncodedTexts(NamedTuple):
-    """Texts as an encoder has read them."""
-
-    states: Tensor  # (S, B, T, d)
-    entered: Tensor  # the states where questions come in, (S, B, T, d)
-    keys_values: Sequence[tuple[Tensor, Tensor]]  # of each layer that questions go through, (S, B, T, d)
-
-
 class Encoder(nn.Module):
     """Word pieces to states that know their neighbours; each seed has weights of its own."""
 
@@ -152,31 +145,28 @@ class Encoder(nn.Module):
             by_distance = torch.from_numpy(shape.distance_buckets()).flip(0)  # of the key behind the query
             self.register_buffer("buckets", functional.one_hot(by_distance, shape.buckets).float(), persistent=False)
 
-    def forward(self, pieces: Tensor, lengths: Tensor, context: Context) -> Tensor:
-        """The states of `pieces` (S, B, T), each text of its own of `lengths` (S, B): (S, B, T, d)."""
-        return self.read(pieces, lengths, context).states
-
-    def read(self, pieces: Tensor, lengths: Tensor, context: Context, *, late_interaction: int = 0) -> EncodedTexts:
-        """Read texts, with the keys and values of the last layers, `late_interaction` of them, for questions.
-
-        Where questions go through layers, the last one is theirs alone, and the texts' states are those before it.
-        """
+    def lower(self, pieces: Tensor, lengths: Tensor, context: Context, late: int = 0) -> tuple[Tensor, Tensor]:
+        """The states of pieces (S, B, T) behind all layers but `late` ones, (S, B, T, d), and the mask of scores."""
         longest = pieces.shape[2]
         states = self.embedded(pieces, self.places[:, None, :longest], context)
         mask = padding_mask(lengths, longest)
         if self.distances is not None:
             mask = mask + self.distance_bias(self.distances, longest).unsqueeze(1)  # (S, B, h, T, T)
         mask = mask.to(context.products) if context.products == torch.bfloat16 else mask
-        entered, found = states, list[tuple[Tensor, Tensor]]()
-        for number in range(self.shape.layers):
+        for number in range(self.shape.layers - late):
+            states = self.layer(context)(states, self.weights(number), mask)
+        return states, mask
+
+    def read(self, pieces: Tensor, lengths: Tensor, context: Context, late: int) -> tuple[Tensor, KeysValues]:
+        """The states behind all layers but `late` ones, where questions come in, and keys and values of these."""
+        entered, mask = self.lower(pieces, lengths, context, late)
+        states, found = entered, list[tuple[Tensor, ...]]()
+        for number in range(self.shape.layers - late, self.shape.layers):
             weights = self.weights(number)
-            own = None
-            if number >= self.shape.layers - late_interaction:
-                entered = states if not found else entered
-                found.append(own := keys_values(states, weights))
-            if not late_interaction or number < self.shape.layers - 1:
-                states = self.layer(context)(states, weights, mask, keys_values=own)
-        return EncodedTexts(states, entered if late_interaction else states, found)
+            found.append(project(states, weights, 1))
+            if number < self.shape.layers - 1:  # the last layer is the questions' alone
+                states = self.layer(context)(states, weights, mask, keys_values=found[-1])
+        return entered, found
 
     def embedded(self, pieces: Tensor, places: Tensor, context: Context) -> Tensor:
         """Word pieces (S, B, T) with the vectors of their places, before the first layer: (S, B, T, d)."""

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ from tabsa.config import option
 from tabsa.errors import ModelError
 
 _FAR: Final = 128  # the distance from which MPNet's relative positions are all alike
-_NORMS: Final = ("norm", "last_norm")
+COPIES: Final = "question_layers."  # before the number of an untied layer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +23,7 @@ class ReaderConfig:
 
     encoder: str = option("", "a BERT or MPNet folder, below a data folder or anywhere, or its name on the hub")
     depth: int = option(0, "layers of the encoder that are used, from the first; 0: all", low=0)
-    late_interaction: int = option(4, "the encoder's last layers, in which questions attend to the text", low=0)
+    late_interaction: int = option(4, "the encoder's last layers, in which questions attend to the text", low=1)
     untied: bool = option(False, "fine-tuned: questions have copies of the layers of `late_interaction`, in float")
     rounded: bool = option(False, "quantisation-aware: learn with the weights as the folder stores them in int8")
     dropout: float = option(0.1, "on the states of the encoder and of the questions", low=0, high=0.95)
@@ -83,10 +82,17 @@ class EncoderShape:
         sizes |= {"norm": (d,), "norm_bias": (d,)}
         if self.buckets:
             sizes["distances"] = (self.buckets, self.heads)
-        matrices = {"qkv": (d, 3 * d), "out": (d, d), "inner": (d, self.inner), "outer": (self.inner, d)}
         for number in range(self.layers):
-            sizes |= _with_biases(matrices, f"layers.{number}.", d)
+            sizes |= self.layer_sizes(f"layers.{number}.")
         return sizes
+
+    def layer_sizes(self, prefix: str) -> dict[str, tuple[int, ...]]:
+        """Return the sizes of a layer: its matrices with their biases, and its two normalisations."""
+        d = self.size
+        sizes: dict[str, tuple[int, ...]] = {"qkv": (d, 3 * d), "out": (d, d), "norm": (d,), "last_norm": (d,)}
+        sizes |= {"inner": (d, self.inner), "outer": (self.inner, d)}
+        sizes |= {f"{name}_bias": size[-1:] for name, size in sizes.items()}
+        return {prefix + name: size for name, size in sizes.items()}
 
 
 @dataclass(frozen=True)
@@ -111,28 +117,16 @@ class ReaderShape:
 
     def exact(self, name: str) -> bool:
         """Return whether a matrix is never rounded: what fine-tuning changes is mostly less than a step of int8."""
-        return self.untied and (name in ("question", "hidden") or name.startswith("question_layers."))
+        return self.untied and (name == "hidden" or name.startswith(COPIES))
 
     def weight_sizes(self) -> dict[str, tuple[int, ...]]:
         """Return the size of every weight, by its name in `Reader`."""
-        d, inner = self.encoder.size, self.encoder.inner
+        d = self.encoder.size
         sizes = {f"encoder.{name}": size for name, size in self.encoder.weight_sizes().items()}
-        copies = {"query": (d, d), "out": (d, d), "inner": (d, inner), "outer": (inner, d)}
         for number in range(self.late_interaction if self.untied else 0):
-            sizes |= _with_biases(copies, f"question_layers.{number}.", d)
-        for name, size in {"question": (3 * d, d), "hidden": (d, d), "output": (d, self.labels)}.items():
-            sizes |= {name: size, f"{name}_bias": size[1:]}
-        return sizes
-
-
-def _with_biases(matrices: Mapping[str, tuple[int, int]], prefix: str, d: int) -> dict[str, tuple[int, ...]]:
-    """Return the sizes of a layer: its matrices with their biases, and its two normalisations."""
-    sizes: dict[str, tuple[int, ...]] = {}
-    for name, size in matrices.items():
-        sizes |= {f"{prefix}{name}": size, f"{prefix}{name}_bias": size[1:]}
-    for name in _NORMS:
-        sizes |= {f"{prefix}{name}": (d,), f"{prefix}{name}_bias": (d,)}
-    return sizes
+            sizes |= self.encoder.layer_sizes(f"{COPIES}{number}.")
+        sizes |= {"kinds": (2, d), "hidden": (d, d), "hidden_bias": (d,)}
+        return sizes | {"output": (d, self.labels), "output_bias": (self.labels,)}
 
 
 def reader_options(config: ReaderConfig, shape: EncoderShape) -> dict[str, Any]:

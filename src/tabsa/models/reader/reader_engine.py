@@ -36,11 +36,10 @@ Floats = NDArray[np.float32]
 
 # Pieces in a batch, padding included. At most: small enough for the cache. At least: large enough for full products.
 _MOST_PIECES, _LEAST_PIECES = 512, 256
-_MOST_QUESTIONS: Final = 1024  # asked at a time
-_MOST_ASPECTS: Final = 256
+_MOST_ROWS: Final = 1024  # of questions, asked at a time
+_MOST_BESIDE: Final = 64  # rows of one pair, which are weighed against each other, unless an aspect has more
 _OPEN: Final = 8  # passages that stay open: mostly several answers about one are looked into
-_REMEMBERED: Final = 4096  # aspects whose vectors are cached
-_BIASES_AT_ONCE: Final = 256  # attention biases that a question is asked with at a time
+_REMEMBERED: Final = 16384  # rows of aspects that are cached
 
 
 class PassageFeatures(NamedTuple):
@@ -68,7 +67,7 @@ class ReaderEngine(Engine):
         self.threads, self.shape = threads or cores(), reader_shape(folder)
         given = folder.config.calibration
         self.calibration = None if given is None else PresenceCalibration(**given)
-        self.aspects: OrderedDict[str, Floats] = OrderedDict()  # vectors by wording, the latest used last
+        self.aspects: OrderedDict[str, Floats] = OrderedDict()  # states by wording, the latest used last
         self.lock = threading.Lock()
         self._opened = lru_cache(_OPEN)(partial(ReaderPassage, self))
 
@@ -122,8 +121,8 @@ class ReaderEngine(Engine):
             return []
         lists = dict.fromkeys(requested)
         wordings = [*dict.fromkeys(aspect for own in lists for aspect in own)]
-        vectors, row = self.aspect_vectors(wordings), {aspect: n for n, aspect in enumerate(wordings)}
-        answer = partial(self._answer_batch, {own: vectors[[row[aspect] for aspect in own]] for own in lists})
+        states = dict(zip(wordings, self.aspect_states(wordings), strict=True))
+        answer = partial(self._answer_batch, {own: [states[aspect] for aspect in own] for own in lists})
         batches = _batches((passage.pieces for passage in read), self.threads)
         answers = in_batches(answer, [*zip(read, requested, strict=True)], batches, self.threads)
         return [PassageAnswer(found, None) for found in answers]
@@ -133,11 +132,10 @@ class ReaderEngine(Engine):
         return self._opened(passage) if isinstance(passage, PiecePassage) else None
 
     def features(self, passages: Sequence[PiecePassage]) -> Iterator[tuple[int, PassageFeatures]]:
-        """Read each passage once, with its number, the longest first; values have their biases."""
+        """Read each passage once, with its number, the longest first; keys and values have their biases."""
         batches = _batches((passage.pieces for passage in passages), self.threads)
         names = [f"{layer}.qkv_bias" for layer in self.shape.shared]
         biases = unpack_weights(self.folder.stored_weights(*names))
-        d = self.shape.encoder.size
 
         def read(batch: list[int]) -> list[tuple[int, PassageFeatures]]:
             chosen = [passages[number] for number in batch]
@@ -145,8 +143,8 @@ class ReaderEngine(Engine):
             found = np.empty((len(keys_values), *states.shape), np.float32)  # (layers x 2, T, B, d)
             for value, row in zip(keys_values, found, strict=True):
                 row[:] = value.numpy().reshape(states.shape)
-            for row, name in zip(found[1::2], names, strict=True):
-                row += biases[name][-d:]  # the graph's values are without theirs
+            for n, row in enumerate(found):  # the graph's are without theirs
+                row += np.split(biases[names[n // 2]], 3)[1 + n % 2]
             return [
                 (number, PassageFeatures(targets[pairs.texts == n], found[:, : len(chosen[n].pieces) + 2, n]))
                 for n, number in enumerate(batch)
@@ -156,8 +154,8 @@ class ReaderEngine(Engine):
             for found in pool.map(read, batches):
                 yield from found
 
-    def aspect_vectors(self, aspects: Sequence[str]) -> Floats:
-        """Compute the mean state of each aspect's word pieces, (A, d); those read before are cached."""
+    def aspect_states(self, aspects: Sequence[str]) -> list[Floats]:
+        """Read each aspect alone: the states of its own word pieces, (L, d); those read before are cached."""
         worded = [wording(aspect) for aspect in aspects]
         with self.lock:
             known = {words: self.aspects[words] for words in worded if words in self.aspects}
@@ -167,14 +165,20 @@ class ReaderEngine(Engine):
         most = self.folder.config.max_length - 2
         coded = [self.pieces.words(words)[:most] for words in new]
         for batch in _batches(coded):
-            states, _ = self._read([coded[n] for n in batch], "states")
-            for number, n in enumerate(batch):
-                known[new[n]] = states[: len(coded[n]) + 2, number].mean(0)
+            states, _ = self._read([coded[n] for n in batch], "entered")
+            known |= {new[n]: states[1 : len(coded[n]) + 1, number].copy() for number, n in enumerate(batch)}
         with self.lock:
             self.aspects.update((words, known[words]) for words in new)
-            while len(self.aspects) > _REMEMBERED:
-                self.aspects.popitem(last=False)
-        return np.array([known[words] for words in worded], np.float32).reshape(-1, self.shape.encoder.size)
+            rows = sum(1 + len(states) for states in self.aspects.values())
+            while rows > _REMEMBERED:
+                rows -= 1 + len(self.aspects.popitem(last=False)[1])
+        return [known[words] for words in worded]
+
+    def text_vectors(self, texts: Sequence[str]) -> Floats:
+        """Compute the mean of the states that each text has as an aspect, (N, d); zeros for one of no words."""
+        parts = (self.aspect_states(texts[n : n + 256]) for n in range(0, len(texts), 256))
+        means = [states.sum(0) / max(1, len(states)) for part in parts for states in part]
+        return np.array(means, np.float32).reshape(-1, self.shape.encoder.size)
 
     def _read(self, texts: Sequence[Sequence[int]], *wanted: str) -> tuple[Floats, list[Any]]:
         """Read texts as word pieces: the first of what is wanted, (T, B, d); the others, as onnxruntime holds them."""
@@ -208,9 +212,9 @@ class ReaderEngine(Engine):
         return states, keys_values, targets, pairs
 
     def _answer_batch(
-        self, vectors: Mapping[tuple[str, ...], Floats], batch: Sequence[tuple[PiecePassage, tuple[str, ...]]]
+        self, states: Mapping[tuple[str, ...], list[Floats]], batch: Sequence[tuple[PiecePassage, tuple[str, ...]]]
     ) -> list[Floats]:
-        """Answer for each passage's targets and its aspects, (K, A, labels); `vectors` are of each list of aspects."""
+        """Answer for each passage's targets and its aspects, (K, A, labels); `states` are of each list of aspects."""
         passages = [passage for passage, _ in batch]
         _, keys_values, targets, pairs = self._read_targets(passages)
         inputs: dict[str, Any] = {"lengths": np.array([len(passage.pieces) + 2 for passage in passages], np.int64)}
@@ -221,31 +225,36 @@ class ReaderEngine(Engine):
         answers: dict[int, Floats] = {}
         for own, numbers in alike.items():
             chosen = np.flatnonzero(np.isin(pairs.texts, numbers))
-            found = self._ask_all(inputs, pairs.texts[chosen], targets[chosen], vectors[own])
+            found = self._ask_all(inputs, pairs.texts[chosen], targets[chosen], states[own])
             ends = np.cumsum([len(passages[number].targets) for number in numbers])[:-1]
             answers.update(zip(numbers, np.split(self.calibrated(found), ends), strict=True))
         return [answers[number] for number in range(len(batch))]
 
-    def _ask_all(self, inputs: dict[str, Any], texts: NDArray[np.int64], targets: Floats, aspects: Floats) -> Floats:
+    def _ask_all(
+        self, inputs: dict[str, Any], texts: NDArray[np.int64], targets: Floats, aspects: Sequence[Floats]
+    ) -> Floats:
         """Ask every aspect of every pair, some questions at a time: (P, A, labels)."""
         answers = np.empty((len(targets), len(aspects), self.shape.labels), np.float32)
-        for start in range(0, len(aspects), _MOST_ASPECTS):
-            some = aspects[start : start + _MOST_ASPECTS]
-            # The product with one row alone is rounded otherwise than that with several.
-            rows = some if len(some) > 1 else np.repeat(some, 2, axis=0)
-            step = max(1, _MOST_QUESTIONS // len(rows))
+        for columns in _beside(aspects):
+            some = self.aspect_inputs(aspects[columns])
+            step = max(1, _MOST_ROWS // (len(some["aspects"]) + len(some["aspect_lengths"])))
             for pair in range(0, len(texts), step):
                 pairs = slice(pair, pair + step)
-                more = {"targets": targets[pairs], "aspects": rows, "texts": texts[pairs]}
-                answers[pairs, start : start + len(some)] = self.ask(inputs | more)[:, : len(some)]
+                found = self.ask(inputs | some | {"targets": targets[pairs], "texts": texts[pairs]})
+                answers[pairs, columns] = found[:, : columns.stop - columns.start]
         return answers
+
+    def aspect_inputs(self, states: Sequence[Floats]) -> dict[str, NDArray[Any]]:
+        """The inputs of the graph for aspects' states; one alone is beside one of no words, or rounded otherwise."""
+        rows = [*states, np.empty((0, self.shape.encoder.size), np.float32)][: max(2, len(states))]
+        return {"aspects": np.concatenate(rows), "aspect_lengths": np.array([len(own) for own in rows], np.int64)}
 
     def ask(self, inputs: Mapping[str, Any]) -> Floats:
         """Ask the graph some questions: its own answers, without calibration, (P, A, labels)."""
         path, session = self.paths[1], self.sessions[1]
         with running(path):
             (answer,) = session.run(["probabilities"], inputs)
-        return shares(answer, (len(inputs["targets"]), len(inputs["aspects"]), self.shape.labels), path)
+        return shares(answer, (len(inputs["targets"]), len(inputs["aspect_lengths"]), self.shape.labels), path)
 
     def calibrated(self, answers: Floats) -> Floats:
         """Calibrate the graph's answers."""
@@ -257,9 +266,8 @@ class ReaderEngine(Engine):
 class ReaderPassage:
     """A passage that was read once and is asked again and again, each time with some of its words masked.
 
-    A question goes through its layers as one more row that attends to the passage's keys and values. Masking those of a
-    word (attention knockout: Geva et al., 2023) asks what the answer would be had the question not attended to it, and
-    costs one row, where leaving the word out of the text costs a whole reading.
+    Masking the keys and values of a word (attention knockout: Geva et al., 2023) asks what the answer would be had the
+    question not attended to it, and costs its rows, where leaving the word out of the text costs a whole reading.
     """
 
     def __init__(self, engine: ReaderEngine, passage: PiecePassage) -> None:
@@ -273,15 +281,26 @@ class ReaderPassage:
     def ask(self, slot: int, aspect: str, visible: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Answer with the pieces in each row of `visible`, (M, pieces), and the two around a text: (M, labels)."""
         engine, count = self.engine, len(visible)
-        bias = np.zeros((max(count, 2), len(self.spans) + 2), np.float32)  # one row alone would be rounded otherwise
+        bias = np.zeros((max(count, 1), len(self.spans) + 2), np.float32)
         bias[:count, 1:-1][~visible] = MASKED
-        vector = engine.aspect_vectors([aspect])
+        states = engine.aspect_states([aspect]) * len(bias)
         inputs = {**self.inputs, "targets": self.targets[slot : slot + 1]}
         answers = [
-            engine.ask({**inputs, "aspects": np.repeat(vector, len(rows), axis=0), ATTENTION_BIAS: rows})[0]
-            for rows in np.array_split(bias, -(-len(bias) // _BIASES_AT_ONCE))
+            engine.ask({**inputs, **engine.aspect_inputs(states[columns]), ATTENTION_BIAS: bias[columns]})[0]
+            for columns in _beside(states)
         ]
         return engine.calibrated(np.concatenate(answers)[:count])
+
+
+def _beside(aspects: Sequence[Floats]) -> Iterator[slice]:
+    """Yield as many aspects as are asked beside each other."""
+    start = rows = 0
+    for end, states in enumerate(aspects):
+        rows += 1 + len(states)
+        if end > start and rows > _MOST_BESIDE:
+            yield slice(start, end)
+            start, rows = end, 1 + len(states)
+    yield slice(start, len(aspects))
 
 
 class _Embeddings:

@@ -1,20 +1,24 @@
 """The reader: a text is read once into states, and every question is answered from them.
 
-    t   the mean state of the target's mentions, or the first state where the text is about it and does not name it
-    a   the mean state of the aspect's own words, read by the same encoder
-    q   = W [t; a; t * a]                                   the question
-    q   = LN(q + attention(q, states)); LN(q + W2 gelu(W1 q))      in each of the encoder's last layers
-    y   = R tanh(H q)
+    t     the mean state of the target's mentions, or the first state where the text is about it and does not name it
+    A     the states of the aspect's own word pieces, which are read alone; without those of the two around them
+    r_0 = t + e_0        r_i = A_i + e_1                          the rows of a question; e is `kinds`
+    r_i = LN(r_i + attention(r_i, text and r)); LN(r_i + W2 gelu(W1 r_i))      in each of the encoder's last layers
+    y   = R tanh(H r_0)
 
-q is made where the first of these layers begins (`late_interaction` of them), and attends in each to the text's states
-of that level.
+t, A and the rows are of the level where the first of these layers begins (`late_interaction` of them). In each, a row
+attends to the text's keys and values of that level and to those of its own question's rows, under one softmax; what
+MPNet adds for distances is between the text's own pieces alone. Of the last layer, only the first row is needed.
 
 The text does not depend on the questions and no question on another, so no answer changes with what else is asked.
-Shapes at line ends use S seeds, B texts, T word pieces, M questions of a text, U aspects, d dimensions.
+Shapes at line ends use S seeds, B texts, T word pieces, M questions of a text of R rows, U aspects of L word pieces.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import torch
@@ -23,13 +27,15 @@ from torch.nn import functional
 
 from tabsa.errors import ModelError
 from tabsa.models.base import ModelOutput, Network
-from tabsa.models.reader.encoder import Arrays, EncodedTexts, Encoder
-from tabsa.models.reader.reader_config import EncoderShape, ReaderConfig, ReaderShape
+from tabsa.models.reader.encoder import Arrays, Encoder, KeysValues
+from tabsa.models.reader.reader_config import COPIES, EncoderShape, ReaderConfig
 from tabsa.nn.attention import mean_over
 from tabsa.nn.context import Context, constant, dropout, normal, parameter, xavier
-from tabsa.nn.transformer import block, fake_quantise, linear, padding_mask, quantised
+from tabsa.nn.transformer import after_attention, fake_quantise, linear, padding_mask, project
 
-_COPIES = "question_layers."
+Rows = tuple[Tensor, Tensor]  # of questions, (S, B, M, R, d), and which of them there are, (S, B, M, R)
+Reading = tuple[Tensor, KeysValues]
+_OF_LAYER = re.compile(r"encoder\.layers\.(\d+)\.(\w+)")
 
 
 @dataclass(frozen=True)
@@ -56,20 +62,12 @@ class QuestionBatch:
 
 
 class QuestionPath(Network):
-    """The way of a question to its answer: all of a reader but its encoder.
-
-    The layers that questions go through are the encoder's own, or, `untied`, copies that are theirs alone.
-    """
+    """The way of a question to its answer: all of a reader but its encoder; `untied`, through layers of its own."""
 
     encoder: Encoder  # of a whole reader
 
     def __init__(
-        self,
-        config: ReaderConfig,
-        shape: EncoderShape,
-        labels: int,
-        seeds: Sequence[int],
-        encoder: Encoder | None = None,
+        self, config: ReaderConfig, shape: EncoderShape, labels: int, seeds: Sequence[int], encoder: Any = None
     ) -> None:
         super().__init__(labels, seeds)
         self.config, self.shape = config, shape
@@ -78,56 +76,50 @@ class QuestionPath(Network):
         if encoder is not None:
             self.encoder = encoder
         d, starts = shape.size, self.starts()
-        self.question = parameter(starts, 3 * d, d, init=_between if self.late else xavier)
-        self.question_bias = parameter(starts, d, init=constant(0))
+        self.kinds = parameter(starts, 2, d, init=constant(0))
         self.add_head(starts, d)
         self.hidden = parameter(starts, d, d, init=xavier)
         self.hidden_bias = parameter(starts, d, init=constant(0))
         self.output = parameter(starts, d, labels, init=normal(0.02))
         self.output_bias = parameter(starts, labels, init=constant(0))
-        if config.untied:
-            sizes = ReaderShape(shape, self.late, labels, untied=True).weight_sizes()
+        if config.untied and encoder is not None:
+            self.question_layers = deepcopy(encoder.layers[shape.layers - self.late :])
+        elif config.untied:
             self.question_layers = nn.ModuleList(nn.Module() for _ in range(self.late))
-            for name, size in sizes.items():
-                if name.startswith(_COPIES):
-                    _, number, own = name.split(".")
-                    copy = parameter(starts, *size, init=constant(0))
-                    self.question_layers[int(number)].register_parameter(own, copy)
+            for layer, (name, size) in product(self.question_layers, shape.layer_sizes("").items()):
+                layer.register_parameter(name, parameter(starts, *size, init=constant(0)))
 
     def add_head(self, starts: list[torch.Generator], d: int) -> None:
         """Make weights between the question and the classifier, in a subclass that has some."""
 
-    def ask(self, target: Tensor, aspect: Tensor) -> Tensor:
-        """Make the questions after aspects, (S, B, M, d), of targets, (S, B, M, d)."""
-        parts = torch.cat([target, aspect, target * aspect], dim=-1)
-        return linear(parts, self.matrix(self.question), self.question_bias)
+    def rows(self, target: Tensor, aspect: Tensor, lengths: Tensor) -> Rows:
+        """Make questions of targets, (S, B, M, d), and aspects' pieces, (S, B, M, L, d), of `lengths` (S, B, M)."""
+        first, others = self.kinds[:, :, None, None].unbind(1)  # (S, 1, 1, d)
+        states = torch.cat([(target + first).unsqueeze(3), aspect + others.unsqueeze(3)], dim=3)
+        return states, torch.arange(states.shape[3], device=states.device) <= lengths.unsqueeze(-1)
 
-    def interact(
-        self, question: Tensor, keys_values: Sequence[tuple[Tensor, Tensor]], mask: Tensor, context: Context
-    ) -> Tensor:
-        """Take questions, (S, B, M, d), through their layers, where they attend to a text's keys and values."""
-        for number, of_text in enumerate(keys_values):
-            question = block(
-                question, self.layer_weights(number), mask, heads=self.shape.heads, epsilon=self.shape.epsilon,
-                rate=self.config.dropout, context=context, keys_values=of_text,
-            )  # fmt: skip
-        return question
+    def interact(self, rows: Rows, of_texts: KeysValues, mask: Tensor, context: Context) -> Tensor:
+        """Take questions through their layers, where they meet a text's keys and values: (S, B, M, d)."""
+        states, live = rows
+        for number, of_text in enumerate(of_texts):
+            weights = self.layer_weights(number)
+            own = project(states, weights, 1)
+            if number == self.late - 1:
+                states = states[:, :, :, :1]
+            learnt = attend_beside(project(states, weights, 0, 1)[0], own, live, of_text, mask, self.shape.heads)
+            states = after_attention(states, learnt, weights, self.shape.epsilon, self.config.dropout, context)
+        return states[:, :, :, 0]
 
     def layer_weights(self, number: int) -> dict[str, Tensor]:
         """Return the weights, as they are used, of a layer that questions go through."""
-        if not self.config.untied:
-            return self.encoder.weights(self.shape.layers - self.late + number)
-        own: dict[str, Tensor] = dict(self.question_layers[number].named_parameters())
-        own["qkv"], own["qkv_bias"] = own.pop("query"), own.pop("query_bias")  # a block looks for its queries there
-        return quantised(own) if self.rounds else own
-
-    def matrix(self, weight: Tensor) -> Tensor:
-        """Return a weight as it is used."""
-        return fake_quantise(weight) if self.rounds else weight
+        if self.config.untied:
+            return dict(self.question_layers[number].named_parameters())
+        return self.encoder.weights(self.shape.layers - self.late + number)
 
     def classify(self, question: Tensor, context: Context) -> Tensor:
         """Run the last two layers."""
-        hidden = torch.tanh(linear(question, self.matrix(self.hidden), self.hidden_bias))
+        weight = fake_quantise(self.hidden) if self.rounds else self.hidden
+        hidden = torch.tanh(linear(question, weight, self.hidden_bias))
         hidden = dropout(hidden, self.config.dropout, context, shape=hidden.shape[1:])
         return linear(hidden, self.output, self.output_bias)
 
@@ -143,16 +135,10 @@ class Reader(QuestionPath):
     ) -> None:
         if config.depth:
             shape = replace(shape, layers=min(config.depth, shape.layers))
+        if config.late_interaction > shape.layers:
+            raise ModelError(f"'late_interaction' is {config.late_interaction}; the encoder has {shape.layers} layers")
         encoder = Encoder(shape, weights, len(seeds), config.dropout, rounded=config.rounded)
         super().__init__(config, shape, labels, seeds, encoder)
-        if self.late > shape.layers:
-            raise ModelError(f"'late_interaction' is {self.late}; the encoder has {shape.layers} layers")
-        if config.untied:
-            own = {f"encoder.{name}": tensor for name, tensor in encoder.named_parameters()}
-            copies = untied_weights(own, shape.layers, self.late)
-            with torch.no_grad():
-                for name, tensor in self.question_layers.named_parameters():
-                    tensor.copy_(copies[_COPIES + name])
 
     def forward(self, batch: QuestionBatch, *, context: Context) -> ModelOutput:
         """Compute logits in the number format of the context."""
@@ -164,61 +150,60 @@ class Reader(QuestionPath):
 
     def logits(self, batch: QuestionBatch, context: Context) -> Tensor:
         """Read, ask, answer: (S, B, M, labels)."""
-        reading = self.read(batch.pieces, batch.lengths, context)
-        question = self.questions(batch, reading.entered, self.aspect_states(batch, context))
-        return self.answer(batch, reading, question, context)
+        reading = self.encoder.read(batch.pieces, batch.lengths, context, self.late)
+        return self.answer(batch, reading, self.questions(batch, reading[0], context), context)
 
-    def read(self, pieces: Tensor, lengths: Tensor, context: Context) -> EncodedTexts:
-        """Read texts as questions need them."""
-        return self.encoder.read(pieces, lengths, context, late_interaction=self.late)
-
-    def aspect_states(self, batch: QuestionBatch, context: Context) -> Tensor:
-        """Compute the mean state of each aspect's word pieces, the encoder's own two included: (S, U, d)."""
-        states = self.read(batch.aspects, batch.aspect_lengths, context).states
-        live = torch.arange(batch.aspects.shape[-1], device=states.device) < batch.aspect_lengths.unsqueeze(-1)
-        return mean_over(states, live.unsqueeze(2)).squeeze(2)
-
-    def questions(self, batch: QuestionBatch, states: Tensor, aspects: Tensor) -> Tensor:
-        """Make the questions of a batch: (S, B, M, d)."""
+    def questions(self, batch: QuestionBatch, states: Tensor, context: Context) -> Rows:
+        """Make the questions of a batch, whose texts have these states where questions come in."""
         named = batch.targets.clamp(min=0).unsqueeze(-1) == batch.slots.unsqueeze(2)  # (S, B, M, T)
         implied = torch.zeros_like(named)
         implied[..., 0] = True
         target = mean_over(states, torch.where((batch.targets >= 0).unsqueeze(-1), named, implied))
+        aspects, _ = self.encoder.lower(batch.aspects, batch.aspect_lengths, context, self.late)
+        aspects = aspects[:, :, 1:-1]  # (S, U, L, d); where one is shorter, its last piece is one too many
         first = aspects.shape[1] * torch.arange(len(aspects), device=states.device)[:, None, None]
-        aspect = functional.embedding(batch.aspect_rows + first, aspects.flatten(0, 1)).to(target.dtype)  # (S, B, M, d)
-        return self.ask(target, aspect)
+        at = batch.aspect_rows + first
+        aspect = functional.embedding(at, aspects.flatten(2).flatten(0, 1)).view(*at.shape, *aspects.shape[2:])
+        lengths = batch.aspect_lengths.flatten()[at] - 2
+        return self.rows(target, aspect.to(target.dtype), lengths.clamp(min=0))
 
-    def answer(self, batch: QuestionBatch, reading: EncodedTexts, question: Tensor, context: Context) -> Tensor:
+    def answer(self, batch: QuestionBatch, reading: Reading, rows: Rows, context: Context) -> Tensor:
         """Answer questions from what was read."""
-        mask = padding_mask(batch.lengths, batch.pieces.shape[-1])
-        return self.classify(self.interact(question, reading.keys_values, mask, context), context)
+        mask = padding_mask(batch.lengths, batch.pieces.shape[2])
+        return self.classify(self.interact(rows, reading[1], mask, context), context)
 
     def rate_factors(self, *, decay: float = 1.0, head: float = 1.0) -> dict[str, float]:
         """Return layer-wise rates: `decay` less for each layer further down, `head` for what is not the encoder's."""
-        depth = self.encoder.shape.layers
-        factors = {}
+        depth, factors = self.encoder.shape.layers, dict[str, float]()
         for name, _ in self.named_parameters():
-            match name.split("."):
-                case ["encoder", "layers", number, *_]:
-                    factors[name] = decay ** (depth - 1 - int(number))
-                case ["encoder", *_]:
-                    factors[name] = decay**depth
-                case _:
-                    factors[name] = head
+            layer = _OF_LAYER.fullmatch(name)
+            below = depth - 1 - int(layer[1]) if layer else depth
+            factors[name] = decay**below if name.startswith("encoder.") else head
         return factors
+
+
+def attend_beside(
+    query: Tensor, own: tuple[Tensor, ...], live: Tensor, of_text: tuple[Tensor, ...], mask: Tensor, heads: int
+) -> Tensor:
+    """Attend from rows (S, B, M, Q, d) to a text (S, B, T, d) and to the live rows (S, B, M, R, d) beside them."""
+
+    def split(x: Tensor) -> Tensor:
+        return x.reshape(*x.shape[:-1], heads, -1).movedim(-2, 2)  # (S, B, h, ..., d / h)
+
+    query = split(query) * (heads / query.shape[-1]) ** 0.5
+    key, value, own_key, own_value = map(split, (*of_text, *own))
+    beside = query.flatten(3, 4) @ key.mT + mask  # (S, B, h, M Q, T)
+    among = (query @ own_key.mT).masked_fill(~live[:, :, None, :, None], -torch.inf)  # (S, B, h, M, Q, R)
+    shares = torch.cat([beside.view(*among.shape[:-1], -1), among], dim=-1).softmax(-1).to(value.dtype)
+    beside, among = shares.tensor_split([key.shape[3]], dim=-1)
+    learnt = (beside.flatten(3, 4) @ value).view_as(query) + among @ own_value
+    return learnt.movedim(2, -2).flatten(-2)
 
 
 def untied_weights(weights: Mapping[str, Any], layers: int, late_interaction: int) -> dict[str, Any]:
     """Copy an encoder's last layers, as questions start with them, by name, of a reader's weights."""
-    found: dict[str, Any] = {}
-    for number in range(late_interaction):
-        source, own = f"encoder.layers.{layers - late_interaction + number}.", f"{_COPIES}{number}."
-        d = weights[source + "qkv"].shape[-2]
-        for bias in ("", "_bias"):
-            found[f"{own}query{bias}"] = weights[f"{source}qkv{bias}"][..., :d]
-            copied = ("out", "inner", "outer", "norm", "last_norm")
-            found |= {f"{own}{n}{bias}": weights[f"{source}{n}{bias}"] for n in copied}
-    return found
+    first, found = layers - late_interaction, [(_OF_LAYER.fullmatch(name), weights[name]) for name in weights]
+    return {f"{COPIES}{int(m[1]) - first}.{m[2]}": array for m, array in found if m and int(m[1]) >= first}
 
 
 def load_weights(model: Network, weights: Mapping[str, Any]) -> None:
@@ -228,12 +213,3 @@ def load_weights(model: Network, weights: Mapping[str, Any]) -> None:
             if name not in weights:
                 raise ModelError(f"the weights have no '{name}'; expected those of a reader of this shape")
             tensor.copy_(torch.as_tensor(weights[name]).expand_as(tensor))
-
-
-def _between(tensor: Tensor, generator: torch.Generator) -> Tensor:
-    """Start a question between its target and its aspect, so that an encoder's layers know what to do with it."""
-    tensor.normal_(0, 0.02, generator=generator)
-    d = tensor.shape[-1]
-    for first in (0, d):
-        tensor[first : first + d].add_(0.6 * torch.eye(d))
-    return tensor

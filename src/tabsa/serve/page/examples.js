@@ -37,7 +37,7 @@ const ANYTHING = {
       "We stayed at the Regent. The staff were lovely and breakfast was superb. The room was tiny, though, and it " +
       "was noisy until two in the morning. My brother chose the Astoria. It was spotless and very cheap.",
     targets: ["Regent", "Astoria"],
-    aspects: ["price", "staff", "location", "room", "bed", "cleanliness", "noise", "breakfast", "facilities", "wifi"],
+    aspects: ["price", "staff", "location", "room", "bed", "cleanliness", "noise", "breakfast", "parking", "wifi"],
     cell: { target: "Regent", aspect: "noise" },
   },
   "two phones": {
