@@ -221,10 +221,11 @@ def judge(results: Path) -> str | None:
     def cell(figures: dict[str, Any] | None) -> str:
         return " / ".join(_percent(figures["questions"][name]) for name in names) if figures else "–"
 
-    lines = ["| opinion F1 / presence F1 / polarity / false opinions | judge | `reader` |", "|---|---|---|"]
+    head = f"judge, mean of {len(record['seeds'])} seeds | their answers averaged | `reader`"
+    lines = [f"| opinion F1 / presence F1 / polarity / false opinions | {head} |", "|---|---|---|---|"]
     for data, figures in record["mean"].items():
-        lines.append(f"| {data} | {cell(figures)} | {cell(box.get(data))} |")
-    sun = (one["sentihood test"]["sun"] for one in (record["mean"], box))
+        lines.append(f"| {data} | {cell(figures)} | {cell(record['ensemble'][data])} | {cell(box.get(data))} |")
+    sun = (one["sentihood test"]["sun"] for one in (record["mean"], record["ensemble"], box))
     rows = (" / ".join(_percent(one[metric]) for metric in METRICS) for one in sun)
     return "\n".join([*lines, "| Sentihood's benchmark, test, family `sun` | " + " | ".join(rows) + " |"])
 
@@ -435,7 +436,7 @@ def front(results: Path) -> str | None:
         "| | `real` | `everyday` | Sentihood | sentences a second | MB |",
         "|---|---|---|---|---|---|",
         open_row("**`reader`**, any aspects, one model for everything", shipped, rates["reader"], "reader"),
-        row("the same, trained for Sentihood", records["reader", "sentihood"]["mean"]["test"]["sun"], {}, None),
+        row("an earlier one, trained for Sentihood", records["reader", "sentihood"]["mean"]["test"]["sun"], {}, None),
         open_row("`reader-large`, its teacher", records["reader-large, any aspects", "several"]["mean"], None),
         row("`delayed-entnet-taught`, the network of **`places`**", paper["delayed-entnet-taught"], {},
             rates["places"], "places"),

@@ -38,6 +38,13 @@ def real_rows(split: str = "") -> list[Row]:
     return [row for row in read("real") if not split or row["split"] == split]
 
 
+def silver_readings() -> dict[str, Row]:
+    """Of the texts of `real dev`: the labels that were decided, and what a reader of `silver` made of them."""
+    single = {row["id"]: row["silver"] for row in read("real-readings") if "silver" in row}
+    decided = {row["id"]: [[*opinion.values()] for opinion in row["opinions"]] for row in real_rows("dev")}
+    return {name: {"first": decided[name], "second": own} for name, own in single.items()}
+
+
 def names_of(row: Row) -> dict[str | None, list[str]]:
     """The targets and their aliases; None is the unnamed one."""
     named = [target if isinstance(target, dict) else {"name": target} for target in row["targets"]]
@@ -227,8 +234,10 @@ def statistics(splits: dict[str, list[Row]]) -> Row:
         "kinds": {kind: counts([row for row in rows if row["kind"] == kind]) for kind in kinds},
         "agreement": {"all": agreement([*rows, *hard], readings), "hard questions": agreement(hard, readings)}
         | {kind: agreement([row for row in rows if row["kind"] == kind], readings) for kind in kinds},
-        "real": {split: counts(own) for split in ("train", "dev", "test") if (own := real_rows(split))},
+        "real": {split: counts(own) for split in ("train", "dev", "test") if (own := real_rows(split))}
+        | {"silver": counts(read("real-silver"))},
         "real_agreement": agreement(real_rows(), {row["id"]: row for row in read("real-readings")}),
+        "silver_agreement": agreement(real_rows("dev"), silver_readings()),
         "first_words": {word: round(count / len(rows), 4) for word, count in first.most_common(5)},
         "wording_auc": round(wording_auc(splits["train"], dev), 2),
         "aspect_wordings": len(wordings),
@@ -277,7 +286,8 @@ def with_tables(page: str, stats: Row, rows: list[Row]) -> str:
         "agreement": table(["", "texts", "pairs", "presence", "polarity", "polarity agreed"], kappas),
         "real": table(head[:-1], [line(split, own)[:-1] for split, own in stats["real"].items()])
         + f"\n\nKappa of the two readers: presence {stats['real_agreement']['presence']}, "
-        f"polarity {stats['real_agreement']['polarity']}.",
+        f"polarity {stats['real_agreement']['polarity']}. Of `silver`'s readers and those decided, on dev: presence "
+        f"{stats['silver_agreement']['presence']}, polarity {stats['silver_agreement']['polarity']}.",
         "rows": "\n\n".join(shown),
     }
     for name, content in made.items():

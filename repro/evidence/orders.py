@@ -41,13 +41,13 @@ def over(words: list[Span], spans: list[tuple[int, int]], values: Weights) -> We
 
 
 def reader_attention(predictor: Predictor, passage: PiecePassage, slot: int, aspect: str, words: list[Span]) -> Weights:
-    """The share of each word in the last layer that the question goes through, the mean over its heads."""
+    """The share of each word for the target's row in the last layer, the mean over its heads."""
     engine = predictor.engine
     opened = engine.opened(passage)
     inputs = {
         **opened.inputs,
         "targets": opened.targets[slot : slot + 1],
-        "aspects": engine.aspect_vectors([aspect, aspect]),
+        **engine.aspect_inputs(engine.aspect_states([aspect])),
     }
     (shares,) = engine.sessions[1].run(["attention"], inputs)
     return over(words, [(p.start, p.end) for p in passage.pieces], shares[0, 0, 1:-1].astype(np.float64))

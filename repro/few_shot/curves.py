@@ -7,8 +7,8 @@ A draw holds 45 texts of each of the six domains of `everyday` test-unseen out f
 other 90 texts are labelled; of all six together 128 or all 540. Systems:
 
 - tuned: `tabsa train` as it is, from the reader in the box.
-- fresh: the same reader and the same encoder, without our start of what answers: the question, the classifier and the
-  layer that is the questions' alone begin anew; more epochs at a higher rate, because they need them.
+- fresh: the same reader and the same encoder, without our start of what answers: the kinds of rows, the classifier and
+  the layer that is the questions' alone begin anew; more epochs at a higher rate, because they need them.
 - lr: the logistic regression over questions of repro/everyday/baselines.py; the package's `lr` knows one regression an
   aspect, and here hardly two texts ask the same words.
 
@@ -130,17 +130,17 @@ class Study:
 
 
 def begin_anew(tuning: fine_tuning.FineTuning) -> None:
-    """Throw away what was learnt of questions: new draws, and for their own layer a copy of the one before."""
+    """Throw away what was learnt of questions: new draws, and for their last layer a copy of the one before."""
     model = tuning.trainer.model
     again = FrozenEncoderReader(model.config, model.shape, model.labels, model.seeds)
-    names = ("question", "question_bias", "hidden", "hidden_bias", "output", "output_bias")
+    names = ("kinds", "hidden", "hidden_bias", "output", "output_bias")
     with torch.no_grad():
         own = dict(model.named_parameters())
         for name, tensor in again.named_parameters():
             if name in names:
                 own[name].copy_(tensor)
-        for name, tensor in model.late_interaction[-1].named_parameters():
-            tensor.copy_(dict(model.late_interaction[-2].named_parameters())[name])
+        for name, tensor in model.question_layers[-1].named_parameters():
+            tensor.copy_(dict(model.question_layers[-2].named_parameters())[name])
     trainer = tuning.trainer
     trainer.progress.best = [-np.inf] * len(trainer.seeds)
 

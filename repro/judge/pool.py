@@ -147,10 +147,9 @@ def unnamed(data: Path, rng: random.Random, share: float) -> Iterator[Text]:
     with (data / "real" / "a1_IMDB_Dataset.csv").open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
             sizes = rng.choice([(1, 3), (2, 6), (5, 12)])
-            for text in passages(
-                clean(row["review"]), rng, sentences=sizes, most=2 if rng.random() < 0.85 * share else 1
-            ):
-                yield Text(text, "films", source="imdb")
+            if rng.random() < share:
+                for text in passages(clean(row["review"]), rng, sentences=sizes, most=rng.choice((1, 2, 2))):
+                    yield Text(text, "films", source="imdb")
     for name, kind in (("amazon", "products"), ("films", "films"), ("news", "news")):
         for line in (data / "open" / f"pool-{name}.jsonl").read_text("utf-8").splitlines():
             for text in passages(
@@ -330,7 +329,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--share", type=float, default=1.0, help="of the largest sources")
+    parser.add_argument("--share", type=float, default=1.0, help="of the two largest sources")
     parser.add_argument("--again", type=int, default=3, help="how often labelled texts are asked anew")
     options = parser.parse_args()
     rng = random.Random(1)

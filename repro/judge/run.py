@@ -2,7 +2,8 @@
 
 Where data and file are:
 
-    python -m judge.run encode DATA qwen.gguf pool.jsonl WORK      # rows, the tokenizer, packed weights
+    python -m judge.run sets DATA WORK                             # rows of all labelled sets; enough for students
+    python -m judge.run encode DATA qwen.gguf pool.jsonl WORK      # those of the pool too, tokenizer, packed weights
 
 Where a GPU of 80 GB is; each step leaves out what lies in WORK already:
 
@@ -38,8 +39,8 @@ from tabsa.evaluation.metrics import question_metrics
 
 # What the judge learns from; public sets have conventions of their own, so their name stands before a text.
 LEARNT = (
-    ("everyday", "train", None), ("real", "train", None), ("sentihood", "train", "all"), ("semeval2014", "train", None),
-    ("open", "mams-categories-train", None), ("places", "train", None),
+    ("everyday", "train", None), ("real", "train", None), ("real", "silver", None), ("sentihood", "train", "all"),
+    ("semeval2014", "train", None), ("open", "mams-categories-train", None), ("places", "train", None),
 )  # fmt: skip
 STUDENTS_TOO = (("repro/box/written.jsonl", "all", None),)  # of patterns: for students alone
 DEV = (
@@ -55,6 +56,7 @@ TEST = (
 STYLES = {"sentihood": "About London", "semeval2014": "Restaurant review", "open": "Diner", "places": "About London",
           "repro/box/written.jsonl": "About London", "repro/box/held-out.jsonl": "About London"}  # fmt: skip
 END = 151645  # <|im_end|>
+POOL_PART = 10_000  # texts of the pool that are answered, and stored, together
 LEAST = 3  # times that a token must occur in the pool, not to be taken for another
 PACKED, TOKENS, TOKENIZER = "packed", "tokens.npy", "tokenizer.json"
 
@@ -93,14 +95,21 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in stream]
 
 
+def gather_sets(data: Path, work: Path) -> list[dict[str, Any]]:
+    """Write rows of all sets."""
+    work.mkdir(parents=True, exist_ok=True)
+    sets = [row for one in (*LEARNT, *STUDENTS_TOO, *DEV, *TEST) for row in rows_of(*one, data)]
+    write_rows(work / "sets.jsonl.xz", sets)
+    return sets
+
+
 def encode_data(data: Path, file: Path, pool: Path, work: Path) -> None:
     """Gather rows of all sets and of the pool, find the tokens that occur, and pack the decoder for them."""
-    work.mkdir(parents=True, exist_ok=True)
+    sets = gather_sets(data, work)
     tokenizer = tokenizer_of(file)
     tokenizer.save(str(work / TOKENIZER), pretty=False)
-    sets = [row for one in (*LEARNT, *STUDENTS_TOO, *DEV, *TEST) for row in rows_of(*one, data)]
     texts = [json.loads(line) for line in pool.read_text("utf-8").splitlines()]
-    write_rows(work / "sets.jsonl.xz", sets)
+    random.Random(1).shuffle(texts)  # so that any first part of it is like the whole
     write_rows(work / "pool.jsonl.xz", texts)
     prompts = [card(row["domain"], row["kind"]) + written(row, random.Random(0)) for row in sets if "kind" in row]
     own = [ids for item in encode(tokenizer, sets) for ids in (item.text, *item.questions)]
@@ -184,13 +193,16 @@ def trained(work: Path, seed: int) -> tuple[Judge, float]:
     return judge, json.loads((work / f"judge-{seed}.json").read_text("utf-8"))["temperature"]
 
 
-def answer_all(work: Path, out: Path, seeds: Sequence[int], tokens: int) -> None:
-    """Answer held-out sets by every seed, and the pool by the mean of their weights (Wortsman et al., 2022)."""
+def answer_all(work: Path, out: Path, seeds: Sequence[int], tokens: int, seconds: float = 1e9) -> None:
+    """Answer held-out sets by every seed, and the pool by the mean of their weights (Wortsman et al., 2022).
+
+    What of the pool is not answered after so many seconds has no shares at all.
+    """
     out.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     judges = [trained(work, seed) for seed in seeds]
     with ThreadPoolExecutor(1) as thread:  # encodes the pool while held-out sets are answered
-        coming = thread.submit(_pool_trees, work)
+        coming = thread.submit(_pool_items, work)
         rows = read_rows(work / "sets.jsonl.xz")
         for seed in seeds:
             (out / f"judge-{seed}.json").write_text((work / f"judge-{seed}.json").read_text("utf-8"), "utf-8")
@@ -204,13 +216,20 @@ def answer_all(work: Path, out: Path, seeds: Sequence[int], tokens: int) -> None
                 both = (np.mean(every[:-1], 0), every[-1])
                 figures = [question_metrics(trees.labels.argmax(1), one)["opinion_f1"] for one in both]
                 _say(started, f"{name} {split}: F1 of mean answers {figures[0]:.3f}, of mean weights {figures[1]:.3f}")
-        trees = coming.result()
-    _say(started, f"the pool: {len(trees)} texts, {len(trees.labels)} questions, {trees.lengths.sum()} tokens")
+        items = coming.result()
+    _say(started, f"the pool: {len(items)} texts, {sum(item.length for item in items)} tokens")
     del judges
-    shares = answers(soup, trees, tokens, temperature)
-    np.savez_compressed(out / "pool.npz", shares=np.rint(255 * shares).astype(np.uint8))
-    parts = (f"{label} {share:.3f}" for label, share in zip(LABELS, shares.mean(0), strict=True))
-    _say(started, "answered: " + ", ".join(parts))
+    parts, begun = list[NDArray[np.uint8]](), time.monotonic()
+    for start in range(0, len(items), POOL_PART):
+        trees = Trees(items[start : start + POOL_PART])
+        over = time.monotonic() - begun > seconds
+        shares = np.zeros(trees.labels.shape) if over else answers(soup, trees, tokens, temperature)
+        parts.append(np.rint(255 * shares).astype(np.uint8))
+        if not over:
+            _say(started, f"{start + len(trees)} texts of the pool")
+    np.savez_compressed(out / "pool.npz", shares=np.concatenate(parts))
+    every = np.concatenate([part for part in parts if part.any()]).mean(0) / 255
+    _say(started, "answered: " + ", ".join(f"{label} {share:.3f}" for label, share in zip(LABELS, every, strict=True)))
 
 
 def mean_of(judges: Sequence[tuple[Judge, float]]) -> tuple[Judge, float]:
@@ -223,13 +242,13 @@ def mean_of(judges: Sequence[tuple[Judge, float]]) -> tuple[Judge, float]:
     return mean, sum(temperature for _, temperature in judges) / len(judges)
 
 
-def _pool_trees(work: Path) -> Trees:
-    return Trees(items_of(work, pool_rows(work)))
+def _pool_items(work: Path) -> list[Item]:
+    return items_of(work, pool_rows(work))
 
 
 def pool_rows(work: Path) -> list[dict[str, Any]]:
-    """Return the pool, and behind it what was written."""
-    files = [work / "pool.jsonl.xz", work / "written.jsonl.xz"]
+    """Return what was written, and behind it the pool."""
+    files = [work / "written.jsonl.xz", work / "pool.jsonl.xz"]
     return [row for file in files if file.exists() for row in read_rows(file)]
 
 
@@ -308,7 +327,9 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     steps = parser.add_subparsers(dest="step", required=True)
-    encoding = steps.add_parser("encode")
+    gathering, encoding = steps.add_parser("sets"), steps.add_parser("encode")
+    gathering.add_argument("data", type=Path)
+    gathering.add_argument("work", type=Path)
     for name in ("data", "file", "pool", "work"):
         encoding.add_argument(name, type=Path)
     training, writing, answering = (steps.add_parser(name) for name in ("train", "write", "answer"))
@@ -324,8 +345,11 @@ def main() -> None:
     answering.add_argument("out", type=Path)
     answering.add_argument("--seeds", type=lambda text: [int(seed) for seed in text.split(",")], default=[1])
     answering.add_argument("--tokens", type=int, default=100_000, help="of the pool at a time")
+    answering.add_argument("--seconds", type=float, default=1e9, help="for the pool, after which it stops")
     given = parser.parse_args()
-    if given.step == "encode":
+    if given.step == "sets":
+        gather_sets(given.data, given.work)
+    elif given.step == "encode":
         encode_data(given.data, given.file, given.pool, given.work)
     elif given.step == "train":
         changes = {key: json.loads(value) for key, _, value in (one.partition("=") for one in given.set)}
@@ -334,7 +358,7 @@ def main() -> None:
         write_texts(given.work, given.texts, epochs=given.epochs, at_once=given.at_once,
                     temperature=given.temperature, longest=given.longest, seed=given.seed)  # fmt: skip
     else:
-        answer_all(given.work, given.out, given.seeds, given.tokens)
+        answer_all(given.work, given.out, given.seeds, given.tokens, given.seconds)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 A text is read alone by the lower layers of an encoder. Where a question meets it, in the last `meet` layers, it
 attends to the text and to itself, and the text to itself alone. What a question is there is its `form`:
 
-    words   all pieces of its aspect and its target's name, which the lower layers have read without the text
-    pair    two states: the mean of its aspect's pieces, read so, and of its target's mentions in the text
-    vector  one state, W [t; a; t * a] of these two
+    rows    a state for its target, the mean of its mentions in the text, and one for each piece of its aspect, which
+            the lower layers have read without the text
+    words   all pieces of its aspect and its target's name, read so
+    vector  one state, W [t; a; t * a] of the target's and the mean of the aspect's
 
 With `meet` as many as the encoder has, nothing is read alone. Shapes at line ends use B texts of T pieces, Q questions
 of m states, U aspects, trees of N states, d dimensions.
@@ -14,9 +15,8 @@ of m states, U aspects, trees of N states, d dimensions.
 import json
 import math
 import random
-import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,11 +29,12 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
 from judge.questions import LABELS, batches
-from tabsa.encoding.pieces import wording
+from tabsa.encoding.pieces import NO_SLOT, PieceReader, wording
+from tabsa.schema import Span, Target
+from tabsa.text.targets import TargetFinder
 
 LONGEST = 320  # pieces of a text
-_WORKERS = 3  # that put batches together beside a GPU
-_FAR = 127  # the distance at which a question stands from its text, where an encoder knows distances
+_WORKERS = 2  # that put batches together beside a GPU
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +43,8 @@ class Shape:
 
     depth: int = 12  # layers of the encoder that are used, from the first
     meet: int = 6
-    form: str = "vector"
-    bits: int = 0  # of matrices, in blocks, as a folder stores them; 0: float
+    form: str = "rows"
+    rounded: int = 0  # 1: quantisation-aware, matrices in int8 and word pieces in four bits, as a folder stores them
 
 
 class Ragged(NamedTuple):
@@ -64,6 +65,13 @@ def ragged(rows: Sequence[Sequence[int]]) -> Ragged:
     return Ragged(np.array([n for row in rows for n in row], np.int32), sizes, np.cumsum(sizes) - sizes)
 
 
+class FrozenStates(NamedTuple):
+    """The states of all pieces behind layers that do not learn, computed once."""
+
+    texts: NDArray[np.float16]
+    aspects: NDArray[np.float16]
+
+
 @dataclass(frozen=True)
 class Texts:
     """Texts with questions, mentions of their targets and soft labels, as word pieces."""
@@ -77,6 +85,7 @@ class Texts:
     pair_of: NDArray[np.int64]
     mentions: Ragged  # the places of each question's target in its text
     shares: NDArray[np.float32]
+    states: "FrozenStates | None" = None
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -100,6 +109,8 @@ class Texts:
         """Write it as arrays."""
         arrays = {}
         for name, value in vars(self).items():
+            if name == "states":
+                continue
             parts = value._asdict() if isinstance(value, Ragged) else {"": value}
             arrays |= {f"{name}.{part}": array for part, array in parts.items()}
         np.savez(path, **arrays)
@@ -115,27 +126,22 @@ class Texts:
         return cls(**{name: own[""] if "" in own else Ragged(**own) for name, own in fields.items()})
 
 
-def encoded(tokenizer: Any, rows: Sequence[dict[str, Any]], shares: NDArray[np.floating]) -> Texts:
+def encoded(reader: PieceReader, rows: Sequence[dict[str, Any]], shares: NDArray[np.floating]) -> Texts:
     """Encode rows of `text` and `questions`, [target or null, aspect] each; `shares` are of all questions."""
-    coded = tokenizer.encode_batch([row["text"] for row in rows])
-    end = tokenizer.encode("a").ids[-1]
     texts, mentions, aspect_of, pair_of = [], [], [], []
     aspects: dict[str, int] = {}
     pairs: dict[str, int] = {}
-    for row, one in zip(rows, coded, strict=True):
-        ids = [*one.ids[: LONGEST - 1], end] if len(one.ids) > LONGEST else one.ids
-        texts.append(ids)
-        known, offsets = row.get("mentions", {}), one.offsets[: len(ids)]
-        spans = {target: known.get(target) or _spans(row["text"], target) for target, _ in row["questions"]}
-        places = {target: _pieces(own, offsets) for target, own in spans.items()}
+    for row in rows:
+        pieces, places = _read_row(reader, row)
+        texts.append(pieces)
         for target, aspect in row["questions"]:
-            mentions.append(places[target])
+            mentions.append(places.get(target, [0]))
             aspect_of.append(aspects.setdefault(wording(aspect).lower(), len(aspects)))
             pair_of.append(pairs.setdefault(f"{aspect} : {target or 'it'}".lower(), len(pairs)))
     counts = np.array([len(row["questions"]) for row in rows], np.int64)
 
     def table(words: dict[str, int]) -> Ragged:
-        return ragged([one.ids for one in tokenizer.encode_batch(list(words))])
+        return ragged([[reader.first, *reader.words(one), reader.last] for one in words])
 
     return Texts(
         ragged(texts), counts, np.cumsum(counts) - counts, table(aspects), np.array(aspect_of), table(pairs),
@@ -143,31 +149,36 @@ def encoded(tokenizer: Any, rows: Sequence[dict[str, Any]], shares: NDArray[np.f
     )  # fmt: skip
 
 
-def _spans(text: str, target: str | None) -> list[tuple[int, int]]:
-    """Return where a target is named in a text, as a whole word if anywhere."""
-    if not target:
-        return []
-    whole = [match.span() for match in re.finditer(rf"(?<!\w){re.escape(target)}(?!\w)", text, re.I)]
-    return whole or [match.span() for match in re.finditer(re.escape(target), text, re.I)]
+def _read_row(reader: PieceReader, row: dict[str, Any]) -> tuple[list[int], dict[str | None, list[int]]]:
+    """A row's pieces with the two around them, targets as placeholders, and where each of its targets stands."""
+    known, text = row.get("mentions", {}), row["text"]
+    named = [name for name in dict.fromkeys(target for target, _ in row["questions"]) if name]
+    spans = {
+        name: known.get(name) or [span for one in TargetFinder([name]).find(text) for span in one.mentions]
+        for name in named
+    }
+    ordered = sorted((name for name in named if spans[name]), key=lambda name: min(start for start, _ in spans[name]))
+    targets = [Target(name, tuple(Span(start, end) for start, end in sorted(spans[name]))) for name in ordered]
+    pieces = reader.pieces(text, targets, {n: n for n in range(len(targets))})[: LONGEST - 2]
+    where: dict[str | None, list[int]] = {}
+    for place, piece in enumerate(pieces, 1):
+        if piece.slot != NO_SLOT:
+            where.setdefault(ordered[piece.slot], []).append(place)
+    return [reader.first, *(piece.id for piece in pieces), reader.last], where
 
 
-def _pieces(spans: Sequence[Sequence[int]], offsets: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the pieces that stand in spans; the first piece, which stands for the text, where none does."""
-    found = [n for n, (a, b) in enumerate(offsets) if b > a and any(a < end and b > start for start, end in spans)]
-    return found or [0]
-
-
-def padded(rows: Ragged, chosen: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return some rows side by side, padded with 0, and which places are theirs: (rows, longest)."""
+def padded(
+    rows: Ragged, chosen: NDArray[np.integer], *, places_of: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return some rows side by side, or the places of their pieces, padded with 0, and which are theirs."""
     sizes = rows.sizes[chosen]
     inside = np.arange(max(1, int(sizes.max(initial=1)))) < sizes[:, None]
-    return np.where(
-        inside, rows.pieces[np.where(inside, rows.starts[chosen][:, None] + np.arange(inside.shape[1]), 0)], 0
-    ), inside
+    found = np.where(inside, rows.starts[chosen][:, None] + np.arange(inside.shape[1]), 0)
+    return found if places_of else np.where(inside, rows.pieces[found], 0), inside
 
 
 class Batch(NamedTuple):
-    """Texts and their questions on a device."""
+    """Texts and their questions on a device; of texts and aspects their pieces, or the states of these (..., d)."""
 
     pieces: Tensor  # (B, T)
     live: Tensor  # (B, T)
@@ -179,7 +190,6 @@ class Batch(NamedTuple):
     mentions_live: Tensor
     layout: Tensor  # of the trees, in texts' states and behind them the questions': (B, N)
     branches: Tensor  # 0: the text, n: its question n, -1: padding, (B, N)
-    positions: Tensor  # (B, N)
     answered: Tensor  # which of the trees' states answers each question, (Q,)
     shares: Tensor  # (Q, labels)
 
@@ -194,16 +204,16 @@ def batch_of(texts: Texts, places: NDArray[np.int64], shape: Shape) -> Batch:
     used, word_rows = np.unique(of[chosen], return_inverse=True)
     words, words_live = padded(table, used)
     mentions, mentions_live = padded(texts.mentions, chosen)
-    width = {"words": words.shape[1], "pair": 2, "vector": 1}[shape.form]
-    sizes = table.sizes[used][word_rows] if shape.form == "words" else np.full(len(rows), width)
+    width = {"words": words.shape[1], "rows": words.shape[1], "vector": 1}[shape.form]
+    # Of an aspect read alone, `rows` leaves out the two pieces around it, and has its target's state before it.
+    sizes = np.ones(len(rows), np.int64) if width == 1 else table.sizes[used][word_rows] - (shape.form == "rows")
     own = np.bincount(rows, sizes, len(places)).astype(np.int64)  # states of each text's questions
     length = pieces.shape[1]
     total = -(-int((sizes_of + own).max()) // 8) * 8
     layout = np.zeros((len(places), total), np.int64)
     branches = np.full(layout.shape, -1)
-    positions = np.zeros(layout.shape, np.int64)
     b, t = np.nonzero(live)
-    layout[b, t], branches[b, t], positions[b, t] = b * length + t, 0, t
+    layout[b, t], branches[b, t] = b * length + t, 0
     question = np.repeat(np.arange(len(rows)), sizes)
     number = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     before = np.cumsum(sizes) - sizes
@@ -211,12 +221,13 @@ def batch_of(texts: Texts, places: NDArray[np.int64], shape: Shape) -> Batch:
     column = sizes_of[rows[question]] + before[question] + number
     layout[rows[question], column] = len(places) * length + question * width + number
     branches[rows[question], column] = (chosen - texts.first[places][rows] + 1)[question]
-    positions[rows[question], column] = number
     answered = rows * total + sizes_of[rows] + before
-
+    if texts.states is not None:
+        pieces = texts.states.texts[padded(texts.texts, places, places_of=True)[0]].astype(np.float32)
+        words = texts.states.aspects[padded(table, used, places_of=True)[0]].astype(np.float32)
     arrays = (
         pieces, live, words, words_live, word_rows.reshape(-1), rows, mentions, mentions_live, layout, branches,
-        positions, answered, texts.shares[chosen],
+        answered, texts.shares[chosen],
     )  # fmt: skip
     return Batch(*(torch.from_numpy(one.astype(np.int64) if one.dtype.kind == "i" else one) for one in arrays))
 
@@ -251,7 +262,7 @@ class Layer(nn.Module):
         self.qkv, self.out = nn.Linear(size, 3 * size), nn.Linear(size, size)
         self.inner, self.outer = nn.Linear(size, inner), nn.Linear(inner, size)
         self.norm, self.last_norm = nn.LayerNorm(size, epsilon), nn.LayerNorm(size, epsilon)
-        self.bits, self.rate = 0, 0.1
+        self.rounded, self.rate = False, 0.1
 
     def forward(self, x: Tensor, bias: Tensor) -> Tensor:
         """Read states (B, N, d) with `bias` added to scores, (B or 1, 1 or heads, N, N)."""
@@ -266,15 +277,11 @@ class Layer(nn.Module):
 
     def linear(self, x: Tensor, layer: nn.Linear) -> Tensor:
         """Multiply by a matrix, as it is stored."""
-        return functional.linear(
-            x, in_steps(in_bits(layer.weight, self.bits)) if self.bits else layer.weight, layer.bias
-        )
+        return functional.linear(x, in_steps(layer.weight) if self.rounded else layer.weight, layer.bias)
 
 
-def in_bits(weight: Tensor, bits: int, block: int = 32) -> Tensor:
-    """A matrix as blocks of `bits` store it, the number furthest from zero the lowest step; gradients go through."""
-    if not bits:
-        return weight
+def in_bits(weight: Tensor, bits: int = 4, block: int = 32) -> Tensor:
+    """A table as blocks of `bits` store it, the number furthest from zero the lowest step; gradients go through."""
     blocks = weight.detach().reshape(-1, block)
     furthest = blocks.gather(1, blocks.abs().argmax(1, keepdim=True))
     low = -(2 ** (bits - 1))
@@ -298,6 +305,7 @@ class Student(nn.Module):
 
         config = json.loads((folder / "config.json").read_text("utf-8"))
         self.shape, self.mpnet, size = shape, config["model_type"] == "mpnet", config["hidden_size"]
+        self.frozen = 0  # layers that do not learn, nor does what is before them
         epsilon = config["layer_norm_eps"]
         weights = {
             name.removeprefix("mpnet.").removeprefix("bert."): tensor.float()
@@ -313,7 +321,8 @@ class Student(nn.Module):
         if not self.mpnet:
             types = weights["embeddings.token_type_embeddings.weight"]
             places += types[0]
-            self.types = nn.Parameter(types[1] - types[0])  # of a question's pieces, beside the text's
+            if shape.form == "words":
+                self.types = nn.Parameter(types[1] - types[0])  # of a question's pieces, beside the text's
         self.places = nn.Parameter(places)
         self.norm = nn.LayerNorm(size, epsilon)
         self.norm.load_state_dict({"weight": get["LayerNorm"], "bias": weights["embeddings.LayerNorm.bias"]})
@@ -322,7 +331,7 @@ class Student(nn.Module):
         )
         for number, layer in enumerate(self.layers):
             layer.load_state_dict(_layer_weights(weights, f"encoder.layer.{number}.", mpnet=self.mpnet))
-            layer.bits = shape.bits
+            layer.rounded = bool(shape.rounded)
         if self.mpnet:
             self.register_buffer("distances", weights["encoder.relative_attention_bias.weight"])  # slow to learn
             self.register_buffer("buckets", _buckets(512), persistent=False)
@@ -333,8 +342,8 @@ class Student(nn.Module):
                 for first in (0, size):
                     self.question.weight[:, first : first + size] += 0.6 * torch.eye(size)
                 self.question.bias.zero_()
-        if shape.form == "pair":
-            self.kinds = nn.Parameter(torch.zeros(2, size))
+        if shape.form == "rows":
+            self.kinds = nn.Parameter(torch.zeros(2, size))  # added to a target's state, and to an aspect's
         self.hidden, self.output = nn.Linear(size, size), nn.Linear(size, len(LABELS))
         nn.init.normal_(self.output.weight, std=0.02)
         nn.init.zeros_(self.output.bias)
@@ -342,10 +351,12 @@ class Student(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         """Answer a batch's questions."""
         lower = self.shape.depth - self.shape.meet
-        text = self.embedded(batch.pieces)
-        words = self.embedded(batch.words, self.types)
-        text = self.read(text, batch.live, range(lower))
-        words = self.read(words, batch.words_live, range(lower))
+        text, words, first = batch.pieces, batch.words, self.frozen
+        if not text.is_floating_point():
+            types = self.types if self.shape.form == "words" else None
+            text, words, first = self.embedded(text), self.embedded(words, types), 0
+        text = self.read(text, batch.live, range(first, lower))
+        words = self.read(words, batch.words_live, range(first, lower))
         asked = self.asked(text, words, batch)  # (Q, m, d)
         size = text.shape[-1]
         states = torch.cat([text.reshape(-1, size), asked.reshape(-1, size)])
@@ -353,16 +364,18 @@ class Student(nn.Module):
         branch = batch.branches
         visible = ((branch[:, None] == 0) | (branch[:, None] == branch[:, :, None])) & (branch >= 0)[:, None]
         bias = torch.zeros(visible.shape, device=visible.device).masked_fill(~visible, -1e4)[:, None]
-        if self.mpnet:
-            apart = batch.positions[:, None] - batch.positions[:, :, None]
-            apart = torch.where(branch[:, None] == branch[:, :, None], apart, _FAR)
-            bias = bias + self.distance_bias(apart)
+        if self.mpnet:  # distances are of the text's pieces alone
+            place, both = torch.arange(branch.shape[1], device=branch.device), branch == 0
+            both = (both[:, None] & both[:, :, None])[:, None]
+            bias = bias + torch.where(both, self.distance_bias((place[None] - place[:, None])[None]), 0.0)
         bias = bias.to(torch.bfloat16) if torch.is_autocast_enabled("cuda") else bias
         for layer in self.layers[lower:]:
             states = layer(states, bias)
         answered = states.reshape(-1, size).index_select(0, batch.answered).float()
         with torch.autocast(answered.device.type, enabled=False):
-            hidden = torch.tanh(self.hidden(functional.dropout(answered, 0.1, self.training)))
+            matrix = in_steps(self.hidden.weight) if self.layers[0].rounded else self.hidden.weight
+            hidden = functional.dropout(answered, 0.1, self.training)
+            hidden = torch.tanh(functional.linear(hidden, matrix, self.hidden.bias))
             logits: Tensor = self.output(functional.dropout(hidden, 0.1, self.training))
         return logits
 
@@ -370,17 +383,19 @@ class Student(nn.Module):
         """Return what questions are where they meet the text, (Q, m, d)."""
         if self.shape.form == "words":
             return words.index_select(0, batch.word_rows)
-        aspect = _mean(words, batch.words_live).index_select(0, batch.word_rows)  # (Q, d)
         place = batch.text_rows[:, None] * text.shape[1] + batch.mentions
         mentioned = text.flatten(0, 1).index_select(0, place.flatten()).view(*place.shape, -1)  # (Q, m, d)
         target = _mean(mentioned, batch.mentions_live)
-        if self.shape.form == "pair":
-            return torch.stack([aspect, target], 1) + self.kinds
+        if self.shape.form == "rows":
+            aspects = (words[:, 1:] + self.kinds[1]).index_select(0, batch.word_rows)
+            return torch.cat([(target + self.kinds[0])[:, None], aspects], 1)
+        aspect = _mean(words, batch.words_live).index_select(0, batch.word_rows)  # (Q, d)
         return self.question(torch.cat([target, aspect, target * aspect], -1))[:, None]
 
     def embedded(self, pieces: Tensor, types: Tensor | None = None) -> Tensor:
         """Word pieces in their places, (rows, T, d)."""
-        table = in_bits(self.words.weight, self.layers[0].bits)
+        table = self.words.weight
+        table = in_bits(table) if self.layers[0].rounded and table.requires_grad else table
         states = functional.embedding(pieces, table) + self.places[: pieces.shape[1]]
         states = states if types is None else states + types
         return functional.dropout(self.norm(states), 0.1, self.training)
@@ -402,6 +417,40 @@ class Student(nn.Module):
     def distance_bias(self, apart: Tensor) -> Tensor:
         """MPNet's term of each distance of a key behind its query, (rows, N, N) to (rows, heads, N, N)."""
         return functional.embedding(self.buckets[apart + 512], self.distances).permute(0, 3, 1, 2)
+
+
+def package_weights(state: Mapping[str, Tensor]) -> dict[str, NDArray[np.float32]]:
+    """Return the weights of a student whose form is `rows` under the names of the package's reader."""
+    found: dict[str, NDArray[np.float32]] = {}
+    for name, tensor in state.items():
+        array, (*path, last) = tensor.float().numpy(), name.split(".")
+        if path == ["words"]:
+            found["encoder.words"] = array
+        elif not path and last in ("places", "distances"):
+            found[f"encoder.{last}"] = array
+        elif not path:
+            found[last] = array
+        else:
+            own = ".".join(path) if path[0] in ("hidden", "output") else ".".join(["encoder", *path])
+            found[own if last == "weight" else f"{own}_bias"] = np.ascontiguousarray(array.T)
+    return found
+
+
+def student_weights(weights: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
+    """Return a package's reader's weights under a student's names; those of a question's one vector go."""
+    found: dict[str, Tensor] = {}
+    for name, array in weights.items():
+        own, learnt = name.removeprefix("encoder."), np.asarray(array, np.float32)
+        if own == "words":
+            found["words.weight"] = torch.from_numpy(learnt)
+        elif own in ("places", "distances", "kinds"):
+            found[own] = torch.from_numpy(learnt)
+        elif not own.startswith("question"):
+            bias = own.endswith("_bias")
+            found[f"{own.removesuffix('_bias')}.{'bias' if bias else 'weight'}"] = torch.from_numpy(
+                np.ascontiguousarray(learnt.T)
+            )
+    return found
 
 
 def _mean(states: Tensor, live: Tensor) -> Tensor:
@@ -442,10 +491,11 @@ class Schedule:
     rate: float = 1e-4
     head_rate: float = 5.0
     layer_decay: float = 0.95
+    frozen: int = 0  # layers that stay as they are, with the embedding before them
     warm_up: int = 200
     weight_decay: float = 0.01
     ema: float = 0.998
-    bits_from: float = 0.7  # share of the time from which matrices are rounded
+    rounded_from: float = 0.7  # share of the time from which matrices are rounded
     seed: int = 1
 
 
@@ -456,7 +506,8 @@ def learn(student: Student, parts: Sequence[tuple[Texts, float]], schedule: Sche
     rng = random.Random(schedule.seed)
     depth = len(student.layers)
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
-    for name, parameter in student.named_parameters():
+    learnt = {name: parameter for name, parameter in student.named_parameters() if parameter.requires_grad}
+    for name, parameter in learnt.items():
         head = name.startswith(("hidden", "output", "question", "kinds"))
         level = int(name.split(".")[1]) + 1 if name.startswith("layers.") else 0
         factor = schedule.head_rate if head else schedule.layer_decay ** (depth - level)
@@ -466,29 +517,27 @@ def learn(student: Student, parts: Sequence[tuple[Texts, float]], schedule: Sche
         [{"params": own, "base": rate, "weight_decay": decay} for (rate, decay), own in groups.items()],
         lr=schedule.rate, betas=(0.9, 0.98), fused=device.type == "cuda",
     )  # fmt: skip
-    parameters = [parameter for _, parameter in student.named_parameters()]
+    parameters = list(learnt.values())
     average = [parameter.detach().clone() for parameter in parameters]
-    bits, student_bits = student.shape.bits, 0
     for layer in student.layers:
-        layer.bits = 0
+        layer.rounded = False
     started, update, losses = time.monotonic(), 0, []
     student.train()
     over = False
     while not over:
         epoch = []
         for texts, times in parts:
-            rounds = int(times) + (rng.random() < times - int(times))
-            for _ in range(rounds):
-                epoch += [(texts, places) for places in batches(texts.cost, schedule.tokens, rng)]
+            for share in [1.0] * int(times) + [times - int(times)]:
+                own = [(texts, places) for places in batches(texts.cost, schedule.tokens, rng)]
+                epoch += rng.sample(own, round(share * len(own)))
         rng.shuffle(epoch)
         for batch in loaded(epoch, student.shape, device):
             done = max((time.monotonic() - started) / schedule.seconds, update / schedule.updates)
             if over := done >= 1:
                 break
-            if bits and not student_bits and done >= schedule.bits_from:
-                student_bits = bits
+            if student.shape.rounded and done >= schedule.rounded_from:
                 for layer in student.layers:
-                    layer.bits = bits
+                    layer.rounded = True
             factor = min(1.0, (update + 1) / schedule.warm_up) * max(0.005, 1 - done)
             for group in optimiser.param_groups:
                 group["lr"] = group["base"] * factor
@@ -511,8 +560,34 @@ def learn(student: Student, parts: Sequence[tuple[Texts, float]], schedule: Sche
         for parameter, mean in zip(parameters, average, strict=True):
             parameter.copy_(mean)
     for layer in student.layers:
-        layer.bits = bits
+        layer.rounded = bool(student.shape.rounded)
     yield f"{time.monotonic() - started:.0f} s, {update} updates"
+
+
+def freeze(student: Student, layers: int) -> None:
+    """Leave the first layers, and the embedding before them, as they are, which is as a folder stores them."""
+    student.frozen = layers
+    still = [student.words, student.norm, *student.layers[:layers]]
+    for parameter in [student.places, *(parameter for module in still for parameter in module.parameters())]:
+        parameter.requires_grad_(False)
+
+
+@torch.no_grad()
+def with_states(student: Student, texts: Texts, tokens: int = 16_000) -> Texts:
+    """Read texts and aspects through a student's frozen layers, once for all epochs."""
+    student.eval()
+    found = []
+    for rows in (texts.texts, texts.aspects):
+        states = np.zeros((len(rows.pieces), student.places.shape[1]), np.float16)
+        for chosen in batches(rows.sizes, tokens):
+            pieces, live = padded(rows, chosen)
+            inside = torch.from_numpy(live)
+            own = student.read(
+                student.embedded(torch.from_numpy(pieces.astype(np.int64))), inside, range(student.frozen)
+            )
+            states[padded(rows, chosen, places_of=True)[0][live]] = own[inside].numpy()
+        found.append(states)
+    return replace(texts, states=FrozenStates(*found))
 
 
 @torch.no_grad()

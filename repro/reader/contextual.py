@@ -6,6 +6,7 @@ Each target has a chain tied to its slot, as in the paper; a further one is for 
 are free ones. The words are the encoder's states, brought to the memory's size. A question chooses among its target's
 chain and the free ones:
 
+    q = W [t; a; t * a]        a: the mean of the rows of the aspect's pieces
     p = softmax over j of k_j . W_att q        u = sum of p_j h_j        y = R tanh(H (W_up u + q))
 """
 
@@ -17,10 +18,10 @@ import torch
 from torch import Tensor
 
 from tabsa.config import option
-from tabsa.models.reader.encoder import EncodedTexts
 from tabsa.models.reader.reader_config import ReaderConfig
-from tabsa.models.reader.reader_network import QuestionBatch, Reader
+from tabsa.models.reader.reader_network import QuestionBatch, Reader, Reading, Rows
 from tabsa.models.registry import SYSTEMS
+from tabsa.nn.attention import mean_over
 from tabsa.nn.context import Context, constant, dropout, normal, parameter, xavier
 from tabsa.nn.memory import DelayWeights, MemoryCell, MemoryWeights
 from tabsa.nn.scan import reverse, scan
@@ -58,7 +59,9 @@ class ContextualEntNet(Reader):
     memory: Tensor  # registered by name, one a direction
 
     def add_head(self, starts: list[torch.Generator], d: int) -> None:
-        """The memory's weights, one set a direction."""
+        """The question's weights, and the memory's, one set a direction."""
+        self.question = parameter(starts, 3 * d, d, init=xavier)
+        self.question_bias = parameter(starts, d, init=constant(0))
         config = self.config
         size, ways = config.size, 2 if config.directions == "both" else 1
         self.down = parameter(starts, d, size, init=xavier)
@@ -100,9 +103,12 @@ class ContextualEntNet(Reader):
         delay = DelayWeights(*(flat(f"delay_{part}") for part in ("inputs", "gates", "new", "bias", "vector")))
         return MemoryWeights(flat("memory"), flat("key"), flat("word"), flat("slope"), delay=delay)
 
-    def answer(self, batch: QuestionBatch, reading: EncodedTexts, question: Tensor, context: Context) -> Tensor:
+    def answer(self, batch: QuestionBatch, reading: Reading, rows: Rows, context: Context) -> Tensor:
         """What the chains say to each question."""
-        memory = self.memories(reading.states, batch.lengths, context)  # (S, B, n, size)
+        memory = self.memories(reading[0], batch.lengths, context)  # (S, B, n, size)
+        target, aspects, live = rows[0][..., 0, :], rows[0][..., 1:, :], rows[1][..., 1:]
+        aspect = mean_over(aspects.flatten(1, 2), live.flatten(1, 2).unsqueeze(2)).view_as(target)
+        question = linear(torch.cat([target, aspect, target * aspect], dim=-1), self.question, self.question_bias)
         query = question.flatten(1, 2) @ self.attend.to(question.dtype)
         scores = (query @ self.keys.transpose(1, 2).to(query.dtype)).view(*question.shape[:3], -1).float()
         slot = torch.where((batch.targets >= 0) & (batch.targets < _TIED), batch.targets, _TIED)

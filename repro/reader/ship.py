@@ -1,10 +1,11 @@
-"""A trained small reader as the model folder in the package: int8, calibrated on dev, measured, with its card.
+"""A student as a reader's model folder in the package: int8, calibrated on dev, measured, with its card.
 
-    python repro/reader/ship.py WEIGHTS --encoder FOLDER --out src/tabsa/pretrained/reader [--data-dir DIR]
+    python repro/reader/ship.py STUDENT --encoder FOLDER --out src/tabsa/pretrained/reader [--data-dir DIR] [--commit C]
 
-WEIGHTS is a folder of safetensors files that hold one seed's weights between them. Calibrates on dev (all parts of
-`everyday`, and `real`, reported apart), writes both graphs, measures everything that a card tells of (as `tabsa
-evaluate` does, in int8 and float32), and draws the reliability diagram.
+STUDENT.safetensors and STUDENT.json are what `judge.students train` wrote; with the commit that trained it, its figures
+go to repro/results/judge.json. Calibrates on dev (all parts of `everyday`,
+and `real`), writes both graphs, measures all that a card tells of as `tabsa evaluate` does, in int8, and draws the
+reliability diagram.
 """
 
 import argparse
@@ -15,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import load_file
+from safetensors.torch import load_file
 
+from judge.collect import put
+from judge.student import package_weights
 from tabsa.checkpoint.model_config import ModelConfig
 from tabsa.checkpoint.model_folder import read_folder
 from tabsa.datasets.loading import load
@@ -31,17 +34,17 @@ from tabsa.evaluation.metrics import question_metrics
 from tabsa.inference.evaluating import evaluate, predict_questions
 from tabsa.inference.predictor import Predictor
 from tabsa.models.export import export
-from tabsa.models.reader.encoder import read_encoder
-from tabsa.models.reader.reader_config import reader_options
+from tabsa.models.reader.encoder import read_shape
+from tabsa.models.reader.reader_config import ReaderConfig, reader_options
 from tabsa.models.reader.reader_storage import write_reader_folder
 from tabsa.schema import NONE
 from tabsa.text.aspects import EVERYDAY
 from tabsa.training.question_data import LABELS
-from tabsa.training.run_config import read_config
 
 ROOT = Path(__file__).parents[2]
-WINDOWS = (160, 80)  # the longest text it learnt from has 158 pieces; the second was chosen on dev (repro/log.md)
+WINDOWS = (160, 80)  # chosen on dev (repro/log.md)
 DEV = ("dev-seen", "dev-unseen")  # of `everyday`, reported in the card
+SILVER = sum(1 for _ in (ROOT / "repro/everyday/real-silver.jsonl").open(encoding="utf-8"))
 LEAST_GAIN = 0.01  # of F1, for which the calibration leans further
 MOST_ERROR = 0.02  # of the confidence of the answers given, on dev
 CALIBRATED_ON = (*(("everyday", split) for split in (*DEV, "dev-hard", "dev-new")), ("real", "dev"))
@@ -50,14 +53,6 @@ MEASURED = (
     ("real", "test"), ("sentihood", "test"), ("places", "test"), ("semeval2014", "test"),
     ("repro/box/held-out.jsonl", "all"),
 )  # fmt: skip
-
-
-def merged(folder: Path) -> dict[str, Any]:
-    """One seed's weights; the table of word pieces is the encoder's own, because in four bits it does not learn."""
-    weights: dict[str, Any] = {}
-    for file in sorted(folder.glob("*.safetensors")):
-        weights |= load_file(file)
-    return {name: array.astype(np.float32) for name, array in weights.items()}
 
 
 def gold_of(dataset: Any) -> np.ndarray:
@@ -126,9 +121,9 @@ def by_kind(predictor: Predictor, split: str) -> dict[str, Any]:
     return {kind: question_metrics(gold[kinds == kind], answers[kinds == kind]) for kind in sorted(set(kinds))}
 
 
-def card(config: Any, metrics: dict[str, Any], size: int) -> str:
+def card(name: str, config: Any, metrics: dict[str, Any], size: int) -> str:
     """The model card."""
-    found = metrics["int8"]
+    found, shape, late = metrics["int8"], config.model["shape"], config.model["late_interaction"]
 
     def line(name: str, figures: dict[str, float]) -> str:
         names = ("opinion_f1", "presence_f1", "polarity_accuracy", "false_opinions")
@@ -150,20 +145,19 @@ def card(config: Any, metrics: dict[str, Any], size: int) -> str:
     def error(what: str, when: str) -> str:
         return " and ".join(f"{100 * errors[f'{split} {what} {when}']['error']:.1f}%" for split in DEV)
 
-    return f"""# reader: the model in the box
+    return f"""# {name}: a model in the box
 
 Reads an English text once and says, for any targets and any aspects in your own words, what it says of each: positive,
 negative, neutral (spoken of, not judged), mixed, or nothing.
 
 - asked by default: {", ".join(config.aspects)}
-- the first {config.model["shape"]["layers"]} layers of bge-small-en-v1.5; questions go through the last
-  {config.model["late_interaction"]} of them and attend to the text there; {size / 1e6:.0f} MB, weights in int8, word
-  pieces in 4 bits, learnt that way (quantisation-aware training)
-- distilled from two seeds of `reader-large` (mpnet-base) on 218,000 drawn texts with 2.4 million questions: Sentihood,
-  SemEval-2014, `places`, `everyday`, written sentences and public sets of reviews and news (repro/reader/README.md)
-- trained on from there, all but its first four layers, on labels alone: `everyday` with its hard questions and later
-  texts, `real`, texts joined, and a share of the sets above (repro/judge/continue_reader.py); no test split and none of
-  the domains marked unseen below
+- the first {shape["layers"]} layers of {config.model["encoder"]}; a text, and the words of an aspect, are read
+  alone by all but {late} of them, and meet in these; {size / 1e6:.0f} MB, weights in int8, word pieces in 4 bits,
+  learnt that way (quantisation-aware training)
+- began as the reader before it, which was distilled from two seeds of `reader-large` on 218,000 drawn texts with
+  2.4 million questions (repro/reader/README.md); all but its first four layers were trained on from labels, on two
+  CPU cores: `everyday`, `real` and its {SILVER:,} texts read once, Sentihood, SemEval-2014, MAMS, `places`, written
+  sentences, texts joined (repro/judge/README.md); no test split and none of the domains marked unseen below
 - calibrated on dev of `everyday` and of `real`: presence by a temperature of {fitted["presence_temperature"]:.2f} and a
   bias, polarity by a temperature of {fitted["polarity_temperature"]:.2f}; the bias leans towards opinions, because
   their F1 is best at a threshold below a half, so `none` is a little likelier than it says. Calibration error on dev,
@@ -181,7 +175,7 @@ Lines are after calibration, dots before it.
 
 ## How good it is
 
-As users get it, in int8; test was looked at twice, once for each of two calibrations (repro/log.md); %. Opinion F1
+As users get it, in int8; test was looked at once; %. Opinion F1
 counts an opinion as found where its polarity is right too; polarity is of true opinions, found or not; false opinions
 are of the questions on which a text is silent.
 
@@ -189,8 +183,7 @@ are of the questions on which a text is silent.
 |---|---|---|---|---|
 {rows}
 
-Sentihood's benchmark (four aspects, family `sun`): {benchmark}. Trained further for Sentihood, and
-without the calibration for everything else, it reaches the figures in the README.
+Sentihood's benchmark (four aspects, family `sun`): {benchmark}.
 
 Held-out sentences about places (`repro/box/held-out.jsonl`) without any mistake: {right} of {count}
 ({flawless}).
@@ -210,6 +203,21 @@ By kind of text, `everyday`, unseen domains:
 - Anything but English. Names that are common words are taken for the target wherever they stand.
 - The texts of `everyday` were written by a language model; how well it reads your texts, `tabsa evaluate` says.
 """
+
+
+def record_of(student: Path, name: str, found: dict[str, Any], commit: str) -> dict[str, Any]:
+    """What goes to results: the figures, and how this student and those that it began with were trained."""
+    runs, step = dict[str, Any](), student.stem
+    while (path := student.with_name(f"{step}.json")).exists():
+        own = json.loads(path.read_text("utf-8"))
+        runs[step] = {key: own[key] for key in ("shape", "schedule", "learn", "start", "seconds")}
+        step = own["start"]
+    sets = {key: figures for key, figures in found.items() if "questions" in figures}
+    return {
+        "system": name, "data": "several", "seeds": [1], "runs": [{"seed": 1, **sets}], "mean": sets, "config": runs,
+        "command": "python -m judge.students train, for each of config, the last first; python repro/reader/ship.py",
+        "commit": commit, "device": "two CPU cores, shared", "seconds": [sum(own["seconds"] for own in runs.values())],
+    }  # fmt: skip
 
 
 def draw(report: dict[str, Any], path: Path) -> None:
@@ -234,54 +242,54 @@ def draw(report: dict[str, Any], path: Path) -> None:
 def main() -> None:
     """Write, calibrate, measure, describe."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("weights", type=Path)
+    parser.add_argument("student", type=Path)
     parser.add_argument("--encoder", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--data-dir", type=Path)
+    parser.add_argument("--commit", help="that it was trained at: its figures are recorded")
+    parser.add_argument("--unmeasured", action="store_true", help="calibrate, and no more")
     args = parser.parse_args()
-    options = read_config(ROOT / "repro/reader/reader.toml").model
-    shape, encoder = read_encoder(args.encoder)
-    shape = dataclasses.replace(shape, layers=options.depth or shape.layers)
-    weights = {"encoder.words": encoder["words"]} | merged(args.weights)
+    record = json.loads(args.student.with_suffix(".json").read_text("utf-8"))
+    depth, meet = record["shape"]["depth"], record["shape"]["meet"]
+    shape = dataclasses.replace(read_shape(args.encoder), layers=depth)
+    options = ReaderConfig(encoder=record["encoder"], depth=depth, late_interaction=meet, rounded=True)
+    weights = package_weights(load_file(args.student.with_suffix(".safetensors")))
     tokenizer = (args.encoder / "tokenizer.json").read_bytes()
     config = ModelConfig(
-        "reader",
-        reader_options(options, shape),
-        EVERYDAY,
-        LABELS,
-        64,
-        min(512, shape.longest),
-        tokeniser="word pieces",
-        windows=WINDOWS,
-    )
+        "reader", reader_options(options, shape), EVERYDAY, LABELS, 64, min(512, shape.longest),
+        tokeniser="word pieces", windows=WINDOWS,
+    )  # fmt: skip
 
-    def written(calibration: PresenceCalibration | None, metrics: dict[str, Any], card: str) -> Any:
+    def written(calibration: PresenceCalibration | None) -> Any:
         own = None if calibration is None else dataclasses.asdict(calibration)
         calibrated = dataclasses.replace(config, calibration=own)
-        write_reader_folder(args.out, calibrated, weights, tokenizer, metrics, card, storage="int8")
+        write_reader_folder(args.out, calibrated, weights, tokenizer, {}, "", storage="int8")
         folder = read_folder(args.out)
         for precision in ("float32", "int8"):
             export(folder, precision)
         return folder
 
-    calibration, report = calibration_of(Predictor(written(None, {}, "")), args.data_dir)
-    folder = written(calibration, {}, "")
+    calibration, report = calibration_of(Predictor(written(None), precision="int8"), args.data_dir)
+    predictor = Predictor(written(calibration), precision="int8")
+    print(calibration)
+    if args.unmeasured:
+        return
     metrics: dict[str, Any] = {"calibration": {"everyday": report, **dataclasses.asdict(calibration)}}
-    for precision in ("float32", "int8"):
-        predictor = Predictor(folder, precision=precision)
-        found = metrics[precision] = {}
-        for data, split in MEASURED:
-            name = str(ROOT / data) if "/" in data else data
-            one = evaluate(predictor, name, split, data_dir=args.data_dir, bootstrap=0).to_dict()
-            found[f"{data} {split}"] = {key: one[key] for key in ("sun", "ma", "questions")}
-        found["held-out"] = held_out(predictor)
-        found["everyday test-unseen by kind"] = by_kind(predictor, "test-unseen")
-        print(precision, json.dumps({name: one.get("questions") for name, one in found.items()}, indent=1))
+    found = metrics["int8"] = {}
+    for data, split in MEASURED:
+        name = str(ROOT / data) if "/" in data else data
+        one = evaluate(predictor, name, split, data_dir=args.data_dir, bootstrap=0).to_dict()
+        found[f"{data} {split}"] = {key: one[key] for key in ("sun", "ma", "questions")}
+        print(data, split, json.dumps(one["questions"]), flush=True)
+    found["held-out"] = held_out(predictor)
+    found["everyday test-unseen by kind"] = by_kind(predictor, "test-unseen")
     draw(report, args.out / "reliability.svg")
     size = sum(path.stat().st_size for path in args.out.iterdir() if path.name != "README.md")
-    (args.out / "README.md").write_text(card(config, metrics, size), "utf-8")
+    (args.out / "README.md").write_text(card(args.out.name, config, metrics, size), "utf-8")
     (args.out / "metrics.json").write_text(json.dumps(metrics) + "\n", "utf-8")
     print(f"{size / 1e6:.1f} MB")
+    if args.commit:
+        put(record_of(args.student, args.out.name, found, args.commit))
 
 
 if __name__ == "__main__":

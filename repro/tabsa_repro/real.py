@@ -1,6 +1,7 @@
 """`real`: labels like those of `everyday` on texts of public sets.
 
-The repository has the labels; the texts are joined to them from the sets that they come from (docs/data.md).
+The repository has the labels; the texts are joined to them from the sets that they come from (docs/data.md). `silver`
+are further texts, to learn from: each was read once, where the others were read twice and differences decided.
 """
 
 import csv
@@ -21,22 +22,24 @@ from tabsa.schema import Dataset
 from tabsa.tables.reading import Row, read_good_rows
 from tabsa_repro.everyday import corpus_file
 
-SPLITS: Final = own.SPLITS
+SILVER: Final = "silver"
+SPLITS: Final = (*own.SPLITS, SILVER)
 _COLUMNS: Final = {"a1_IMDB_Dataset.csv": "review", "rented.csv": "review_text"}  # of the texts, by file
 
 
 def load(name: str, split: str, *, data_dir: Path | None = None, aspects: Sequence[str] | None = None) -> Dataset:
     """Read one split; `aspects` are by default every wording that occurs."""
-    rows = _rows(corpus_file("real.jsonl", data_dir), data_dir)
+    file, parts = ("real-silver.jsonl", (SILVER,)) if split == SILVER else ("real.jsonl", own.SPLITS)
+    rows = _rows(corpus_file(file, data_dir), parts, data_dir)
     drafts = {part: own.drafts_of(name, rows[part], DEFAULT_COLUMNS) for part in rows}
     return own.dataset_of(name, drafts, split, aspects)
 
 
-def _rows(labels: Path, data_dir: Path | None) -> dict[str, list[Row]]:
+def _rows(labels: Path, parts: Sequence[str], data_dir: Path | None) -> dict[str, list[Row]]:
     """Join the labels with their texts; each label has the digest of the text that was labelled."""
     listed = [json.loads(line) for line in read_text(labels).splitlines()]
     texts = {file: dict(_texts(find(file, data_dir))) for file in sorted({row["file"] for row in listed})}
-    rows: dict[str, list[Row]] = {part: [] for part in own.SPLITS}
+    rows: dict[str, list[Row]] = {part: [] for part in parts}
     for number, row in enumerate(listed, start=1):
         text = _joined(texts[row["file"]], row)
         if hashlib.sha256(text.encode()).hexdigest()[:16] != row["sha256"]:
