@@ -39,8 +39,9 @@ from tabsa.evaluation.metrics import question_metrics
 
 # What the judge learns from; public sets have conventions of their own, so their name stands before a text.
 LEARNT = (
-    ("everyday", "train", None), ("real", "train", None), ("real", "silver", None), ("sentihood", "train", "all"),
-    ("semeval2014", "train", None), ("open", "mams-categories-train", None), ("places", "train", None),
+    ("everyday", "train", None), ("everyday", "silver", None), ("real", "train", None), ("real", "silver", None),
+    ("sentihood", "train", "all"), ("semeval2014", "train", None), ("open", "mams-categories-train", None),
+    ("places", "train", None),
 )  # fmt: skip
 STUDENTS_TOO = (("repro/box/written.jsonl", "all", None),)  # of patterns: for students alone
 DEV = (

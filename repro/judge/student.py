@@ -306,6 +306,7 @@ class Student(nn.Module):
         config = json.loads((folder / "config.json").read_text("utf-8"))
         self.shape, self.mpnet, size = shape, config["model_type"] == "mpnet", config["hidden_size"]
         self.frozen = 0  # layers that do not learn, nor does what is before them
+        self.rate = 0.1
         epsilon = config["layer_norm_eps"]
         weights = {
             name.removeprefix("mpnet.").removeprefix("bert."): tensor.float()
@@ -334,7 +335,7 @@ class Student(nn.Module):
             layer.rounded = bool(shape.rounded)
         if self.mpnet:
             self.register_buffer("distances", weights["encoder.relative_attention_bias.weight"])  # slow to learn
-            self.register_buffer("buckets", _buckets(512), persistent=False)
+            self.register_buffer("buckets", _buckets(512, len(self.distances)), persistent=False)
         if shape.form == "vector":
             self.question = nn.Linear(3 * size, size)
             with torch.no_grad():
@@ -374,9 +375,9 @@ class Student(nn.Module):
         answered = states.reshape(-1, size).index_select(0, batch.answered).float()
         with torch.autocast(answered.device.type, enabled=False):
             matrix = in_steps(self.hidden.weight) if self.layers[0].rounded else self.hidden.weight
-            hidden = functional.dropout(answered, 0.1, self.training)
+            hidden = functional.dropout(answered, self.rate, self.training)
             hidden = torch.tanh(functional.linear(hidden, matrix, self.hidden.bias))
-            logits: Tensor = self.output(functional.dropout(hidden, 0.1, self.training))
+            logits: Tensor = self.output(functional.dropout(hidden, self.rate, self.training))
         return logits
 
     def asked(self, text: Tensor, words: Tensor, batch: Batch) -> Tensor:
@@ -398,7 +399,7 @@ class Student(nn.Module):
         table = in_bits(table) if self.layers[0].rounded and table.requires_grad else table
         states = functional.embedding(pieces, table) + self.places[: pieces.shape[1]]
         states = states if types is None else states + types
-        return functional.dropout(self.norm(states), 0.1, self.training)
+        return functional.dropout(self.norm(states), self.rate, self.training)
 
     def read(self, states: Tensor, live: Tensor, layers: range) -> Tensor:
         """Read texts alone."""
@@ -473,12 +474,12 @@ def _layer_weights(weights: dict[str, Tensor], prefix: str, *, mpnet: bool) -> d
     return found
 
 
-def _buckets(longest: int) -> Tensor:
+def _buckets(longest: int, count: int) -> Tensor:
     """MPNet's bucket of each distance from -longest on (Raffel et al., 2020)."""
-    apart = torch.arange(-longest, longest + 1)
+    apart, half, exact = torch.arange(-longest, longest + 1), count // 2, count // 4
     distance = apart.abs()
-    large = 8 + (torch.log(distance.clamp(min=1).float() / 8) / math.log(128 / 8) * 8).long()
-    return torch.where(distance < 8, distance, large.clamp(max=15)) + 16 * (apart > 0)
+    large = exact + (torch.log(distance.clamp(min=1).float() / exact) / math.log(128 / exact) * (half - exact)).long()
+    return torch.where(distance < exact, distance, large.clamp(max=half - 1)) + half * (apart > 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -493,7 +494,9 @@ class Schedule:
     layer_decay: float = 0.95
     frozen: int = 0  # layers that stay as they are, with the embedding before them
     warm_up: int = 200
+    last_rate: float = 0.005  # share of the rates that is left at the end; more, where another run goes on
     weight_decay: float = 0.01
+    dropout: float = 0.1  # nothing, where each text is read about once
     ema: float = 0.998
     rounded_from: float = 0.7  # share of the time from which matrices are rounded
     seed: int = 1
@@ -515,12 +518,13 @@ def learn(student: Student, parts: Sequence[tuple[Texts, float]], schedule: Sche
         groups.setdefault((schedule.rate * factor, decay), []).append(parameter)
     optimiser = torch.optim.AdamW(
         [{"params": own, "base": rate, "weight_decay": decay} for (rate, decay), own in groups.items()],
-        lr=schedule.rate, betas=(0.9, 0.98), fused=device.type == "cuda",
+        lr=schedule.rate, betas=(0.9, 0.98), fused=True,
     )  # fmt: skip
     parameters = list(learnt.values())
     average = [parameter.detach().clone() for parameter in parameters]
     for layer in student.layers:
-        layer.rounded = False
+        layer.rounded, layer.rate = False, schedule.dropout
+    student.rate = schedule.dropout
     started, update, losses = time.monotonic(), 0, []
     student.train()
     over = False
@@ -538,7 +542,7 @@ def learn(student: Student, parts: Sequence[tuple[Texts, float]], schedule: Sche
             if student.shape.rounded and done >= schedule.rounded_from:
                 for layer in student.layers:
                     layer.rounded = True
-            factor = min(1.0, (update + 1) / schedule.warm_up) * max(0.005, 1 - done)
+            factor = min(1.0, (update + 1) / schedule.warm_up) * max(schedule.last_rate, 1 - done)
             for group in optimiser.param_groups:
                 group["lr"] = group["base"] * factor
             with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
@@ -553,8 +557,8 @@ def learn(student: Student, parts: Sequence[tuple[Texts, float]], schedule: Sche
                 share = 1 - min(schedule.ema, update / (update + 10))
                 torch._foreach_lerp_(average, parameters, share)
             losses.append(loss.detach())
-            if update % 500 == 0:
-                mean = torch.stack(losses[-500:]).mean().item()
+            if update % 100 == 0:
+                mean = torch.stack(losses[-100:]).mean().item()
                 yield f"{time.monotonic() - started:.0f} s, update {update}: loss {mean:.4f}"
     with torch.no_grad():
         for parameter, mean in zip(parameters, average, strict=True):
@@ -565,8 +569,14 @@ def learn(student: Student, parts: Sequence[tuple[Texts, float]], schedule: Sche
 
 
 def freeze(student: Student, layers: int) -> None:
-    """Leave the first layers, and the embedding before them, as they are, which is as a folder stores them."""
+    """Leave the first layers, and the embedding before them, as they are, or rounded as a folder stores them."""
     student.frozen = layers
+    if student.shape.rounded:
+        with torch.no_grad():
+            student.words.weight.copy_(in_bits(student.words.weight))
+            for layer in student.layers[:layers]:
+                for linear in (layer.qkv, layer.out, layer.inner, layer.outer):
+                    linear.weight.copy_(in_steps(linear.weight))
     still = [student.words, student.norm, *student.layers[:layers]]
     for parameter in [student.places, *(parameter for module in still for parameter in module.parameters())]:
         parameter.requires_grad_(False)

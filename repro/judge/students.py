@@ -129,6 +129,15 @@ def pool_of(work: Path, out: Path, encoder: Path) -> list[Texts]:
     return found
 
 
+def drawn(parts: Sequence[tuple[Texts, float]], seed: int) -> list[tuple[Texts, float]]:
+    """Of sets that are read less than once, as many texts, once: the states of the others are not needed."""
+    rng = np.random.default_rng(seed)
+    return [
+        (texts.chosen(rng.permutation(len(texts))[: round(times * len(texts))]), 1.0) if times < 1 else (texts, times)
+        for texts, times in parts
+    ]
+
+
 def train(work: Path, out: Path, encoder: Path, name: str, shape: Shape, schedule: Schedule, args: Any) -> None:
     """Train one, save it, and answer what is held out."""
     from safetensors.torch import load_file, save_file
@@ -148,7 +157,7 @@ def train(work: Path, out: Path, encoder: Path, name: str, shape: Shape, schedul
             raise SystemExit(f"{args.start} is not of this shape: {[*missing, *unexpected][0]}")
     if schedule.frozen:
         freeze(student, schedule.frozen)
-        parts = [(with_states(student, texts), times) for texts, times in parts]
+        parts = [(with_states(student, texts), times) for texts, times in drawn(parts, schedule.seed)]
     started = time.monotonic()
     for line in learn(student, parts, schedule):
         print(name, line, flush=True)

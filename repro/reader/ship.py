@@ -12,6 +12,7 @@ import argparse
 import dataclasses
 import itertools
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,15 @@ from tabsa.training.question_data import LABELS
 ROOT = Path(__file__).parents[2]
 WINDOWS = (160, 80)  # chosen on dev (repro/log.md)
 DEV = ("dev-seen", "dev-unseen")  # of `everyday`, reported in the card
-SILVER = sum(1 for _ in (ROOT / "repro/everyday/real-silver.jsonl").open(encoding="utf-8"))
+_FROM_ENCODER = (
+    "its first {layers} layers are those of {encoder}; it was trained from labels, on two CPU cores, all but the first "
+    "{frozen} of them"
+)
+_FROM_READER = (
+    "began as the reader before it, which was distilled from two seeds of `reader-large` on 218,000 drawn texts with "
+    "2.4 million questions (repro/reader/README.md); all but its first {frozen} layers were trained on from labels, on "
+    "two CPU cores"
+)
 LEAST_GAIN = 0.01  # of F1, for which the calibration leans further
 MOST_ERROR = 0.02  # of the confidence of the answers given, on dev
 CALIBRATED_ON = (*(("everyday", split) for split in (*DEV, "dev-hard", "dev-new")), ("real", "dev"))
@@ -121,8 +130,24 @@ def by_kind(predictor: Predictor, split: str) -> dict[str, Any]:
     return {kind: question_metrics(gold[kinds == kind], answers[kinds == kind]) for kind in sorted(set(kinds))}
 
 
-def card(name: str, config: Any, metrics: dict[str, Any], size: int) -> str:
+def runs_of(student: Path) -> dict[str, Any]:
+    """How a student was trained, and those that it began with, the last first."""
+    runs, step = dict[str, Any](), student.stem
+    while (path := student.with_name(f"{step}.json")).exists():
+        own = json.loads(path.read_text("utf-8"))
+        runs[step] = {key: own[key] for key in ("shape", "schedule", "learn", "start", "seconds")}
+        step = own["start"]
+    return runs
+
+
+def card(name: str, config: Any, metrics: dict[str, Any], size: int, runs: dict[str, Any]) -> str:
     """The model card."""
+    last, first = next(iter(runs.values())), [*runs.values()][-1]
+    facts = {"layers": config.model["shape"]["layers"], "encoder": config.model["encoder"]}
+    began = (_FROM_READER if first["start"] else _FROM_ENCODER).format(frozen=last["schedule"]["frozen"], **facts)
+    began = textwrap.fill(began, 118, subsequent_indent="  ")
+    sets = dict.fromkeys(one.rpartition(" ")[0] for run in runs.values() for one in run["learn"].split(", "))
+    learnt = textwrap.fill(f"learnt from {', '.join(f'`{one}`' for one in sets)}", 118, subsequent_indent="  ")
     found, shape, late = metrics["int8"], config.model["shape"], config.model["late_interaction"]
 
     def line(name: str, figures: dict[str, float]) -> str:
@@ -154,10 +179,8 @@ negative, neutral (spoken of, not judged), mixed, or nothing.
 - the first {shape["layers"]} layers of {config.model["encoder"]}; a text, and the words of an aspect, are read
   alone by all but {late} of them, and meet in these; {size / 1e6:.0f} MB, weights in int8, word pieces in 4 bits,
   learnt that way (quantisation-aware training)
-- began as the reader before it, which was distilled from two seeds of `reader-large` on 218,000 drawn texts with
-  2.4 million questions (repro/reader/README.md); all but its first four layers were trained on from labels, on two
-  CPU cores: `everyday`, `real` and its {SILVER:,} texts read once, Sentihood, SemEval-2014, MAMS, `places`, written
-  sentences, texts joined (repro/judge/README.md); no test split and none of the domains marked unseen below
+- {began}
+- {learnt} (repro/judge/README.md); no test split and none of the domains marked unseen below
 - calibrated on dev of `everyday` and of `real`: presence by a temperature of {fitted["presence_temperature"]:.2f} and a
   bias, polarity by a temperature of {fitted["polarity_temperature"]:.2f}; the bias leans towards opinions, because
   their F1 is best at a threshold below a half, so `none` is a little likelier than it says. Calibration error on dev,
@@ -207,11 +230,7 @@ By kind of text, `everyday`, unseen domains:
 
 def record_of(student: Path, name: str, found: dict[str, Any], commit: str) -> dict[str, Any]:
     """What goes to results: the figures, and how this student and those that it began with were trained."""
-    runs, step = dict[str, Any](), student.stem
-    while (path := student.with_name(f"{step}.json")).exists():
-        own = json.loads(path.read_text("utf-8"))
-        runs[step] = {key: own[key] for key in ("shape", "schedule", "learn", "start", "seconds")}
-        step = own["start"]
+    runs = runs_of(student)
     sets = {key: figures for key, figures in found.items() if "questions" in figures}
     return {
         "system": name, "data": "several", "seeds": [1], "runs": [{"seed": 1, **sets}], "mean": sets, "config": runs,
@@ -285,7 +304,7 @@ def main() -> None:
     found["everyday test-unseen by kind"] = by_kind(predictor, "test-unseen")
     draw(report, args.out / "reliability.svg")
     size = sum(path.stat().st_size for path in args.out.iterdir() if path.name != "README.md")
-    (args.out / "README.md").write_text(card(args.out.name, config, metrics, size), "utf-8")
+    (args.out / "README.md").write_text(card(args.out.name, config, metrics, size, runs_of(args.student)), "utf-8")
     (args.out / "metrics.json").write_text(json.dumps(metrics) + "\n", "utf-8")
     print(f"{size / 1e6:.1f} MB")
     if args.commit:

@@ -28,11 +28,11 @@ ROWS = [
 ]
 
 
-@pytest.fixture
-def made(tmp_path):
+@pytest.fixture(params=["bert", "mpnet"])
+def made(tmp_path, request):
     """A student, its encoder's sizes, and texts with labels."""
     sizes = {"size": 32, "inner": 40, "layers": 3, "vocabulary": tokeniser().get_vocab_size()}
-    own, _ = write_encoder(tmp_path, sizes=sizes, hidden_size=32, num_hidden_layers=3)
+    own, _ = write_encoder(tmp_path, request.param, sizes=sizes, hidden_size=32, num_hidden_layers=3)
     torch.manual_seed(1)
     student = of.Student(tmp_path, of.Shape(depth=3, meet=2))
     with torch.no_grad():
