@@ -44,9 +44,6 @@ def differences(one: list[Prediction], other: list[Prediction]) -> list[float]:
     ]
 
 
-# ---- the reader
-
-
 def test_the_reader_asks_everyday_aspects_unless_told(reader: Predictor) -> None:
     assert reader.aspects == EVERYDAY
     assert reader.labels == FIVE
@@ -128,9 +125,6 @@ def test_the_reader_answers_the_demo_at_both_precisions(reader: Predictor) -> No
     apart = differences(*answers)
     assert sum(apart) / len(apart) < 0.01, "run `tabsa export` on it again, at both precisions"
     assert max(apart) < 0.15
-
-
-# ---- places
 
 
 def test_places_knows_the_twelve_aspects_of_sentihood(places: Predictor) -> None:

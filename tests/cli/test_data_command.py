@@ -97,9 +97,6 @@ def test_fetch_says_where_files_are_and_what_they_may_be_used_for(
     assert re.fullmatch(r"Licence: .+\. Cite: .+\.\n", err)
 
 
-# ---- check
-
-
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     rows = (f"{n},Leeds is number {n}.,Leeds,price,{('positive', 'negative')[n % 2]}\n" for n in range(100, 120))

@@ -39,9 +39,6 @@ def test_people_see_aspects_and_other_names(command_line, monkeypatch, open_mode
     assert f"any words; by default {', '.join(EVERYDAY)}" in command_line("models")[1]
 
 
-# ---- export
-
-
 @pytest.fixture
 def folder(tiny_model, tmp_path):
     return shutil.copytree(tiny_model, tmp_path / "model")

@@ -93,9 +93,6 @@ def test_what_is_wrong_is_one_clear_line(
     assert refused("report", *arguments) == line
 
 
-# ---- what the documentation says
-
-
 def test_the_documentation_runs(
     command_line: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Path
 ) -> None:

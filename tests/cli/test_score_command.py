@@ -114,9 +114,6 @@ def test_scoring_loads_only_what_it_needs(tmp_path: Path, tiny_model: Path) -> N
     assert not loaded & {"torch", "pyarrow", "pandas", "nltk", "matplotlib"}
 
 
-# ---- mistakes
-
-
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
@@ -184,9 +181,6 @@ def test_wrong_usage(
     code, stdout, stderr = score(COMMENTS, *arguments)
     assert (code, stdout, "Usage" in stderr) == (2, "", True)
     assert list(tmp_path.iterdir()) == []
-
-
-# ---- what the documentation says
 
 
 def test_the_documentation_runs(

@@ -77,9 +77,6 @@ def test_figures_that_are_not_defined_are_a_dash(tmp_path: Path) -> None:
     assert metrics["dev"]["sun"]["sentiment_auc"] is None
 
 
-# ---- a table of labels
-
-
 WORDS = (("good", "positive"), ("bad", "negative"))
 QUICK = ("--epochs", "4", "--set", "training.rate=0.01", "--set", "training.batch_size=8", "--set", "model.dropout=0.0")
 

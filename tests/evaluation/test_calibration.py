@@ -48,9 +48,6 @@ def test_the_class_biases_that_were_put_in_are_found(bias):
     np.testing.assert_allclose(fitted.apply(probabilities), true, atol=0.05)
 
 
-# ---- of presence and of polarities
-
-
 def test_presence_and_polarities_by_hand():
     calibration = PresenceCalibration(presence_temperature=2, presence_bias=0.3, polarity_temperature=0.5)
     ((none, good, bad),) = calibration.apply(np.array([[0.2, 0.6, 0.2]]))

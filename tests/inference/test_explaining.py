@@ -77,9 +77,6 @@ def test_what_was_not_asked_is_not_explained(tiny_model):
         plain.evidence("Camden", "price")
 
 
-# ---- phrases
-
-
 def evidence_of(*weights: tuple[str, float], polarity: str = "positive") -> Evidence:
     text, spans = " ".join(word for word, _ in weights), []
     for word, weight in weights:
@@ -103,9 +100,6 @@ def test_neighbours_that_both_carry_are_one_phrase():
 def test_a_light_word_between_two_that_carry_is_part_of_their_phrase():
     assert evidence_of(("costs", 0.6), ("a", 0.01), ("fortune", 0.3), ("x", 0.0)).quotes() == ("costs a fortune",)
     assert evidence_of(("good", 0.6), ("is", -0.2), ("fine", 0.3)).quotes() == ("good", "fine")
-
-
-# ---- of a report
 
 
 @pytest.fixture

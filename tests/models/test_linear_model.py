@@ -84,9 +84,6 @@ def test_no_example_no_known_ngram_and_arrays_that_do_not_fit(model):
         dataclasses.replace(model, aspects=("price",))
 
 
-# ---- the folder
-
-
 @pytest.fixture
 def written(model, tmp_path):
     folder = write_model(tmp_path / "model", dataclasses.replace(model, none_bias=-0.3), {"dev": {}}, "# a card\n")
@@ -140,8 +137,6 @@ def test_answers_that_are_no_shares(model, tmp_path):
     with pytest.raises(ModelError, match="answers with something that is no share"):
         load_predictor(folder.path).predict("Camden is dear.", ["Camden"])
 
-
-# ---- the tagger
 
 FOLDER = "nltk_data/taggers/averaged_perceptron_tagger_eng"
 PARTS = {

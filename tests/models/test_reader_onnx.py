@@ -105,9 +105,6 @@ def test_buckets_of_distances(count):
     assert found.tolist() == [slow_reader.bucket(distance, count) for distance in range(-299, 300)]
 
 
-# ---- weights in fewer bytes
-
-
 def test_columns_in_eight_bits_by_hand():
     matrix = np.array([[1.0, -0.5], [0.52, 0.26], [-0.2, 0.0]], np.float32)
     numbers, scale = pack_columns(matrix)

@@ -68,9 +68,6 @@ def test_more_threads_give_the_same(tiny_model: Path, monkeypatch: pytest.Monkey
         np.testing.assert_array_equal(one.gates, other.gates)
 
 
-# ---- words
-
-
 def test_vectors_are_the_words_and_then_zeros(tiny_model: Path) -> None:
     folder = read_folder(tiny_model)
     known = folder.vectors
@@ -82,9 +79,6 @@ def test_vectors_are_the_words_and_then_zeros(tiny_model: Path) -> None:
     np.testing.assert_array_equal(vectors[1, 0], known["not"])
     assert not vectors[1, 1:].any()
     assert not vectors[2].any()
-
-
-# ---- folders that cannot be used
 
 
 def test_a_graph_in_int8_that_is_not_there(tiny_model: Path) -> None:

@@ -88,9 +88,6 @@ def test_the_marks_start_as_the_targets_tokens():
     assert small.make(LSTMFinal, targets=(1,)).marks.shape == (2, 1, small.SIZE)
 
 
-# ---- the memory networks
-
-
 def slow_neighbours(sentence, targets, mine):
     """For each word, whether the mention it stands after, and the one it stands before, is `mine`."""
 

@@ -71,9 +71,6 @@ def test_without_a_bootstrap_there_are_no_intervals() -> None:
     assert "nothing is known of chance" in source
 
 
-# ---- mistakes
-
-
 def one_mistake(text: str) -> Report:
     start = text.index("Camden")
     target, opinion = Target("Camden", (Span(start, start + 6),)), Opinion("Camden", "price", "positive")
@@ -105,9 +102,6 @@ def test_fifty_mistakes_at_most_and_no_words_without_evidence(report: Report) ->
     assert f"{len(report.errors)} of {report.counts['rows']} questions are answered wrongly" in source
     assert not page.all("span", class_="for")
     assert "Carried by" not in source
-
-
-# ---- odd data
 
 
 def test_data_where_nothing_is_judged() -> None:

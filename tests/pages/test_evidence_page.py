@@ -42,9 +42,6 @@ def test_what_is_not_there_is_in_words(prediction, message):
     assert message in evidence_page([prediction])
 
 
-# ---- gates
-
-
 def shades(page: Page) -> dict[str, list[tuple[str, str, str]]]:
     """The shades under each label, in the order of the words."""
     found, label = {}, ""
@@ -86,9 +83,6 @@ def test_a_long_text_has_its_passages_and_several_texts_are_numbered():
         assert f"Read for {', '.join(passage.targets)}" in source
         assert text[passage.start : passage.end] in [shown for _, shown in page.all("dd")]
     assert [text for _, text in page.all("h2")] == ["Text 1 of 2", "Text 2 of 2"]
-
-
-# ---- evidence
 
 
 def explained():

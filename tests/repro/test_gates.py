@@ -47,9 +47,6 @@ def test_the_papers_gates_at_our_words():
         )
 
 
-# ---- measured on a small model
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A configuration, its data and its weights; Figure 2's sentence is a long one of this data."""

@@ -414,9 +414,6 @@ def test_a_request_makes_sense(tmp_path, model):
         run(tmp_path, model, records(), targets={})
 
 
-# ---- evidence
-
-
 EVIDENCE_ROWS = [
     {"id": "a", "text": "The Pixel 9 costs a fortune. It takes lovely photos. I bought it in May."},
     {"id": "b", "text": "The Pixel 9 is cheap."},

@@ -83,8 +83,6 @@ def test_the_work_of_a_client_that_left_is_dropped(
     assert "Traceback" not in caplog.text
 
 
-# ---- processes
-
 LINUX = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
 
 

@@ -156,9 +156,6 @@ def test_whatever_is_sent_is_answered_or_refused(client: TestClient, path: str, 
         error_of(response, response.status_code)
 
 
-# ---- the OpenAPI document
-
-
 def test_the_document_has_examples_that_work(client: TestClient) -> None:
     document = client.get("/openapi.json").json()
     paths = ("/v1/predict", "/v1/evidence", "/v1/suggest")

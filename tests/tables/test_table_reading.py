@@ -176,9 +176,6 @@ def test_reading_takes_constant_memory(tmp_path, name):
     assert peak < 3_000_000  # a block of the file, and no more
 
 
-# ---- columns
-
-
 @pytest.mark.parametrize(
     ("row", "taken", "column"),
     [

@@ -102,8 +102,6 @@ def test_impossible_names(names: list[str], message: str) -> None:
         TargetFinder(names)
 
 
-# --- properties -----------------------------------------------------------------------------------------------------
-
 NAMES = ["Camden", "Camden Town", "Zürich", "C++", "St. John's", "Stoke-on-Trent", "東京", "Town", "The Ritz", "İle"]
 PIECES = """
     Camden camdens Town TOWNS Zu\u0308rich zurich C++ c + St. John's st. john’s Stoke on - – Trent 東 京 都 the Ritz
@@ -152,9 +150,6 @@ def test_every_name_is_a_target_and_only_the_others_are_implied(implied: bool) -
     found = finder.find("Camden is dear")
     soho, leeds = (Target(name, implied=implied) for name in ("Soho", "Leeds"))
     assert all_targets(names, found, implied=implied) == (soho, Target("Camden", (Span(0, 6),)), leeds)
-
-
-# --- the page -------------------------------------------------------------------------------------------------------
 
 
 def test_the_examples_of_the_page() -> None:

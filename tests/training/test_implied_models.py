@@ -113,9 +113,6 @@ def test_in_python_and_on_the_command_line(folder, command_line):
     assert command_line("predict", "Great food.", "--model", folder, "--no-implied")[0] == 2
 
 
-# ---- what is decided, and found
-
-
 def dataset(*mentions: tuple[Span, ...], split: str = "dev", opinions: int = 1) -> Dataset:
     own = tuple(Opinion("x", f"aspect {n}", "positive") for n in range(opinions))
     examples = [
