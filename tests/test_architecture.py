@@ -21,15 +21,15 @@ ROOMS = [
     {"files": 50},
     {"config": 106, "text": 977},  # languages, aspects alike, short names: cli gives those of `reproduce`
     {"tables": 779},
-    {"datasets": 1182},
+    {"datasets": 1178},
     {"embeddings": 618},
-    {"encoding": 858},
+    {"encoding": 854},
     {"evaluation": 1215},
     {"checkpoint": 621, "nn": 1031},
-    {"models": 3022},
-    {"inference": 1271},  # evidence of silence, exclusive aspects: models and training give those of cross-encoding
+    {"models": 3045},  # rows that pad cost nothing: explaining, checking and training give those of it
+    {"inference": 1266},  # evidence of silence, exclusive aspects: models and training give those of cross-encoding
     {"pages": 1744},
-    {"training": 3348, "scoring": 1071},
+    {"training": 3341, "scoring": 1071},
     {"plugins": 648},
     {"serve": 1434},
     {"cli": 1664},

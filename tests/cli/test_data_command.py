@@ -118,18 +118,18 @@ def test_a_file_with_nothing_wrong(command_line: CommandLine, file: Path) -> Non
 
 def test_findings_of_a_kind_are_capped_and_those_alike_are_one_line(command_line: CommandLine, file: Path) -> None:
     with file.open("a", encoding="utf-8") as stream:
-        stream.writelines(f"1,Leeds is dear.,Leeds,{name},positive\n" for name in "abcde")
+        stream.writelines(f"{name},Leeds is {name}.,Leeds,price,{name}\n" for name in "abcde")
         stream.writelines(f"{n},,Leeds,price,positive\n" for n in range(10))
     code, out, err = command_line("data", "check", file)
     assert (code, err) == (0, "")
     assert "rows that cannot be read (10): loading stops at the first one" in out
     printed = " ".join(out.split())
     assert "row 27 'text' is empty; expected the text that is judged (also 28, 29, 30 ...)" in printed
-    shown = re.findall(r"^ +row (\d+)  aspect '(\w)' has 1 opinion *$", out, re.MULTILINE)
+    shown = re.findall(r"^ +row (\d+)  polarity '(\w)'", out, re.MULTILINE)
     assert shown == [("22", "a"), ("23", "b"), ("24", "c")]
     assert "15 findings; --json lists them all." in out
     found = json.loads(command_line("data", "check", file, "--json")[1])
-    assert (found["file"], found["unit"], found["texts"], len(found["findings"])) == (str(file), "row", 21, 15)
+    assert (found["file"], found["unit"], found["texts"], len(found["findings"])) == (str(file), "row", 25, 15)
     assert found["findings"][0].keys() == {"code", "line", "message"}
 
 

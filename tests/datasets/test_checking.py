@@ -193,13 +193,12 @@ def test_aspects_spelt_two_ways_are_found(check_rows, at):
     ]
 
 
-def test_what_has_too_few_opinions_is_found(check_rows, at):
-    nine = [row(f"Leeds has {n}", "Leeds", "safety", "neutral") for n in range(9)]
-    found = check_rows(*nine, row("Leeds.", "Leeds", "price", "negtive"), row("Hull.", "Hull", "Price", "mixed"))
-    assert of_kind(found, "rare_aspect") == [(at(1), "aspect 'safety' has 9 opinions")]
+def test_what_is_worse_comes_first(check_rows):
+    found = check_rows(row("Leeds.", "Leeds", "price", "negtive"), row("Hull.", "Hull", "Price", "mixed"))
     codes = [finding.code for finding in found.findings]
+    assert len(codes) > 1
     assert codes == sorted(codes, key=CODES.index)
-    assert check_rows(*nine, row("Leeds.", "Leeds", "safety", "neutral")).findings == ()
+    assert check_rows(row("Leeds.", "Leeds", "safety", "neutral")).findings == ()
 
 
 def test_texts_twice_other_languages_and_overlaps_are_found(tmp_path):

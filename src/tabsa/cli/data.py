@@ -36,7 +36,6 @@ _FINDINGS: Final = {
     "not_english": ("not in English", "the models in the box have learnt from English alone", "yellow"),
     "overlapping_aspects": ("aspects that overlap", "opinions are easily seen on several at once", "yellow"),
     "aspect_spellings": ("aspects spelt two ways", "each is learnt as one of its own", "yellow"),
-    "rare_aspect": ("rare aspects", "fewer than 10 opinions teach little", "cyan"),
 }
 
 

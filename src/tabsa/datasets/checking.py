@@ -18,15 +18,14 @@ from tabsa.tables.reading import INPUT_SUFFIXES, BadRow, Row, read_rows, suffix_
 from tabsa.text.aspects import overlap_note
 from tabsa.text.languages import looks_foreign
 
-# In the order of the findings: what stops the loading, what is learnt wrongly, what is learnt badly.
+# In the order of the findings: what stops the loading, and what is learnt wrongly.
 CODES: Final = (
     "guessed_text_column", "no_target_column", "unreadable", "no_opinion", "unknown_polarity", "conflicting",
     "overlapping_mentions", "target_not_in_text", "repeated_text", "not_english", "overlapping_aspects",
-    "aspect_spellings", "rare_aspect",
+    "aspect_spellings",
 )  # fmt: skip
 POLARITIES: Final = (POSITIVE, NEGATIVE, NEUTRAL, MIXED, "conflict", NONE)
 _SHOWN: Final = 60  # characters of a text
-FEWEST: Final = 10  # opinions that anything can be learnt from
 FEW: Final = 100  # opinions: figures of fewer say little
 FEW_TO_START: Final = 500  # opinions: a model that starts from nothing learns little from fewer
 
@@ -185,9 +184,6 @@ def _findings(reading: _Reading, aspects: Mapping[str, int], polarities: Mapping
             ordered = sorted(names, key=lambda name: (-aspects[name], lines[name]))
             *listed, last = (f"{name!r} ({aspects[name]:,})" for name in ordered)
             yield Finding("aspect_spellings", lines[ordered[-1]], f"{', '.join(listed)} and {last}")
-        if sum(aspects[name] for name in names) < FEWEST:
-            for name in names:
-                yield Finding("rare_aspect", lines[name], f"aspect {name!r} has {_opinions(aspects[name])}")
 
 
 def _opinions(count: int) -> str:

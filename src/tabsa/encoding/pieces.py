@@ -208,15 +208,11 @@ def _overlapping(pieces: Sequence[Piece], longest: int) -> Iterator[tuple[Piece,
 
 def _gap(pieces: Sequence[Piece], places: Sequence[int]) -> int:
     """Return the first of the places that stands between two words, or between two mentions, or at all."""
-    for joined in (_one_word, _one_mention):
+    for joined in (lambda one, other: one.end == other.start or _one_mention(one, other), _one_mention):
         for place in places:
             if not joined(pieces[place - 1], pieces[place]):
                 return place
     return places[0]
-
-
-def _one_word(one: Piece, other: Piece) -> bool:
-    return one.end == other.start or _one_mention(one, other)
 
 
 def _one_mention(one: Piece, other: Piece) -> bool:

@@ -15,7 +15,7 @@ Silence is carried by no word: its evidence is what comes nearest to an opinion,
 surer, and a sentence that names the target.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
@@ -157,7 +157,7 @@ class _Question:
         """Return the same of a model that has to read again: of those sentences that name the target."""
         slot = passage.targets.index(self.target)
         named = any(token.target == slot for token in passage.tokens)
-        parts = [_only(passage, span) for span in spans]
+        parts = [_part(passage, span, inside=True) for span in spans]
         own = [
             (span, part)
             for span, part in zip(spans, parts, strict=True)
@@ -197,7 +197,7 @@ class _Question:
 
     def _left_out(self, passage: Passage, spans: Sequence[Span]) -> Numbers:
         """Return what the answer's probability loses where the passage is read without each span."""
-        whole, *rest = self._answers([passage, *(_without(passage, span) for span in spans)])
+        whole, *rest = self._answers([passage, *(_part(passage, span, inside=False) for span in spans)])
         return np.array([whole[self.column] - answer[self.column] for answer in rest])
 
 
@@ -237,17 +237,12 @@ def _runs(passage: Passage, words: Sequence[Span]) -> Iterator[Span]:
         first = last + 1
 
 
-def _without(passage: Passage, span: Span) -> Passage:
-    """Return the passage without what stands in a span, names of targets apart."""
-    return _filtered(passage, lambda start, end, mention: mention or end <= span.start or start >= span.end)
+def _part(passage: Passage, span: Span, *, inside: bool) -> Passage:
+    """Return what of a passage stands in a span, or what does not, where names of targets stay."""
 
+    def keep(start: int, end: int, mention: bool) -> bool:
+        return span.start <= start and end <= span.end if inside else mention or end <= span.start or start >= span.end
 
-def _only(passage: Passage, span: Span) -> Passage:
-    """Return what of a passage stands in a span."""
-    return _filtered(passage, lambda start, end, _: span.start <= start and end <= span.end)
-
-
-def _filtered(passage: Passage, keep: Callable[[int, int, bool], bool]) -> Passage:
     tokens = tuple(token for token in passage.tokens if keep(token.start, token.end, token.target is not None))
     if isinstance(passage, PiecePassage):
         pieces = tuple(piece for piece in passage.pieces if keep(piece.start, piece.end, piece.slot != NO_SLOT))

@@ -30,14 +30,14 @@ from tabsa.models.reader.reader_network import QuestionPath
 from tabsa.nn.context import EVALUATION, Context
 from tabsa.nn.transformer import padding_mask
 from tabsa.schema import Dataset
-from tabsa.training.loop import Figures, Loop, cross_entropy, length_batches
+from tabsa.training.loop import Figures, Loop, length_batches
 from tabsa.training.run_config import RunConfig
 
 Rows = NDArray[np.int64]
 _IN_MEMORY: Final = 2**31  # bytes; more lies in a file
 _READ_AT_ONCE: Final = 4096  # passages, by onnxruntime
 _ANSWERED_AT_ONCE: Final = 64
-_MOST_QUESTIONS: Final = 24  # of a passage in an update: its opinions, and as many silent ones as there is room
+_MOST_QUESTIONS: Final = 12  # of a passage in an update: its opinions, and silent ones that stand for all others
 _LEAST_GAIN: Final = 0.001  # of the loss, for what is better at all
 _FEW: Final = 8  # texts: with so few, the gain must be two standard errors
 
@@ -122,6 +122,7 @@ class FeatureBatch(NamedTuple):
     aspects: Tensor  # the states of its aspect's pieces, (S, B, M, L, d)
     aspect_lengths: Tensor  # (S, B, M)
     labels: Tensor  # UNLABELLED where there is no question, (S, B, M)
+    weights: Tensor  # how many questions of its text each stands for, (S, B, M)
 
 
 class FrozenEncoderReader(QuestionPath):
@@ -134,7 +135,7 @@ class FrozenEncoderReader(QuestionPath):
         pairs = list(zip(batch.keys_values[::2], batch.keys_values[1::2], strict=True))
         mask = padding_mask(batch.lengths, batch.keys_values.shape[3])
         rows = self.rows(batch.targets, batch.aspects, batch.aspect_lengths)
-        return ModelOutput(self.classify(self.interact(rows, pairs, mask, context), context))
+        return ModelOutput(self.classify(self.interact(rows, pairs, mask, context, packed=True), context))
 
 
 class Fold(NamedTuple):
@@ -165,17 +166,10 @@ class FrozenEncoderTrainer(Loop[list[Rows]]):
     model: FrozenEncoderReader
 
     def __init__(
-        self,
-        config: RunConfig,
-        features: CachedFeatures,
-        gold: Rows,
-        model: FrozenEncoderReader,
-        folds: Sequence[Fold],
-        calibration: PresenceCalibration,
-        device: str = "cpu",
-        labels: tuple[str, ...] = (),
+        self, config: RunConfig, features: CachedFeatures, gold: Rows, model: FrozenEncoderReader,
+        folds: Sequence[Fold], calibration: PresenceCalibration, device: str = "cpu", labels: tuple[str, ...] = (),
         present: tuple[str, ...] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.labels, self.present = labels, present
         self.features, self.gold, self.folds, self.calibration = features, gold, tuple(folds), calibration
         self.texts = max(len(fold.learnt) for fold in folds)
@@ -222,7 +216,8 @@ class FrozenEncoderTrainer(Loop[list[Rows]]):
         drawn = [[self._drawn(int(row), rng) for row in rows] for rows, rng in zip(batch, self.orders, strict=True)]
         texts = feature_batch(self.features, batch, drawn, self.device)
         logits = calibrated(self.model(texts, context=self.context()).logits, self.calibration)
-        return self.step(cross_entropy(logits, texts.labels, None))
+        each = functional.cross_entropy(logits.movedim(-1, 1), texts.labels, ignore_index=UNLABELLED, reduction="none")
+        return self.step((each * texts.weights).flatten(1).sum(1) / texts.weights.flatten(1).sum(1).clamp(min=1))
 
     def _drawn(self, row: int, rng: np.random.Generator) -> Rows:
         """The questions of a passage in an update."""
@@ -266,20 +261,22 @@ def feature_batch(
     most = max(1, *(len(one) for own in questions for one in own))
     layers, d = features.keys_values.shape[1:]
     keys_values = np.zeros((layers, seeds, texts, int(lengths.max()), d), np.float32)
-    number = np.zeros((seeds, texts, most), np.int64)
-    there = np.zeros((seeds, texts, most), bool)
-    for seed in range(seeds):
-        for text in range(texts):
-            row, own = rows[seed][text], questions[seed][text]
-            start, end = features.starts[row], features.starts[row + 1]
-            keys_values[:, seed, text, : end - start] = features.keys_values[start:end].transpose(1, 0, 2)
-            number[seed, text, : len(own)] = own
-            there[seed, text, : len(own)] = True
+    number = np.full((seeds, texts, most), -1)
+    for seed, text in np.ndindex(seeds, texts):
+        row, own = rows[seed][text], questions[seed][text]
+        start, end = features.starts[row], features.starts[row + 1]
+        keys_values[:, seed, text, : end - start] = features.keys_values[start:end].transpose(1, 0, 2)
+        number[seed, text, : len(own)] = own
+    there = number >= 0
     labels = np.where(there, features.questions.labels[number], UNLABELLED).astype(np.int64)
     targets = features.targets[features.target_rows[number]]
     chosen = features.questions.aspects[number]
     widths = features.aspect_lengths[chosen] * there
-    arrays = keys_values, lengths, targets, features.aspects[:, : widths.max()][chosen], widths, labels
+    opinions = (labels > 0).sum(-1)  # all of a text are there; of the others some, where there are many
+    others = np.diff(features.questions.first)[np.stack(rows)] - opinions
+    share = np.maximum(1, others) / np.maximum(1, there.sum(-1) - opinions)
+    weights = np.where(labels > 0, 1, share[..., None]).astype(np.float32) * (labels != UNLABELLED)
+    arrays = keys_values, lengths, targets, features.aspects[:, : widths.max()][chosen], widths, labels, weights
     return FeatureBatch(*(torch.from_numpy(one).to(device) for one in arrays))
 
 

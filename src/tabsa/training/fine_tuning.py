@@ -49,7 +49,7 @@ from tabsa.training.question_training import ReaderTrainer, probabilities_of
 from tabsa.training.run_config import RunConfig, run_config
 from tabsa.training.run_folder import Fitted, FittedRow, Run, RunFolder
 
-_HELD: Final = 0.15  # share of the texts that is held out where there is no dev split
+_HELD, _MOST_HELD = 0.15, 500  # share of the texts, and the most, that are held out where there is no dev split
 _FOLDS: Final = 4  # of the cross-validation where that share has fewer opinions than
 _FEW: Final = 100
 _LEAST_UPDATES, _LEAST_EPOCHS = 96, 12
@@ -151,7 +151,8 @@ def labelled_texts(data: Dataset, dev: Dataset | None, config: RunConfig) -> Lab
         raise DataError(f"{data.name} has one text; fine-tuning needs at least two, and more is better")
     if _HELD * opinions < _FEW and config.fine_tuning.encoder == "frozen":
         return LabelledTexts(data, tuple(stratified_parts(data, [1.0] * min(_FOLDS, texts))), crossed=True)
-    parts = stratified_parts(data, [1 - _HELD, _HELD])
+    held = min(_HELD, _MOST_HELD / texts)
+    parts = stratified_parts(data, [1 - held, held])
     return LabelledTexts(data, tuple(part - 1 for part in parts), crossed=False)
 
 
@@ -194,10 +195,13 @@ def begin(config: RunConfig, texts: LabelledTexts, run: Run = _UNSAVED) -> FineT
 def frozen_model(
     base: ModelFolder, labels: tuple[str, ...], seed: int, seeds: int, dropout: float
 ) -> FrozenEncoderReader:
-    """The question path of the base, once for each of several seeds."""
+    """The question path of the base, once for each of several seeds; of its layers the upper half learns."""
     own, shape = _options(base, untied=True, dropout=dropout)
     model = FrozenEncoderReader(own, shape, len(labels), range(seed, seed + seeds))
     load_weights(model, start_weights(base, labels))
+    for lower in model.question_layers[: model.late // 2]:
+        lower.requires_grad_(requires_grad=False)
+    model.kinds.requires_grad = False
     return model
 
 

@@ -6,7 +6,6 @@ most that batches of such texts have had so far. One that has more is learnt fro
 room takes the place of the old one.
 """
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, fields, replace
@@ -26,7 +25,7 @@ from tabsa.encoding.answers import restrict_labels
 from tabsa.encoding.arrays import UNLABELLED
 from tabsa.encoding.pieces import NO_SLOT, PieceReader
 from tabsa.encoding.questions import Questions, answers_of
-from tabsa.errors import ConfigError, DataError, first_line
+from tabsa.errors import ConfigError, DataError
 from tabsa.evaluation.calibration import calibration_error, fit_presence_calibration
 from tabsa.evaluation.metrics import question_metrics
 from tabsa.models.export import export
@@ -94,12 +93,9 @@ class QuestionGraphs:
         self.plainly, self.draws = learn, draws
         self.graphs: dict[tuple[int, int], QuestionGraph] = {}
         self.pool: Any = None  # one for all: they run one after the other
-        self.refused = False  # whether a capture failed, after which nothing more is captured
 
     def learn(self, batch: QuestionBatch) -> Tensor:
         """One update; returns the losses (S,)."""
-        if self.refused:
-            return self.plainly(batch)
         needed = shape_of(batch)
         key = batch.pieces.shape[1], needed[0]
         found = self.graphs.get(key)
@@ -114,11 +110,7 @@ class QuestionGraphs:
         batch = padded(batch, shape)
         # Learning plainly first makes the optimiser's state, which a capture must find there.
         losses = self.plainly(batch)
-        try:
-            self.graphs[key] = self._captured(batch.mapped(torch.clone), shape)
-        except RuntimeError as e:  # an operator that this version of PyTorch does not capture: slower, and as right
-            warnings.warn(f"updates are not captured as CUDA graphs here ({first_line(e)})", stacklevel=2)
-            self.refused = True
+        self.graphs[key] = self._captured(batch.mapped(torch.clone), shape)
         return losses
 
     def _captured(self, batch: QuestionBatch, shape: Shape) -> QuestionGraph:

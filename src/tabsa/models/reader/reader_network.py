@@ -98,16 +98,23 @@ class QuestionPath(Network):
         states = torch.cat([(target + first).unsqueeze(3), aspect + others.unsqueeze(3)], dim=3)
         return states, torch.arange(states.shape[3], device=states.device) <= lengths.unsqueeze(-1)
 
-    def interact(self, rows: Rows, of_texts: KeysValues, mask: Tensor, context: Context) -> Tensor:
-        """Take questions through their layers, where they meet a text's keys and values: (S, B, M, d)."""
+    def interact(
+        self, rows: Rows, of_texts: KeysValues, mask: Tensor, context: Context, *, packed: bool = False
+    ) -> Tensor:
+        """Take questions through their layers, where they meet a text's keys and values: (S, B, M, d).
+
+        `packed`, rows that only pad cost nothing; a captured graph cannot know which these are.
+        """
         states, live = rows
+        gather, spread = packing(live) if packed else (Tensor.contiguous, Tensor.contiguous)
         for number, of_text in enumerate(of_texts):
-            weights = self.layer_weights(number)
-            own = project(states, weights, 1)
-            if number == self.late - 1:
-                states = states[:, :, :, :1]
-            learnt = attend_beside(project(states, weights, 0, 1)[0], own, live, of_text, mask, self.shape.heads)
-            states = after_attention(states, learnt, weights, self.shape.epsilon, self.config.dropout, context)
+            weights, own = self.layer_weights(number), gather(states)
+            beside = tuple(map(spread, project(own, weights, 1)))
+            if number == self.late - 1:  # of which only the first rows are needed
+                own, gather, spread = states[:, :, :, :1], Tensor.contiguous, Tensor.contiguous
+            query = spread(project(own, weights, 0, 1)[0])
+            learnt = gather(attend_beside(query, beside, live, of_text, mask, self.shape.heads))
+            states = spread(after_attention(own, learnt, weights, self.shape.epsilon, self.config.dropout, context))
         return states[:, :, :, 0]
 
     def layer_weights(self, number: int) -> dict[str, Tensor]:
@@ -180,6 +187,22 @@ class Reader(QuestionPath):
             below = depth - 1 - int(layer[1]) if layer else depth
             factors[name] = decay**below if name.startswith("encoder.") else head
         return factors
+
+
+def packing(live: Tensor) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]:
+    """Two functions: leave out rows that only pad, (S, ..., d) to (S, N, d), for products; put rows in their places."""
+    flat = live.flatten(1)
+    places = flat.int().argsort(dim=1, descending=True, stable=True)[:, : int(flat.sum(1).max())]
+    places = (places + flat.shape[1] * torch.arange(len(flat), device=live.device)[:, None]).flatten()
+
+    def gather(states: Tensor) -> Tensor:
+        return states.flatten(0, -2).index_select(0, places).view(len(states), -1, states.shape[-1])
+
+    def spread(states: Tensor) -> Tensor:
+        whole = states.new_zeros(live.numel(), states.shape[-1])
+        return whole.index_copy(0, places, states.flatten(0, 1)).view(*live.shape, -1)
+
+    return gather, spread
 
 
 def attend_beside(
