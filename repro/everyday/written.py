@@ -4,7 +4,9 @@
     python repro/everyday/written.py collect FOLDER DATA      # silver.jsonl, of all FOLDER/*.txt
 
 A writer follows WRITING.md and labels what he wrote; nobody else reads it, so these texts are only learnt from. A text
-that nearly stands in a held-out set, or whose names cannot be told apart, is left out.
+that nearly stands in a held-out set, or whose names cannot be told apart, is left out. As writers ask, the wording of
+an aspect tells whether it is judged: so each text is asked, too, what is judged in texts of other domains (silent where
+no word of it stands in this one), and questions are left out where a classifier of wordings knows the answer.
 """
 
 import argparse
@@ -15,6 +17,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
@@ -27,6 +31,9 @@ from tabsa.datasets.loading import load  # noqa: E402
 
 Row = dict[str, Any]
 UNNAMED = "_"
+ASKED_MORE = 2  # aspects of other domains
+BINS, LEFT_OUT = 20, 0.75  # of the questions of a bin of wordings, what is left out of what is too many
+GENERAL = re.compile("overall|value|worth|quality|recommend|anything|general|thing|whether|what", re.IGNORECASE)
 
 
 def texts(path: Path) -> Iterator[tuple[Row, list[str]]]:
@@ -57,6 +64,48 @@ def texts(path: Path) -> Iterator[tuple[Row, list[str]]]:
         yield row, wrong or mistakes(row)
 
 
+def ask_more(rows: list[Row], rng: random.Random) -> None:
+    """Ask each text what is judged in texts of other domains, and not here."""
+    judged = sorted({(row["domain"], opinion["aspect"]) for row in rows for opinion in row["opinions"]})
+    for row in rows:
+        known = set(re.findall(r"[a-z]{4,}", " ".join([row["text"], *row["aspects"]]).lower()))
+        while len(row["aspects"]) < row["asked"] + ASKED_MORE:
+            domain, aspect = rng.choice(judged)
+            words = set(re.findall(r"[a-z]{4,}", aspect.lower()))
+            if domain != row["domain"] and words and not (words & known) and not GENERAL.search(aspect):
+                row["aspects"].append(aspect)
+                known |= words
+
+
+def balance(rows: list[Row], rng: random.Random) -> int:
+    """Leave out questions until as many are judged of wordings that seem to be as of others; returns how many."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import cross_val_predict
+    from sklearn.pipeline import make_pipeline
+
+    asked = [(row, aspect) for row in rows for aspect in row["aspects"]]
+    judged = {(row["id"], opinion["aspect"]) for row in rows for opinion in row["opinions"]}
+    labels = np.array([(row["id"], aspect) in judged for row, aspect in asked])
+    model = make_pipeline(
+        CountVectorizer(ngram_range=(1, 3), token_pattern=r"[\w'-]+", min_df=2), LogisticRegression(max_iter=300)
+    )
+    worded = [f"{aspect.lower()} {len(aspect.split())}words" for _, aspect in asked]
+    scores = cross_val_predict(model, worded, labels, cv=5, method="predict_proba")[:, 1]
+    gone, share = set[tuple[str, str]](), labels.mean()
+    for part in np.array_split(np.argsort(scores), BINS):
+        yes, no = part[labels[part]], part[~labels[part]]
+        more = (no, len(no) - len(yes) * (1 - share) / share) if labels[part].mean() < share else (
+            yes, len(yes) - len(no) * share / (1 - share)
+        )  # fmt: skip
+        chosen = rng.sample([*more[0]], int(LEFT_OUT * more[1]))
+        gone |= {(asked[n][0]["id"], asked[n][1]) for n in chosen}
+    for row in rows:
+        row["aspects"] = [one for one in row["aspects"] if (row["id"], one) not in gone]
+        row["opinions"] = [one for one in row["opinions"] if (row["id"], one["aspect"]) not in gone]
+    return len(gone)
+
+
 def collect(folder: Path, data: Path) -> None:
     """Write what is good as rows; aspects in random order."""
     rng = random.Random(7)
@@ -67,11 +116,16 @@ def collect(folder: Path, data: Path) -> None:
             if wrong or held.near(row["text"]):
                 left["wrong" if wrong else "held out"] += 1
                 continue
-            rng.shuffle(row["aspects"])
-            rows.append({"id": f"silver-{path.stem}-{number:02}", **row})
+            rows.append({"id": f"silver-{path.stem}-{number:02}", **row, "asked": len(row["aspects"])})
     alike = {later for _, later in near_duplicates(rows)}
     left["alike"] = len(alike)
     rows = [row for row in rows if row["id"] not in alike]
+    ask_more(rows, rng)
+    left["questions"] = balance(rows, rng)
+    rows = [row for row in rows if len(row["aspects"]) > 1]
+    for row in rows:
+        del row["asked"]
+        rng.shuffle(row["aspects"])
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     (HERE / "silver.jsonl").write_text(lines, "utf-8")
     pairs = sum(len(row["targets"]) * len(row["aspects"]) for row in rows)

@@ -34,6 +34,7 @@ from tabsa.schema import Span, Target
 from tabsa.text.targets import TargetFinder
 
 LONGEST = 320  # pieces of a text
+_FARTHEST = 512  # distance of two pieces that MPNet's buckets are made for
 _WORKERS = 2  # that put batches together beside a GPU
 
 
@@ -335,7 +336,7 @@ class Student(nn.Module):
             layer.rounded = bool(shape.rounded)
         if self.mpnet:
             self.register_buffer("distances", weights["encoder.relative_attention_bias.weight"])  # slow to learn
-            self.register_buffer("buckets", _buckets(512, len(self.distances)), persistent=False)
+            self.register_buffer("buckets", _buckets(_FARTHEST, len(self.distances)), persistent=False)
         if shape.form == "vector":
             self.question = nn.Linear(3 * size, size)
             with torch.no_grad():
@@ -417,7 +418,8 @@ class Student(nn.Module):
 
     def distance_bias(self, apart: Tensor) -> Tensor:
         """MPNet's term of each distance of a key behind its query, (rows, N, N) to (rows, heads, N, N)."""
-        return functional.embedding(self.buckets[apart + 512], self.distances).permute(0, 3, 1, 2)
+        apart = apart.clamp(-_FARTHEST, _FARTHEST) + _FARTHEST  # a tree may be longer than a text
+        return functional.embedding(self.buckets[apart], self.distances).permute(0, 3, 1, 2)
 
 
 def package_weights(state: Mapping[str, Tensor]) -> dict[str, NDArray[np.float32]]:

@@ -159,11 +159,11 @@ def train(work: Path, out: Path, encoder: Path, name: str, shape: Shape, schedul
         freeze(student, schedule.frozen)
         parts = [(with_states(student, texts), times) for texts, times in drawn(parts, schedule.seed)]
     started = time.monotonic()
-    for line in learn(student, parts, schedule):
+    for line in learn(student, parts, schedule):  # what there is by then is saved, too
         print(name, line, flush=True)
+        weights = {key: tensor.half().contiguous() for key, tensor in student.state_dict().items()}
+        save_file(weights, work / f"{name}.safetensors")
     seconds = round(time.monotonic() - started, 1)
-    weights = {key: tensor.half().contiguous() for key, tensor in student.state_dict().items()}
-    save_file(weights, work / f"{name}.safetensors")
     record = {"name": name, "encoder": encoder.name, "shape": asdict(shape), "schedule": asdict(schedule),
               "learn": args.learn, "start": args.start, "seconds": seconds, "dev": {}}  # fmt: skip
     answers = {}
