@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,7 @@ def test_a_stopped_run_can_go_on_until_it_succeeds(
         raise KeyboardInterrupt
 
     monkeypatch.chdir(folder)
+    import_module("tabsa.scoring.folders")  # which would keep what is patched, were it first imported meanwhile
     with monkeypatch.context() as patch:
         patch.setattr("tabsa.scoring.single.score_table", interrupted)
         code, _, stderr = command_line(*SCORE)
