@@ -68,7 +68,7 @@ class Study:
 
     def figures(self, weights: dict[str, Any], test: list[int]) -> dict[str, float]:
         """What a question path says to the texts that were held out."""
-        model = fine_tuning.frozen_model(self.base, self.labels, 1, 1, 0.0)
+        model = fine_tuning.frozen_model(self.base, self.labels, (1,), 0.0)
         load_weights(model, weights)
         rows = np.flatnonzero(np.isin(self.features.owners, test))
         said = np.zeros((len(self.features.questions.targets), len(self.labels)))

@@ -9,7 +9,7 @@ import torch
 
 from encoder_folder import write_encoder
 from question_sets import SMALL
-from reader_factory import piece_reader, question_batch, write_tokeniser
+from reader_factory import piece_reader, write_tokeniser
 from tabsa.checkpoint.weight_storage import pack_weights, unpack_weights
 from tabsa.datasets.loading import load
 from tabsa.encoding.answers import PresenceCalibration
@@ -20,7 +20,7 @@ from tabsa.inference.predictor import Predictor
 from tabsa.models.reader.reader_network import load_weights
 from tabsa.training.callbacks import Callback
 from tabsa.training.fit import fit
-from tabsa.training.question_training import QuestionGraphs, ReaderTrainer, build_reader, probabilities_of
+from tabsa.training.question_training import ReaderTrainer, build_reader, probabilities_of
 from tabsa.training.run_config import run_config
 
 MPNET = ("<pad>", "<unk>", "<s>", "</s>")
@@ -142,19 +142,3 @@ def test_a_rounded_reader_is_what_int8_stores(encoders, table):
     data = prepared.held[0].data
     expected = probabilities_of(model, prepared, data)
     np.testing.assert_allclose(probabilities_of(plain, prepared, data), expected, atol=2e-3)
-
-
-def test_where_nothing_can_be_captured_it_is_learnt_plainly():
-    """On a machine without a GPU every capture fails: one line says so, and each batch is learnt once."""
-    seen = []
-
-    def learn(batch):
-        seen.append(batch.pieces.shape[2])
-        return torch.zeros(2)
-
-    graphs = QuestionGraphs(learn, [])
-    batch = question_batch()
-    with pytest.warns(UserWarning, match="not captured as CUDA graphs"):
-        graphs.learn(batch)
-    graphs.learn(batch)
-    assert seen == [16, batch.pieces.shape[2]]  # the first was padded for a graph

@@ -53,7 +53,7 @@ _HELD, _MOST_HELD = 0.15, 500  # share of the texts, and the most, that are held
 _FOLDS: Final = 4  # of the cross-validation where that share has fewer opinions than
 _FEW: Final = 100
 _LEAST_UPDATES, _LEAST_EPOCHS = 96, 12
-_LARGE: Final = 1000  # texts from which batches are larger
+_LARGE: Final = 1000  # texts from which batches are larger, and fewer layers learn
 _MOST_ASPECTS: Final = 64  # of a model where nobody names any
 _SAME: Final = {"conflict": MIXED, MIXED: "conflict"}  # two names of one polarity
 _UNSAVED: Final = Run()
@@ -180,8 +180,9 @@ def begin(config: RunConfig, texts: LabelledTexts, run: Run = _UNSAVED) -> FineT
         on_read = partial(run.call, "on_step", "reading the texts")
         features = cache_features(engine, texts.data, labels, folder=run.path, on_read=on_read)
         folds = folds_of(features, texts.folds, crossed=texts.crossed)
-        config = _sized(config, max(len(fold.learnt) for fold in folds))
-        model = frozen_model(base, labels, config.training.seed, len(folds), config.model.dropout)
+        most, seed = max(len(fold.learnt) for fold in folds), config.training.seed
+        config, seeds = _sized(config, most), range(seed, seed + len(folds))
+        model = frozen_model(base, labels, seeds, config.model.dropout, upper=most >= _LARGE)
         gold, present = _gold(texts, labels), texts.data.labels
         trainer = FrozenEncoderTrainer(
             config, features, gold, model, folds, calibration, run.device, labels=labels, present=present
@@ -193,15 +194,15 @@ def begin(config: RunConfig, texts: LabelledTexts, run: Run = _UNSAVED) -> FineT
 
 
 def frozen_model(
-    base: ModelFolder, labels: tuple[str, ...], seed: int, seeds: int, dropout: float
+    base: ModelFolder, labels: tuple[str, ...], seeds: Sequence[int], dropout: float, *, upper: bool = False
 ) -> FrozenEncoderReader:
-    """The question path of the base, once for each of several seeds; of its layers the upper half learns."""
+    """The question path of the base, once for each seed; of its layers all learn, or to save time the `upper` half."""
     own, shape = _options(base, untied=True, dropout=dropout)
-    model = FrozenEncoderReader(own, shape, len(labels), range(seed, seed + seeds))
+    model = FrozenEncoderReader(own, shape, len(labels), seeds)
     load_weights(model, start_weights(base, labels))
-    for lower in model.question_layers[: model.late // 2]:
+    for lower in model.question_layers[: model.late // 2 * upper]:
         lower.requires_grad_(requires_grad=False)
-    model.kinds.requires_grad = False
+    model.kinds.requires_grad = not upper
     return model
 
 
